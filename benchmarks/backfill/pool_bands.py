@@ -181,14 +181,14 @@ class PoolBands:
                 self._load.remove(event.gang)
                 self._open.pop(event.gang, None)
         for start in plan.starts:
-            self._started(state.record(start.gang.id), plan.at)
+            self._started(state.gangs.record(start.gang.id), plan.at)
 
     def tell(self, record: GangRecord, now: int) -> Bound:
         """The band of a gang that begins to wait; it teaches."""
         raw = self._raw(record, now)
         bound = self._bound(raw)
         self._settle(now)
-        gang, length = record.gang, self._state.estimates.estimate(record.gang).mean_ms
+        gang, length = record.gang, self._state.gangs.estimates.estimate(record.gang).mean_ms
         self._open[gang.id] = _Told(now, self._kinds(raw), length)
         for which, wait in enumerate(bound):
             heappush(self._deadlines, (now + wait, gang.id, now, which))
@@ -204,7 +204,7 @@ class PoolBands:
         return min(p50.times(raw), latest), latest
 
     def _started(self, record: GangRecord, now: int) -> None:
-        expected = self._state.estimates.estimate(record.gang).mean_ms
+        expected = self._state.gangs.estimates.estimate(record.gang).mean_ms
         self._load.add(record.gang.id, now + expected, record.charged)
         self._settle(now)
         told = self._open.pop(record.gang.id, None)
@@ -227,7 +227,7 @@ class PoolBands:
 
     def _raw(self, record: GangRecord, now: int) -> int:
         """The wait of a gang by learnt run times alone, in ms."""
-        lane = self._state.lanes.of(record.gang.id)
+        lane = self._state.gangs.lanes.of(record.gang.id)
         place = 0
         if lane:
             place = [key[-1] for key in lane.in_order()].index(record.gang.id)
@@ -246,7 +246,7 @@ class PoolBands:
 
     def _unit(self, record: GangRecord) -> "_Unit":
         gpus = bool(_work(record.gang)[0])
-        return _Unit(self._state, gpus, self._state.totals.flavors_for(record.shapes))
+        return _Unit(self._state, gpus, self._state.fleet.totals.flavors_for(record.shapes))
 
     def _wait(self, record: GangRecord, ahead: list[Batch], place: int, now: int) -> int:
         """The wait behind other lanes and behind a number of gangs of the gang's own."""
@@ -264,12 +264,12 @@ class PoolBands:
         gpus = bool(_work(gang)[0])
         key = next((k for k in own.in_order() if k[-1] == gang.id), None) if own else None
         found = []
-        for lane in state.lanes:
+        for lane in state.gangs.lanes:
             head = lane.head()
             if lane is own or not head or lane.priority < gang.priority:
                 continue
             if lane.priority > gang.priority or key is None or head < key:
-                first = state.records[head[-1]].gang
+                first = state.gangs.records[head[-1]].gang
                 size = _work(first)[0 if gpus else 1]
                 found.append((-lane.priority, head, Batch(len(lane), size, self._length(first))))
         found.sort()
@@ -277,7 +277,7 @@ class PoolBands:
 
     def _length(self, gang: Gang) -> int:
         told = self._open.get(gang.id)
-        return told.length_ms if told else self._state.estimates.estimate(gang).mean_ms
+        return told.length_ms if told else self._state.gangs.estimates.estimate(gang).mean_ms
 
 
 class _Told:
@@ -306,7 +306,7 @@ class _Unit:
 
     def capacity(self) -> int:
         """What nodes of the flavors have."""
-        table, tree = self._state.table, self._state.tree
+        table, tree = self._state.fleet.table, self._state.fleet.tree
         total = 0
         for number, count in tree.counts.items():
             condition = table.known[number]

@@ -85,7 +85,7 @@ class Asker:
         submitted = [event.gang.id for event in events if isinstance(event, GangSubmitted)]
         fresh = [gang for gang in submitted if _waits(state, gang)]
         again = now >= self._next
-        if not fresh and not (again and len(state.lanes)):
+        if not fresh and not (again and len(state.gangs.lanes)):
             return
         order = waiting_in_order(state, now)
         places = {gang: number for number, gang in enumerate(order, 1)}
@@ -108,9 +108,11 @@ class Asker:
         *,
         first: bool = True,
     ) -> None:
-        record = state.record(gang)
+        record = state.gangs.record(gang)
         began = process_time()
-        band = told or state.bands.band(record, now, state.future.reservation(gang))
+        band = told or state.forecast.bands.band(
+            record, now, state.timeline.future.reservation(gang)
+        )
         self.seconds += process_time() - began
         ours = (band.p50_ms - now, band.p90_ms - now) if band.p90_ms else None
         pool = (self._pool.tell if first else self._pool.band)(record, now)
@@ -138,8 +140,8 @@ class Asker:
 
 
 def _waits(state: ClusterState, gang: str) -> bool:
-    record = state.records.get(gang)
-    return bool(record and record.phase is Phase.PENDING and state.lanes.of(gang))
+    record = state.gangs.records.get(gang)
+    return bool(record and record.phase is Phase.PENDING and state.gangs.lanes.of(gang))
 
 
 def _classes(answers: Sequence[Answer]) -> dict[str, list[Answer]]:

@@ -206,7 +206,7 @@ class _Drive:
             raise InvariantBroken(f"the engine refused {each.event}: {each.message}")
         for event in events:
             if isinstance(event, GangEnded) and not event.requeue:
-                state.forget(event.gang)
+                state.gangs.forget(event.gang)
         stopped = [event for stop in plan.stops for event in self._stop(stop)]
         for start in plan.starts:
             self._start(start)

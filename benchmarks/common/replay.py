@@ -128,7 +128,7 @@ class _Replay:
             self._ask([*events, *stopped], now)
             for event in (*over, *stopped):
                 if isinstance(event, GangEnded):
-                    self._state.forget(event.gang)
+                    self._state.gangs.forget(event.gang)
             progress(len(self._done))
         self._check()
         return Schedule(tuple(self._done), self._stops, self._starts, self._cycles, self._seconds)

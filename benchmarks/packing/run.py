@@ -119,7 +119,7 @@ def cluster(source: Source, policy: str, rng: Random) -> ClusterState:
         state.apply(NodeAdded(0, node))
     if policy != LEARNT:
         state.apply(TypicalPods(0, source.typical))
-    state.settle()
+    state.fleet.settle()
     return state
 
 
@@ -137,11 +137,11 @@ def attempt(
         The state of its node before and after it; None when it was sent away.
     """
     state.apply(GangSubmitted(0, gang))
-    pods = state.census.due() if learn else None
+    pods = state.gangs.census.due() if learn else None
     if pods is not None:
         state.apply(TypicalPods(0, pods, learnt=True))
-    demand = Demand(gang, state.record(gang.id).shapes)
-    found = place(state.indexes, demand, state.policy.tries, state.turn)
+    demand = Demand(gang, state.gangs.record(gang.id).shapes)
+    found = place(state.fleet.indexes, demand, state.config.policy.tries, state.progress.turn)
     if found is None:
         state.apply(GangEnded(0, gang.id, 0, Outcome.CANCELLED))
         return None
@@ -151,8 +151,8 @@ def attempt(
 
 
 def _condition(state: ClusterState, placement: Placement) -> NodeState:
-    rank = state.tree.index[placement.pods[0].node]
-    return state.table.known[state.tree.conditions[rank]]
+    rank = state.fleet.tree.index[placement.pods[0].node]
+    return state.fleet.table.known[state.fleet.tree.conditions[rank]]
 
 
 def _curve(
@@ -163,8 +163,10 @@ def _curve(
 ) -> Curve:
     asked = np.array([gpu_milli(gang.pod_sets[0].request) for gang in order], dtype=np.int64)
     placed = np.array([each is not None for each in log])
-    measure = Fragments(state.table.classes, source.typical)
-    start = measure.of([state.table.known[each] for each in state.tree.emptied().conditions])
+    measure = Fragments(state.fleet.table.classes, source.typical)
+    start = measure.of(
+        [state.fleet.table.known[each] for each in state.fleet.tree.emptied().conditions]
+    )
     grown = np.zeros(len(order), dtype=np.int64)
     moves = [each for each in log if each]
     grown[placed] = measure.of([after for _, after in moves])

@@ -148,15 +148,15 @@ def measure(name: str, nodes: int) -> Figures:
     peak, stops = _peak_mib(), len(plan.stops)
     decision = took
     for _ in range(FOLLOW_UPS):
-        if not plan.stops and state.again_at is None:
+        if not plan.stops and state.agenda.again_at is None:
             break
         more, plan = _timed(state, _left(plan))
         took, stops = took + more, stops + len(plan.stops)
     again, _ = _timed(state, [])
     state.validate()
-    running = [gang for gang in wanted if state.records[gang.id].placement]
-    waiting = [gang for gang in wanted if not state.records[gang.id].placement]
-    reason = state.reason(waiting[0].id) if waiting else None
+    running = [gang for gang in wanted if state.gangs.records[gang.id].placement]
+    waiting = [gang for gang in wanted if not state.gangs.records[gang.id].placement]
+    reason = state.gangs.reason(waiting[0].id) if waiting else None
     return Figures(
         nodes=nodes,
         decision_s=decision,
@@ -180,9 +180,9 @@ def _full(case: Case, nodes: int) -> ClusterState:
     cycle(state, events, 0)
     size = GPUS_PER_NODE // case.running
     gangs = [_runs(number, size) for number in range(nodes * case.running)]
-    state.effort.per_cycle = UNBOUNDED
+    state.agenda.effort.per_cycle = UNBOUNDED
     plan = cycle(state, [GangSubmitted(gang.submitted, gang) for gang in gangs], 2 * MINUTE)
-    state.effort.per_cycle = PER_CYCLE
+    state.agenda.effort.per_cycle = PER_CYCLE
     assert len(plan.starts) == len(gangs), "the borrower fills the cluster"
     started: list[Event] = [
         GangStarted((2 + number % 240) * MINUTE, start.gang.id, start.attempt)

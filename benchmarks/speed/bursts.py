@@ -95,23 +95,23 @@ class Burst:
             plan = self._cycle(events)
             self._now += 1
             events = _obey(self.state, self._now)
-            if not plan.decisions and not events and self.state.again_at is None:
+            if not plan.decisions and not events and self.state.agenda.again_at is None:
                 return True
         return False
 
     @property
     def started(self) -> list[str]:
         """Gangs of the burst that run."""
-        records = self.state.records
+        records = self.state.gangs.records
         return [gang.id for gang in self._gangs if records[gang.id].phase in SETTLED]
 
     def _cycle(self, events: Sequence[Event]) -> Plan:
         began = thread_time()
         plan = cycle(self.state, events, self._now)
         self.cycles.append(thread_time() - began)
-        restart = self.state.policy.evict.restart_ms
+        restart = self.state.config.policy.evict.restart_ms
         for stop in plan.stops:
-            record = self.state.records[stop.gang]
+            record = self.state.gangs.records[stop.gang]
             self.lost += preemption_cost.of_gang(record, self._now, restart)
         self.victims += len(plan.stops)
         return plan
@@ -122,7 +122,7 @@ def measure_with(effort: int) -> Callable[[int], BurstFigures]:
 
     def measure(nodes: int) -> BurstFigures:
         burst = Burst(nodes, BURSTS[nodes])
-        burst.state.effort.per_cycle = effort
+        burst.state.agenda.effort.per_cycle = effort
         settled = burst.settle()
         burst.state.validate()
         ordered = sorted(burst.cycles)
@@ -171,7 +171,7 @@ BURST_NOTES = (
 def _obey(state: ClusterState, now: int) -> list[Event]:
     """What a world reports that does everything at once."""
     done: list[Event] = []
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         gang, attempt = record.gang.id, record.attempt
         if record.phase not in HOLDING:
             continue
@@ -187,7 +187,7 @@ def _obey(state: ClusterState, now: int) -> list[Event]:
 def _full(nodes: int) -> ClusterState:
     """A fleet whose every GPU is held by the queues that lend none."""
     state = ClusterState()
-    state.effort.per_cycle = UNBOUNDED
+    state.agenda.effort.per_cycle = UNBOUNDED
     events: list[Event] = [QueueSet(0, each) for each in _queues(nodes)]
     events += [NodeAdded(0, node(number)) for number in range(nodes)]
     cycle(state, events, 0)
@@ -199,7 +199,7 @@ def _full(nodes: int) -> ClusterState:
         for number, start in enumerate(plan.starts)
     ]
     cycle(state, began, 250 * MINUTE)
-    state.effort.per_cycle = PER_CYCLE
+    state.agenda.effort.per_cycle = PER_CYCLE
     return state
 
 

@@ -153,12 +153,12 @@ def _placement(nodes: int) -> dict[str, float]:
 
 def _placed(state: ClusterState, demand: Demand) -> int:
     """Nanoseconds to find a node and devices for a pod, and to take them."""
-    sight = state.table.sight(demand.shapes[0])
+    sight = state.fleet.table.sight(demand.shapes[0])
     begin = thread_time_ns()
-    found = place(state.indexes, demand, state.policy.tries, 0)
+    found = place(state.fleet.indexes, demand, state.config.policy.tries, 0)
     assert found
     pod = found.pods[0]
-    state.tree.join(state.tree.index[pod.node], sight, pod.devices, pod.milli)
+    state.fleet.tree.join(state.fleet.tree.index[pod.node], sight, pod.devices, pod.milli)
     return thread_time_ns() - begin
 
 
@@ -255,9 +255,9 @@ def _fill(state: ClusterState, gpus: int) -> list[str]:
     chosen += [
         gang(4_000_000 + number, PodSet(request=request(1))) for number in range(gpus - taken)
     ]
-    state.effort.per_cycle = UNBOUNDED
+    state.agenda.effort.per_cycle = UNBOUNDED
     plan = cycle(state, [GangSubmitted(1, each) for each in chosen], 1)
-    state.effort.per_cycle = PER_CYCLE
+    state.agenda.effort.per_cycle = PER_CYCLE
     assert len(plan.starts) == len(chosen), "the fleet has room for all"
     return [each.id for each in chosen]
 

@@ -70,11 +70,11 @@ def measure(source: Source) -> dict[str, float]:
     times, placed = [], 0
     for demand in demands:
         begin = thread_time_ns()
-        found = place(state.indexes, demand, state.policy.tries, 0)
+        found = place(state.fleet.indexes, demand, state.config.policy.tries, 0)
         if found:
             pod = found.pods[0]
-            sight = state.table.sight(demand.shapes[0])
-            state.tree.join(state.tree.index[pod.node], sight, pod.devices, pod.milli)
+            sight = state.fleet.table.sight(demand.shapes[0])
+            state.fleet.tree.join(state.fleet.tree.index[pod.node], sight, pod.devices, pod.milli)
             placed += 1
         times.append(thread_time_ns() - begin)
     ordered, total = sorted(times), sum(times)

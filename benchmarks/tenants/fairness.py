@@ -70,7 +70,7 @@ class Held:
         """Take in one cycle; a `Look` of `drive`."""
         del events
         self.until(plan.at)
-        usage = state.shares.usage
+        usage = state.queues.shares.usage
         self._held = {name: usage[name].get(ANY_FLAVOR, _NOTHING).gpu_milli for name in LEAVES}
         self.stops.update(stop.gang for stop in plan.stops)
 

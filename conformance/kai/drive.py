@@ -105,12 +105,12 @@ class Drive:
 
     def submit_like(self, gang: str, name: str) -> None:
         """Submit another gang like one that is there, of the present age."""
-        like = self.state.records[gang].gang
+        like = self.state.gangs.records[gang].gang
         copy = replace(like, id=name, workload=name, name=name, submitted=self.now)
         self.state.apply(GangSubmitted(self.now, copy))
 
     def _reports(self) -> Iterator[Event]:
-        for gang, record in self.state.records.items():
+        for gang, record in self.state.gangs.records.items():
             if record.phase is Phase.STOPPING:
                 done = Outcome.PREEMPTED
                 yield GangEnded(self.now, gang, record.attempt, done, requeue=True)
@@ -123,7 +123,7 @@ class Drive:
     def _sight(self, task: TaskAt) -> Sight:
         if not task.gang:
             return Sight(STUCK, task.task.node or "")
-        record = self.state.records[task.gang]
+        record = self.state.gangs.records[task.gang]
         node, leaving = self._node(task), self._leaving(task, record)
         promised = self._promised(task, record)
         if old := self._broken.get(task.name):
@@ -140,7 +140,7 @@ class Drive:
     def _node(self, task: TaskAt) -> str:
         if not task.gang:
             return ""
-        record = self.state.records[task.gang]
+        record = self.state.gangs.records[task.gang]
         if record.phase not in SETTLED or not record.placement:
             return ""
         pods = record.placement.pods

@@ -81,14 +81,14 @@ def _starves(case: kai.Case, policy: Policy, unit: int, *, limited: bool) -> Ite
     """
     drive = Drive(case, policy)
     if limited:
-        for gang in drive.state.records:
+        for gang in drive.state.gangs.records:
             drive.state.apply(GangUpdated(drive.now, gang, time_limit_ms=LASTS * unit))
     waiting = [each for each in case.jobs if all(t.state == "pending" for t in each.tasks)]
     first = min(waiting, key=lambda each: (-each.priority, -each.age_minutes)).name
     last = min(waiting, key=lambda each: each.age_minutes).name
     for number in range(MOST):
         drive.cycle()
-        if drive.state.records[first].phase in (Phase.STARTING, Phase.RUNNING):
+        if drive.state.gangs.records[first].phase in (Phase.STARTING, Phase.RUNNING):
             return
         drive.between()
         drive.now += unit
@@ -99,7 +99,7 @@ def _starves(case: kai.Case, policy: Policy, unit: int, *, limited: bool) -> Ite
 
 def _flow(drive: Drive, last: str, number: int, unit: int) -> None:
     """The work of a round ends, and another small job comes."""
-    records, now = drive.state.records, drive.now
+    records, now = drive.state.gangs.records, drive.now
     for gang, record in list(records.items()):
         if record.phase is Phase.RUNNING and now - record.started >= LASTS * unit:
             drive.state.apply(GangEnded(now, gang, record.attempt, Outcome.SUCCEEDED))

@@ -55,7 +55,7 @@ def play(setup: Setup) -> Outcome:
     outcome = Outcome()
     _first(state, setup, plan, outcome)
     outcome.settled = _settle(state, setup, plan, outcome)
-    outcome.running = [each for each in setup.gangs if state.records[each].phase in SETTLED]
+    outcome.running = [each for each in setup.gangs if state.gangs.records[each].phase in SETTLED]
     outcome.waiting = [each for each in setup.gangs if each not in outcome.running]
     outcome.last = _placements(state, setup)
     return outcome
@@ -68,9 +68,9 @@ def _first(state: ClusterState, setup: Setup, plan: Plan, outcome: Outcome) -> N
     outcome.pending = [
         each
         for each in setup.waiting
-        if state.records[each].phase in (Phase.PENDING, Phase.RESERVED)
+        if state.gangs.records[each].phase in (Phase.PENDING, Phase.RESERVED)
     ]
-    found = {each: state.reason(each) for each in outcome.pending}
+    found = {each: state.gangs.reason(each) for each in outcome.pending}
     outcome.reasons = {each: reason.message for each, reason in found.items() if reason}
     outcome.first = _placements(state, setup)
 
@@ -92,7 +92,7 @@ def _settle(state: ClusterState, setup: Setup, plan: Plan, outcome: Outcome) -> 
 
 def _leave(state: ClusterState, now: int) -> list[ev.Event]:
     events: list[ev.Event] = []
-    for gang, record in state.records.items():
+    for gang, record in state.gangs.records.items():
         if record.phase is Phase.STOPPING:
             outcome = ev.Outcome.PREEMPTED
             events.append(ev.GangEnded(now, gang, record.attempt, outcome, requeue=True))
@@ -104,7 +104,7 @@ def _leave(state: ClusterState, now: int) -> list[ev.Event]:
 def _placements(state: ClusterState, setup: Setup) -> dict[str, Placement]:
     found = {}
     for each in setup.gangs:
-        record = state.records[each]
+        record = state.gangs.records[each]
         if record.phase in SETTLED and record.placement:
             found[each] = record.placement
     return found

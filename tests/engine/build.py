@@ -63,7 +63,7 @@ def submit(state: ClusterState, *gangs: Gang, now: int = 1) -> Plan:
 
 def end(state: ClusterState, *names: str, now: int = 2) -> Plan:
     ends = [
-        GangEnded(now, f"{name}/0", state.record(f"{name}/0").attempt, Outcome.SUCCEEDED)
+        GangEnded(now, f"{name}/0", state.gangs.record(f"{name}/0").attempt, Outcome.SUCCEEDED)
         for name in names
     ]
     return cycle(state, ends, now)

@@ -23,7 +23,7 @@ class Watched(Guarded):
     def apply(self, event: ev.Event) -> bool:
         if isinstance(event, ev.GangStopping):
             self.victims.append(event)
-            record = self.records[event.gang]
+            record = self.gangs.records[event.gang]
             assert record.gang.preemptible, f"{event.gang} must not be stopped: {event.cause}"
             assert record.placed_at < event.at, f"{event.gang} is stopped as it starts"
             if event.cause.kind in (CauseKind.RECLAIMED, CauseKind.RECLAIMED_BORROWING):
@@ -36,9 +36,12 @@ class Watched(Guarded):
 
     def check_claim(self, victim: GangRecord, asker: str) -> None:
         """Where the two queues part, the victim's uses more than its quota."""
-        paths = [self.shares.path(each.gang.queue)[::-1] for each in (victim, self.records[asker])]
+        paths = [
+            self.queues.shares.path(each.gang.queue)[::-1]
+            for each in (victim, self.gangs.records[asker])
+        ]
         theirs = next(a for a, b in zip(*paths, strict=False) if a != b)
-        used, quota = self.shares.usage[theirs], self.queues[theirs].quota
+        used, quota = self.queues.shares.usage[theirs], self.queues.by_name[theirs].quota
         over = [
             used[flavor].gpu_milli > (quota[flavor].gpu_milli or 0 if flavor in quota else 0)
             or used[flavor].cpu_milli > (quota[flavor].cpu_milli or 0 if flavor in quota else 0)
@@ -65,7 +68,7 @@ class Contention:
         self.rng, self.now, self.submitted, self.rounds = rng, 0, 0, rounds
         self.cards = cards
         self.state = Watched(policy)
-        self.state.effort.per_cycle = effort
+        self.state.agenda.effort.per_cycle = effort
         self.run(*(ev.QueueSet(0, queue) for queue in make.queue_tree(rng)))
         self.run(*(ev.NodeAdded(0, self.node(f"n{i}")) for i in range(rng.randint(1, 6))))
 
@@ -100,7 +103,7 @@ class Contention:
         self.run(*(ev.GangSubmitted(self.now, gang) for gang in gangs))
 
     def end(self) -> None:
-        running = [each for each in self.state.records.values() if each.phase in HOLDING]
+        running = [each for each in self.state.gangs.records.values() if each.phase in HOLDING]
         if running:
             record = self.rng.choice(running)
             self.now += self.rng.choice((1000, 600_000))
@@ -108,12 +111,12 @@ class Contention:
             self.run(ev.GangEnded(self.now, record.gang.id, record.attempt, outcome))
 
     def lose(self) -> None:
-        names = sorted(self.state.nodes)
+        names = sorted(self.state.fleet.nodes)
         if len(names) > 1:
             name = self.rng.choice(names)
             ends = [
                 ev.GangEnded(self.now, each.gang.id, each.attempt, ev.Outcome.NODE_LOST, True)
-                for each in self.state.records.values()
+                for each in self.state.gangs.records.values()
                 if each.placement and any(pod.node == name for pod in each.placement.pods)
             ]
             self.run(ev.NodeLost(self.now, name), *ends)
@@ -121,7 +124,7 @@ class Contention:
     def in_use(self, name: str) -> bool:
         return any(
             pod.node == name
-            for record in self.state.records.values()
+            for record in self.state.gangs.records.values()
             for place in (record.placement, record.promise)
             for pod in (*(place.pods if place else ()), *record.leaving)
         )
@@ -139,8 +142,8 @@ class Contention:
     def helped(self, victim: ev.GangStopping, plan: Plan) -> None:
         """The gang it was stopped for was promised a place in the same cycle, or may grow."""
         asker = victim.cause.gang
-        if victim.cause.kind is CauseKind.MOVED and asker in self.state.short:
-            record = self.state.records[victim.gang]
+        if victim.cause.kind is CauseKind.MOVED and asker in self.state.holdings.short:
+            record = self.state.gangs.records[victim.gang]
             assert record.promise, f"{victim.gang} is moved nowhere"
             return
         given = {each.gang for each in plan.decisions if isinstance(each, ev.GangReserved)}
@@ -153,14 +156,14 @@ class Contention:
         for _ in range(self.rounds):
             plan = self.run(*self.obey())
             stops += [f"{each.gang}: {each.cause}" for each in plan.stops]
-            if not plan.decisions and not self.obey() and self.state.again_at is None:
+            if not plan.decisions and not self.obey() and self.state.agenda.again_at is None:
                 return
         raise AssertionError(f"no rest after {self.rounds} cycles: {stops[-12:]}")
 
     def obey(self) -> list[ev.Event]:
         """What a world reports that does everything at once."""
         done: list[ev.Event] = []
-        for record in self.state.records.values():
+        for record in self.state.gangs.records.values():
             gang, attempt = record.gang.id, record.attempt
             if record.phase is Phase.STARTING:
                 done.append(ev.GangStarted(self.now, gang, attempt))
@@ -188,10 +191,10 @@ class Lending(Contention):
 
     def turn_over(self) -> None:
         """A gang wakes, or goes to sleep."""
-        asleep = [each.record.gang.id for each in self.state.kept]
+        asleep = [each.record.gang.id for each in self.state.timeline.kept]
         awake = [
             each.gang.id
-            for each in self.state.records.values()
+            for each in self.state.gangs.records.values()
             if each.gang.floor and each.phase is Phase.PENDING and not each.gang.recall_ms
         ]
         if asleep and self.rng.random() < 0.6:
@@ -204,5 +207,5 @@ class Lending(Contention):
 
     def has_its_place(self, gang: str) -> None:
         """A gang that woke starts, or does so when others have left."""
-        record = self.state.records[gang]
+        record = self.state.gangs.records[gang]
         assert record.phase in (Phase.RESERVED, *HOLDING), f"{gang} woke and is {record.phase}"

@@ -24,18 +24,22 @@ class Guarded(ClusterState):
 
     def apply(self, event: ev.Event) -> bool:
         if isinstance(event, ev.GangStopping) and event.cause.kind in OURS:
-            self.check_floor(self.records[event.gang], sentence(event.cause))
-        if not isinstance(event, DECISIONS) or not self.kept:
+            self.check_floor(self.gangs.records[event.gang], sentence(event.cause))
+        if not isinstance(event, DECISIONS) or not self.timeline.kept:
             return super().apply(event)
-        sound = {each.record.gang.id for each in self.kept if self.kept.is_sound(each)}
+        sound = {
+            each.record.gang.id for each in self.timeline.kept if self.timeline.kept.is_sound(each)
+        }
         if isinstance(event, ev.PlaceKept) and not event.placement:
             kind = event.cause and event.cause.kind
             assert event.gang not in sound or kind in TERMS, f"given back in vain: {event}"
         changed = super().apply(event)
-        for each in self.kept:
+        for each in self.timeline.kept:
             gang = each.record.gang.id
-            assert gang not in sound or self.kept.is_sound(each), f"{gang} loses its place: {event}"
-        lost = sound - {each.record.gang.id for each in self.kept}
+            assert gang not in sound or self.timeline.kept.is_sound(each), (
+                f"{gang} loses its place: {event}"
+            )
+        lost = sound - {each.record.gang.id for each in self.timeline.kept}
         assert lost <= {event.gang}, f"places of {lost} are gone: {event}"
         return changed
 
@@ -43,7 +47,9 @@ class Guarded(ClusterState):
         """Enough siblings are left in the phase of the victim, or further."""
         gang = victim.gang
         phases = (Phase.RUNNING,) if victim.phase is Phase.RUNNING else SETTLED
-        siblings = [each for each in self.records.values() if each.gang.workload == gang.workload]
+        siblings = [
+            each for each in self.gangs.records.values() if each.gang.workload == gang.workload
+        ]
         left = [each for each in siblings if each.phase in phases and each is not victim]
         assert victim.phase not in SETTLED or len(left) >= gang.floor, (
             f"{gang.id} is stopped, {len(left)} of at least {gang.floor} are left: {cause}"

@@ -52,7 +52,7 @@ def runs(
 ) -> GangRecord:
     """A gang that runs since then."""
     state.apply(ev.GangSubmitted(at, gang(name, 1, gpus, queue, priority=priority, submitted=at)))
-    record = state.record(f"{name}/0")
+    record = state.gangs.record(f"{name}/0")
     free = [i for i, left in enumerate(_free(state)) if left == WHOLE][:gpus]
     placement = Placement((PodPlacement("main", 0, "n", tuple(free), WHOLE),))
     state.apply(ev.GangPlaced(at, record.gang.id, 1, placement))
@@ -64,7 +64,7 @@ def waits(
 ) -> GangRecord:
     """A gang that waits since then."""
     state.apply(ev.GangSubmitted(at, gang(name, 1, gpus, queue, priority=priority, submitted=at)))
-    return state.record(f"{name}/0")
+    return state.gangs.record(f"{name}/0")
 
 
 def victims(state: ClusterState, record: GangRecord) -> dict[str, str]:
@@ -72,9 +72,9 @@ def victims(state: ClusterState, record: GangRecord) -> dict[str, str]:
     gpus = record.gang.pod_sets[0].request.gpu.count
     wants: Cells = {CELL: gpus * WHOLE}
     asker = Asker(record, wants, frozenset((CELL,)), 100)
-    found = victims_for(state, Borrowing(state.shares), asker, None)
+    found = victims_for(state, Borrowing(state.queues.shares), asker, None)
     return {each.gang.workload: str(cause) for each, cause in found}
 
 
 def _free(state: ClusterState) -> tuple[int, ...]:
-    return state.table.known[state.tree.conditions[0]].gpu
+    return state.fleet.table.known[state.fleet.tree.conditions[0]].gpu

@@ -61,14 +61,14 @@ def settle(state: ClusterState, now: int, *events: ev.Event) -> int:
         assert not plan.rejected
         state.validate()
         given = []
-        if not plan.decisions and not _obey(state, now) and not state.again_at:
+        if not plan.decisions and not _obey(state, now) and not state.agenda.again_at:
             return now
     raise AssertionError("no rest")
 
 
 def _obey(state: ClusterState, now: int) -> list[ev.Event]:
     done: list[ev.Event] = []
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         if record.phase is Phase.STARTING:
             done.append(ev.GangStarted(now, record.gang.id, record.attempt))
         if record.phase is Phase.STOPPING:
@@ -79,17 +79,17 @@ def _obey(state: ClusterState, now: int) -> list[ev.Event]:
 
 def would_start(state: ClusterState, now: int) -> dict[str, list[str]]:
     """Waiting gangs that a limit or quota blocks -> gangs that may be stopped and would help."""
-    waiting = [each for each in state.records.values() if each.phase is Phase.PENDING]
+    waiting = [each for each in state.gangs.records.values() if each.phase is Phase.PENDING]
     found = {each.gang.id: _victims(state, each, now) for each in waiting}
     return {asker: victims for asker, victims in found.items() if victims}
 
 
 def _victims(state: ClusterState, asker: GangRecord, now: int) -> list[str]:
     """The first of all permitted sequences of stops after which a gang starts; empty = none."""
-    side_by_side = state.policy.entitlement in SIDE_BY_SIDE
+    side_by_side = state.config.policy.entitlement in SIDE_BY_SIDE
     if not side_by_side and not _is_blocked(state, asker):
         return []
-    running = [each for each in state.records.values() if each.phase in SETTLED]
+    running = [each for each in state.gangs.records.values() if each.phase in SETTLED]
     may_have = _by_quota if side_by_side else _by_share
     orders = (order for size in range(1, MOST + 1) for order in permutations(running, size))
     return next(
@@ -103,8 +103,8 @@ def _victims(state: ClusterState, asker: GangRecord, now: int) -> list[str]:
 
 
 def _is_blocked(state: ClusterState, asker: GangRecord) -> bool:
-    gang, free = asker.gang, state.totals.free_gpu
-    bound = state.shares.passed(
+    gang, free = asker.gang, state.fleet.totals.free_gpu
+    bound = state.queues.shares.passed(
         gang.queue, ANY_FLAVOR, asked(asker), gang.preemptible, free, gang.user
     )
     return bound is not None
@@ -136,7 +136,7 @@ def _by_quota(
 ) -> bool:
     """The same by Kueue's rules, for a gang with which its queue stays within its quota."""
     tentative, gang = Tentative(state), asker.gang
-    rights = state.queues[gang.queue].preemption or state.policy.preemption
+    rights = state.queues.by_name[gang.queue].preemption or state.config.policy.preemption
     asks = sum(each.count * each.request.gpu.count * 1000 for each in gang.pod_sets)
     try:
         for record in order:
@@ -161,12 +161,12 @@ def _whole(record: GangRecord) -> Unit:
 
 
 def _used(state: ClusterState, queue: str) -> int:
-    used = state.shares.usage[queue].get(ANY_FLAVOR)
+    used = state.queues.shares.usage[queue].get(ANY_FLAVOR)
     return used.gpu_milli if used else 0
 
 
 def _quota(state: ClusterState, queue: str) -> int:
-    return state.queues[queue].quota[ANY_FLAVOR].gpu_milli or 0
+    return state.queues.by_name[queue].quota[ANY_FLAVOR].gpu_milli or 0
 
 
 def systematic() -> Iterator[Scene]:

@@ -9,14 +9,14 @@ from ganglion.model.workload import Gang
 
 def fits_somewhere(state: ClusterState, gang: Gang) -> bool:
     """Whether some node could take the only pod of a gang right now, quota apart."""
-    return any(_fits(state, gang, node) for node in state.nodes.values())
+    return any(_fits(state, gang, node) for node in state.fleet.nodes.values())
 
 
 def _fits(state: ClusterState, gang: Gang, node: Node) -> bool:
     request, rules = gang.pod_sets[0].request, gang.constraints
     beside = [
         (record, pod)
-        for record in state.records.values()
+        for record in state.gangs.records.values()
         for place in (record.placement if record.phase in SETTLED else None, record.promise)
         for pod in (place.pods if place else ())
         if pod.node == node.name
@@ -24,7 +24,7 @@ def _fits(state: ClusterState, gang: Gang, node: Node) -> bool:
     requests = [_request(record, pod.pod_set) for record, pod in beside]
     return (
         not node.cordoned
-        and not state.tree.is_gone(node.name)
+        and not state.fleet.tree.is_gone(node.name)
         and all(node.labels.get(key) in values for key, values in rules.labels.items())
         and not any(node.labels.get(key) in values for key, values in rules.avoid.items())
         and (not rules.residency or node.domains.get(Level.REGION) in rules.residency)

@@ -75,7 +75,7 @@ def test_a_stopping_gang_holds_its_resources_until_it_has_ended() -> None:
 
     plan = cycle(state, [ev.GangStopping(2, "a/0", 1, Cause(CauseKind.CANCELLED))], 2)
 
-    assert (state.record("a/0").phase, plan.starts) == (Phase.STOPPING, [])
+    assert (state.gangs.record("a/0").phase, plan.starts) == (Phase.STOPPING, [])
     assert started(end(state, "a")) == ["b"]
 
 
@@ -84,10 +84,10 @@ def test_news_of_an_earlier_attempt_changes_nothing() -> None:
     submit(state, gang("a"))
     cycle(state, [ev.GangEnded(2, "a/0", 1, ev.Outcome.NODE_LOST, requeue=True)], 2)
 
-    assert state.record("a/0").attempt == 2
+    assert state.gangs.record("a/0").attempt == 2
     assert state.apply(ev.GangEnded(3, "a/0", 1, ev.Outcome.SUCCEEDED)) is False
     assert state.apply(ev.GangStarted(3, "a/0", 1)) is False
-    assert state.record("a/0").phase is Phase.STARTING
+    assert state.gangs.record("a/0").phase is Phase.STARTING
 
 
 def test_old_news_does_not_end_a_gang_that_waits_again() -> None:
@@ -112,7 +112,7 @@ def test_a_cancel_overrides_another_stop_and_nothing_overrides_a_cancel() -> Non
     changed = [state.apply(ev.GangStopping(2, "a/0", 1, cause)) for cause in causes]
 
     assert changed == [True, True, False]
-    assert state.record("a/0").cause == causes[1]
+    assert state.gangs.record("a/0").cause == causes[1]
 
 
 def test_a_gang_backs_off_before_its_next_attempt() -> None:
@@ -121,7 +121,7 @@ def test_a_gang_backs_off_before_its_next_attempt() -> None:
     fails = ev.GangEnded(2, "a/0", 1, ev.Outcome.FAILED, requeue=True, not_before=5000)
 
     assert cycle(state, [fails], 2).starts == []
-    assert state.reason("a/0").token == "policy"
+    assert state.gangs.reason("a/0").token == "policy"
     assert state.next_wake() == 5000
     assert started(cycle(state, [], 5000)) == ["a"]
 
@@ -130,7 +130,7 @@ def test_a_held_gang_waits_until_it_is_released() -> None:
     state = state_of(node("n0"))
 
     assert started(submit(state, gang("a", held=True))) == []
-    assert state.reason("a/0").token == "held"
+    assert state.gangs.reason("a/0").token == "held"
     assert started(cycle(state, [ev.GangUpdated(2, "a/0", held=False)], 2)) == ["a"]
 
 
@@ -138,7 +138,7 @@ def test_a_gang_runs_after_those_it_depends_on() -> None:
     state = state_of(node("n0"))
 
     assert started(submit(state, gang("a"), gang("b", after=("a",)))) == ["a"]
-    assert state.reason("b/0").token == "dependency"
+    assert state.gangs.reason("b/0").token == "dependency"
     assert started(end(state, "a")) == ["b"]
 
 
@@ -148,7 +148,7 @@ def test_a_failed_dependency_is_final() -> None:
 
     cycle(state, [ev.GangEnded(2, "a/0", 1, ev.Outcome.FAILED)], 2)
 
-    assert state.reason("b/0").never
+    assert state.gangs.reason("b/0").never
 
 
 def test_a_sweep_keeps_to_its_width() -> None:
@@ -162,7 +162,7 @@ def test_a_sweep_keeps_to_its_width() -> None:
     plan = cycle(state, [ev.GangEnded(2, "s/0", 1, ev.Outcome.SUCCEEDED)], 2)
 
     assert [start.gang.id for start in plan.starts] == ["s/2"]
-    assert state.reason("s/3").token == "policy"
+    assert state.gangs.reason("s/3").token == "policy"
 
 
 def test_trials_start_in_the_order_of_their_numbers() -> None:
@@ -190,7 +190,7 @@ def test_under_strict_order_nobody_of_the_queue_passes() -> None:
     plan = submit(state, gang("big", gpus=3, submitted=1), gang("small", gpus=1, submitted=2))
 
     assert started(plan) == []
-    assert state.reason("small/0").token == "order"
+    assert state.gangs.reason("small/0").token == "order"
     assert started(end(state, "first")) == ["big", "small"]
 
 
@@ -211,7 +211,7 @@ def test_many_different_gangs_that_wait_keep_a_reason_each() -> None:
     submit(state, *waiting)
     end(state, "run")
 
-    assert {state.reason(each.id).token for each in waiting[1:]} == {"capacity"}
+    assert {state.gangs.reason(each.id).token for each in waiting[1:]} == {"capacity"}
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_cordoned_node_takes_nothing_new_and_keeps_what_runs() -> None:
     )
 
     assert plan.starts == []
-    assert state.record("a/0").phase is Phase.STARTING
+    assert state.gangs.record("a/0").phase is Phase.STARTING
     assert started(cycle(state, [ev.NodeCordoned(3, "n1", "")], 3)) == ["b"]
 
 
@@ -268,11 +268,11 @@ def test_a_node_that_comes_back_with_other_devices_is_used_as_what_it_is() -> No
     plan = cycle(state, [*changed, ev.GangSubmitted(1, gang("a", pods=2, gpus=8))], 1)
 
     assert started(plan) == ["a"]
-    assert state.table.supply == {"B200": 16}
+    assert state.fleet.table.supply == {"B200": 16}
 
 
 def test_remembering_many_conditions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ganglion.engine.store.holdings.REMEMBERED", 50)
+    monkeypatch.setattr("ganglion.engine.topology.fleet.REMEMBERED", 50)
     state = state_of(node("n0"), node("n1"))
 
     for number in range(200):
@@ -281,7 +281,7 @@ def test_remembering_many_conditions_is_bounded(monkeypatch: pytest.MonkeyPatch)
         end(state, name, f"{name}-b")
         state.validate()
 
-    assert state.table.size < 100
+    assert state.fleet.table.size < 100
 
 
 def test_retry_defaults_do_not_count_node_loss_as_failure() -> None:
@@ -289,7 +289,7 @@ def test_retry_defaults_do_not_count_node_loss_as_failure() -> None:
     submit(state, gang("a"))
     cycle(state, [ev.GangEnded(2, "a/0", 1, ev.Outcome.NODE_LOST, requeue=True)], 2)
 
-    assert state.record("a/0").failures == 0
+    assert state.gangs.record("a/0").failures == 0
     assert "node_failure" in Retry().on
 
 
@@ -308,7 +308,7 @@ class _Moody:
 
 def test_a_permit_plugin_that_said_no_is_asked_in_every_cycle() -> None:
     state, moody = state_of(node("n0")), _Moody()
-    state.plugins = replace(state.plugins, permits=(moody,))
+    state.config.plugins = replace(state.config.plugins, permits=(moody,))
 
     assert not submit(state, gang("a")).starts
     assert not cycle(state, [], 2).starts
@@ -320,12 +320,12 @@ def test_a_permit_plugin_that_said_no_is_asked_in_every_cycle() -> None:
 def test_who_finds_no_place_is_not_looked_at_again_before_something_is_freed() -> None:
     state, moody = state_of(node("n0")), _Moody()
     moody.forbids = False
-    state.plugins = replace(state.plugins, permits=(moody,))
+    state.config.plugins = replace(state.config.plugins, permits=(moody,))
 
     assert started(submit(state, gang("a", gpus=8), gang("b", gpus=8))) == ["a"]
-    assert state.lanes.open(state.freed) == []
+    assert state.gangs.lanes.open(state.progress.freed) == []
     cycle(state, [ev.GangEnded(3, "a/0", 1, ev.Outcome.SUCCEEDED)], 3)
-    assert state.record("b/0").phase is Phase.STARTING
+    assert state.gangs.record("b/0").phase is Phase.STARTING
 
 
 def test_a_queue_that_has_others_stopped_after_a_while_is_looked_at_when_that_is_over() -> None:
@@ -334,7 +334,7 @@ def test_a_queue_that_has_others_stopped_after_a_while_is_looked_at_when_that_is
     submit(state, gang("a", gpus=8))
     submit(state, gang("b", gpus=8, priority=80), now=2)
 
-    assert state.next_wake() == 1_000 + state.record("b/0").gang.submitted
+    assert state.next_wake() == 1_000 + state.gangs.record("b/0").gang.submitted
     plan = cycle(state, [], state.next_wake() or 0)
     assert [each.gang for each in plan.stops] == ["a/0"]
 
@@ -346,7 +346,7 @@ def test_a_gang_that_is_protected_for_a_while_may_be_stopped_when_that_is_over()
     cycle(state, [ev.GangStarted(5, "a/0", 1)], 5)
     submit(state, gang("b", gpus=8, priority=80), now=6)
 
-    assert state.record("a/0").phase is Phase.RUNNING
+    assert state.gangs.record("a/0").phase is Phase.RUNNING
     assert state.next_wake() == 1_005
     plan = cycle(state, [], 1_005)
     assert [each.gang for each in plan.stops] == ["a/0"]

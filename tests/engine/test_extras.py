@@ -54,7 +54,7 @@ def test_a_more_important_gang_takes_what_is_counted_from_another() -> None:
     plan = submit(state, asking("high", 2, pods=2, priority=80), now=HOUR)
 
     assert [each.gang for each in plan.stops] == ["low/0"], "GPUs are free: cards are short"
-    assert state.records["high/0"].phase is Phase.RESERVED
+    assert state.gangs.records["high/0"].phase is Phase.RESERVED
     late = submit(state, asking("late", 1, priority=10), now=HOUR + 1)
     assert late.starts == [], "what is promised is not given out again"
     left = GangEnded(HOUR + 2, "low/0", 1, Outcome.PREEMPTED, requeue=True)
@@ -99,7 +99,7 @@ def test_a_node_that_loses_what_pods_hold_keeps_them_and_takes_no_more() -> None
     assert submit(state, asking("more", 1), now=3).starts == []
     assert started(submit(state, gang("plain"), now=4)) == ["plain"]
     cycle(state, [NodeAdded(5, carded("n0", 4))], 5)
-    assert state.records["more/0"].phase is Phase.STARTING
+    assert state.gangs.records["more/0"].phase is Phase.STARTING
     state.validate()
 
 
@@ -117,7 +117,7 @@ def test_on_random_fleets_what_is_counted_is_never_exceeded_and_whoever_fits_sta
             one = asking(f"g{now}", cards, **more) if cards else gang(f"g{now}", **more)
             submit(state, one, now=now)
             state.validate()
-            records = state.records.values()
+            records = state.gangs.records.values()
             running = [each.gang.id for each in records if each.phase is Phase.STARTING]
             waiting = [each.gang for each in records if each.phase is Phase.PENDING]
             assert not any(fits_somewhere(state, each) for each in waiting)

@@ -67,7 +67,7 @@ class Engine(RuleBasedStateMachine):
         return make.gang(rng, number, self.now, cards=self.cards)
 
     def some(self, rng: Random, *phases: Phase) -> GangRecord | None:
-        found = [each for each in self.state.records.values() if each.phase in phases]
+        found = [each for each in self.state.gangs.records.values() if each.phase in phases]
         return rng.choice(found) if found else None
 
     @initialize(rng=seeds, count=st.integers(1, 8), cards=st.booleans())
@@ -144,11 +144,11 @@ class Engine(RuleBasedStateMachine):
 
     @rule(rng=seeds, known=st.booleans())
     def node_appears(self, rng: Random, known: bool) -> None:
-        names = sorted(self.state.nodes)
+        names = sorted(self.state.fleet.nodes)
         name = rng.choice(names) if known and names else f"n{len(names)}"
         busy = any(
             pod.node == name
-            for record in self.state.records.values()
+            for record in self.state.gangs.records.values()
             for place in (record.placement, record.promise)
             for pod in (*(place.pods if place else ()), *record.leaving)
         )
@@ -157,20 +157,20 @@ class Engine(RuleBasedStateMachine):
 
     @rule(rng=seeds)
     def node_is_lost(self, rng: Random) -> None:
-        names = sorted(self.state.nodes)
+        names = sorted(self.state.fleet.nodes)
         if len(names) > 1:
             self.run(ev.NodeLost(self.now, rng.choice(names)))
 
     @rule(rng=seeds, reason=st.sampled_from(("", "maintenance")))
     def cordon(self, rng: Random, reason: str) -> None:
-        names = sorted(self.state.nodes)
+        names = sorted(self.state.fleet.nodes)
         if names:
             name = rng.choice(names)
             self.run(ev.NodeCordoned(self.now, name, reason))
 
     @rule(rng=seeds, healthy=st.booleans())
     def device_health(self, rng: Random, healthy: bool) -> None:
-        found = [node for node in self.state.nodes.values() if node.devices]
+        found = [node for node in self.state.fleet.nodes.values() if node.devices]
         if found:
             node = rng.choice(found)
             device = rng.randrange(len(node.devices))
@@ -198,11 +198,19 @@ class Engine(RuleBasedStateMachine):
         record = self.some(rng, Phase.PENDING)
         if record is None:
             return
-        before = (list(self.state.tree.conditions), self.state.freed, self.state.turn)
+        before = (
+            list(self.state.fleet.tree.conditions),
+            self.state.progress.freed,
+            self.state.progress.turn,
+        )
         told = explain(self.state, record.gang.id, self.now)
-        assert before == (list(self.state.tree.conditions), self.state.freed, self.state.turn)
+        assert before == (
+            list(self.state.fleet.tree.conditions),
+            self.state.progress.freed,
+            self.state.progress.turn,
+        )
         assert told.reason is not None
-        assert sum(told.histogram.values()) == len(self.state.tree.nodes)
+        assert sum(told.histogram.values()) == len(self.state.fleet.tree.nodes)
 
     @precondition(lambda self: self.submitted)
     @rule(rng=seeds)
@@ -233,16 +241,16 @@ class Engine(RuleBasedStateMachine):
 
     @invariant()
     def a_pod_that_waits_for_room_fits_nowhere(self) -> None:
-        for record in self.state.records.values():
+        for record in self.state.gangs.records.values():
             (first, *others), gang = record.gang.pod_sets, record.gang
-            reason = self.state.reason(gang.id) if record.phase is Phase.PENDING else None
+            reason = self.state.gangs.reason(gang.id) if record.phase is Phase.PENDING else None
             alone = not others and first.count == 1 and gang.topology == Topology()
             if reason and alone and reason.token in (Token.CAPACITY, Token.CONSTRAINT):
                 assert not fits_somewhere(self.state, gang)
 
     @invariant()
     def limits_hold_at_every_start(self) -> None:
-        for record in self.state.records.values():
+        for record in self.state.gangs.records.values():
             if record.phase is Phase.STARTING and record.placed_at == self.now:
                 self.check_limits(record)
 
@@ -253,8 +261,11 @@ class Engine(RuleBasedStateMachine):
         for _, usage in record.charged:
             total = total.plus(usage)
         for flavor, usage in (*record.charged, (ANY_FLAVOR, total)):
-            for name in state.shares.path(record.gang.queue):
-                limit, used = state.queues[name].limit.get(flavor), state.shares.usage[name]
+            for name in state.queues.shares.path(record.gang.queue):
+                limit, used = (
+                    state.queues.by_name[name].limit.get(flavor),
+                    state.queues.shares.usage[name],
+                )
                 for kind in ("gpu_milli", "cpu_milli"):
                     most = limit and getattr(limit, kind)
                     if most is not None and getattr(usage, kind):
@@ -266,17 +277,17 @@ class Engine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Replaying what happened gives the same state."""
-        assert self.state.records == self.twin.records
+        assert self.state.gangs.records == self.twin.gangs.records
         assert node_states(self.state) == node_states(self.twin)
-        assert self.state.shares.usage == self.twin.shares.usage
+        assert self.state.queues.shares.usage == self.twin.queues.shares.usage
 
 
 def node_states(state: ClusterState) -> dict[str, object]:
-    state.tree.settle()
+    state.fleet.tree.settle()
     found = {}
-    for name, number in zip(state.tree.names, state.tree.conditions, strict=True):
-        condition = state.table.known[number]
-        found[name] = (state.table.classes[condition.node_class], condition[1:])
+    for name, number in zip(state.fleet.tree.names, state.fleet.tree.conditions, strict=True):
+        condition = state.fleet.table.known[number]
+        found[name] = (state.fleet.table.classes[condition.node_class], condition[1:])
     return found
 
 

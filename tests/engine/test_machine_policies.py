@@ -46,7 +46,7 @@ class Lives(Engine):
 
     def leave(self, rng: Random) -> None:
         """The pods of gangs that shrank are gone."""
-        shrinking = [each for each in self.state.records.values() if each.leaving]
+        shrinking = [each for each in self.state.gangs.records.values() if each.leaving]
         if shrinking:
             record = rng.choice(shrinking)
             self.run(ev.PodsLeft(self.now, record.gang.id, record.attempt))
@@ -54,7 +54,7 @@ class Lives(Engine):
     def share_time(self, rng: Random) -> None:
         """Queues get, or lose, the choice of sharing time."""
         for name in make.LEAVES:
-            queue = self.state.queues[name]
+            queue = self.state.queues.by_name[name]
             turns = replace(queue, timeshare_ms=rng.choice((0, 1000, 4000)))
             self.run(ev.QueueSet(self.now, turns))
 
@@ -86,5 +86,5 @@ def nobody_fixed_was_stopped(engine: Engine) -> None:
     """Gangs that may not be stopped are stopped by users and worlds only."""
     for event in engine.log:
         if isinstance(event, ev.GangStopping) and event.cause.kind in OURS:
-            record = engine.state.records[event.gang]
+            record = engine.state.gangs.records[event.gang]
             assert record.gang.preemptible

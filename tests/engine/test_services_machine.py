@@ -38,11 +38,13 @@ class Services(Lives):
         self.run(*(ev.GangSubmitted(self.now, each) for each in gangs))
 
     def start_all(self, rng: Random) -> None:
-        starting = [each for each in self.state.records.values() if each.phase is Phase.STARTING]
+        starting = [
+            each for each in self.state.gangs.records.values() if each.phase is Phase.STARTING
+        ]
         self.run(*(ev.GangStarted(self.now, e.gang.id, e.attempt) for e in starting))
 
     def sleep_or_wake(self, rng: Random) -> None:
-        kept = [each.record for each in self.state.kept]
+        kept = [each.record for each in self.state.timeline.kept]
         alive = self.some(rng, *(phase for phase in Phase if phase is not Phase.ENDED))
         record = rng.choice(kept) if kept and rng.random() < 0.5 else alive
         if record and record.gang.floor:
@@ -53,13 +55,13 @@ class Services(Lives):
         record = self.some(rng, *(phase for phase in Phase if phase is not Phase.ENDED))
         if record and record.gang.floor:
             floor = rng.randint(0, 4)
-            siblings = self.state.gates.siblings(record.gang.workload)
+            siblings = self.state.gangs.gates.siblings(record.gang.workload)
             self.run(*(ev.GangUpdated(self.now, each, floor=floor) for each in siblings))
 
     def teardown(self) -> None:
         super().teardown()
-        assert [(k.record.gang.id, k.placement, k.charged) for k in self.state.kept] == [
-            (k.record.gang.id, k.placement, k.charged) for k in self.twin.kept
+        assert [(k.record.gang.id, k.placement, k.charged) for k in self.state.timeline.kept] == [
+            (k.record.gang.id, k.placement, k.charged) for k in self.twin.timeline.kept
         ]
 
 

@@ -52,7 +52,7 @@ def running(name: str, *gangs: int, gpus: int = 4) -> ClusterState:
 
 
 def where(state: ClusterState, name: str) -> list[str]:
-    place = state.records[f"{name}/0"].placement
+    place = state.gangs.records[f"{name}/0"].placement
     return [pod.node for pod in place.pods] if place else []
 
 
@@ -63,8 +63,8 @@ def test_a_gang_that_holds_a_gpu_that_is_gone_is_stopped_with_the_reason() -> No
         ("w1/0", "lost GPU 2, 3 of a: the node came back without what it held")
     ]
     requeued(state, stops, 11)
-    assert state.records["w0/0"].phase is Phase.RUNNING
-    assert state.records["w1/0"].phase is Phase.PENDING
+    assert state.gangs.records["w0/0"].phase is Phase.RUNNING
+    assert state.gangs.records["w1/0"].phase is Phase.PENDING
 
 
 def test_a_stopped_gang_starts_again_elsewhere() -> None:
@@ -98,7 +98,7 @@ def test_another_type_of_gpu_stops_only_who_asked_for_the_old_one() -> None:
     submit(state, gang("any"), gang("picky", request=T4))
     stops = comes_back(state, node("a", 2, "H100"))
     assert [each.gang for each in stops] == ["picky/0"]
-    assert dict(state.records["any/0"].charged).keys() == {"H100"}
+    assert dict(state.gangs.records["any/0"].charged).keys() == {"H100"}
 
 
 def test_less_cpu_stops_nobody_and_takes_nobody() -> None:
@@ -108,7 +108,7 @@ def test_less_cpu_stops_nobody_and_takes_nobody() -> None:
     assert not comes_back(state, smaller)
     assert not submit(state, gang("next", cpu=1_000), now=11).starts
     end(state, "w", now=12)
-    assert state.records["next/0"].phase is Phase.STARTING
+    assert state.gangs.records["next/0"].phase is Phase.STARTING
 
 
 def test_a_gang_whose_pods_are_replaced_goes_on_elsewhere() -> None:
@@ -151,25 +151,25 @@ class Shrinking(Engine):
 
     @rule(rng=seeds)
     def node_comes_back(self, rng: Random) -> None:
-        names = sorted(self.state.nodes)
+        names = sorted(self.state.fleet.nodes)
         name = rng.choice(names)
-        old, new = self.state.nodes[name], make.node(rng, name)
+        old, new = self.state.fleet.nodes[name], make.node(rng, name)
         domains = rng.choice((old.domains, old.domains, new.domains))  # it may have been moved
         self.run(ev.NodeAdded(self.now, replace(new, domains=domains, labels=old.labels)))
 
     @rule(rng=seeds)
     def leave(self, rng: Random) -> None:
-        shrinking = [each for each in self.state.records.values() if each.leaving]
+        shrinking = [each for each in self.state.gangs.records.values() if each.leaving]
         if shrinking:
             record = rng.choice(shrinking)
             self.run(ev.PodsLeft(self.now, record.gang.id, record.attempt))
 
     @invariant()
     def nobody_runs_on_what_is_gone(self) -> None:
-        for record in self.state.records.values():
+        for record in self.state.gangs.records.values():
             if record.phase in SETTLED and record.placement:
                 for pod in record.placement.pods:
-                    assert not lacks(self.state.tree.node(pod.node), record, pod)
+                    assert not lacks(self.state.fleet.tree.node(pod.node), record, pod)
 
 
 TestShrinking = Shrinking.TestCase

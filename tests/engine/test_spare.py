@@ -112,7 +112,7 @@ def test_it_keeps_no_place_and_no_time_for_itself() -> None:
     state = state_of(node("n0"), policy=Policy(future=Future(reservations=4)))
     run(state, gang("long", gpus=4, time_limit_ms=HOUR))
     submit(state, spare("s", gpus=8))
-    assert not state.future.reservations()
+    assert not state.timeline.future.reservations()
 
 
 def test_it_leaves_where_it_uses_up_what_its_own_team_may_use() -> None:
@@ -120,7 +120,7 @@ def test_it_leaves_where_it_uses_up_what_its_own_team_may_use() -> None:
     state = state_of(node("n0"), node("n1", gpus=4), queues=(few, B))
     run(state, spare("theirs", queue="b", gpus=4), spare("mine", queue="a", gpus=1))
     run(state, gang("fill", queue="b", gpus=7))
-    assert state.record("mine/0").placement
+    assert state.gangs.record("mine/0").placement
     plan = submit(state, gang("x", queue="a", gpus=4), now=HOUR)
     assert set(stopped(plan)) == {"theirs", "mine"}
 
@@ -131,13 +131,13 @@ def test_one_that_is_promoted_stays_when_others_come() -> None:
     cycle(state, [GangUpdated(2, "s/0", priority=50)], 2)
     plan = submit(state, gang("x", gpus=8), now=HOUR)
     assert plan.stops == []
-    assert state.record("x/0").phase is Phase.PENDING
+    assert state.gangs.record("x/0").phase is Phase.PENDING
 
 
 def test_what_it_waits_for_makes_no_team_deserve_more() -> None:
     state = state_of(node("n0"), queues=(A, B))
     submit(state, *(spare(f"s{n}", queue="a") for n in range(40)))
-    assert not any(state.lanes.demand.get("a", {}).values())
+    assert not any(state.gangs.lanes.demand.get("a", {}).values())
 
 
 class _Play:
@@ -167,7 +167,7 @@ class _Play:
     def step(self, number: int) -> None:
         events: list[Event] = [
             self.over(record.gang.id, Outcome.SUCCEEDED)
-            for record in self.state.records.values()
+            for record in self.state.gangs.records.values()
             if record.phase is Phase.RUNNING and self.rng.random() < 0.15
         ]
         for each in range(self.rng.randrange(4)):
@@ -180,18 +180,20 @@ class _Play:
 
     def over(self, name: str, outcome: Outcome) -> GangEnded:
         again = outcome is Outcome.PREEMPTED
-        return GangEnded(self.now, name, self.state.record(name).attempt, outcome, requeue=again)
+        return GangEnded(
+            self.now, name, self.state.gangs.record(name).attempt, outcome, requeue=again
+        )
 
     def settle(self) -> None:
         """Gangs with the order to stop leave, started gangs run, until nothing happens."""
         for _ in range(60):
-            phases = {name: each.phase for name, each in self.state.records.items()}
+            phases = {name: each.phase for name, each in self.state.gangs.records.items()}
             left = [n for n, phase in phases.items() if phase is Phase.STOPPING]
             ran = [n for n, phase in phases.items() if phase is Phase.STARTING]
             if not left and not ran:
                 return
             events: list[Event] = [self.over(name, Outcome.PREEMPTED) for name in left]
-            events += [GangStarted(self.now, n, self.state.record(n).attempt) for n in ran]
+            events += [GangStarted(self.now, n, self.state.gangs.record(n).attempt) for n in ran]
             self.take(events)
         raise AssertionError("it does not come to rest")
 
@@ -200,7 +202,7 @@ class _Play:
         state = ClusterState(self.policy)
         for event in self.happened:
             state.apply(event)
-        spares = [each for each in state.records.values() if each.gang.spare]
+        spares = [each for each in state.gangs.records.values() if each.gang.spare]
         ends = [
             GangEnded(self.now, each.gang.id, each.attempt, Outcome.CANCELLED)
             for each in spares

@@ -75,7 +75,7 @@ def test_who_holds_a_promise_is_told_whom_it_waits_for(victims: int, said: str) 
 
 def test_it_is_shown_as_queued() -> None:
     state = trade(1)
-    found = state_of(Kind.TRAIN, [state.records["u-1/0"]], [reason_of(state, "u-1/0")])
+    found = state_of(Kind.TRAIN, [state.gangs.records["u-1/0"]], [reason_of(state, "u-1/0")])
     assert (found.state, found.reason) == (State.QUEUED, "draining")
     assert found.message == "reserved: starts when v0-1 has stopped"
 
@@ -100,4 +100,4 @@ def test_who_holds_no_promise_is_told_what_the_engine_says() -> None:
     cycle(state, (), 7)
     reason = reason_of(state, "big-1/0")
     assert reason is not None
-    assert reason == state.reason("big-1/0")
+    assert reason == state.gangs.reason("big-1/0")

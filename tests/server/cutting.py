@@ -39,7 +39,7 @@ def cut(ledger: Ledger, home: Path) -> Cut:
     home.mkdir(exist_ok=True)
     (home / FILE).write_bytes(msgspec.json.encode({"event_days": 30}))
     mind = replayed(ledger, Policy())
-    body, at = checkpoint.written(mind, {}), mind.state.clock
+    body, at = checkpoint.written(mind, {}), mind.state.progress.clock
     ledger.keep(Snapshot(ledger.head, ledger.cycle, at, __version__, ledger.checksum, body))
 
     def ask(command: retention.Command) -> None:

@@ -91,4 +91,4 @@ class Office:
 
     def priority(self, workload: str) -> int:
         with self.rig.service.read() as mind:
-            return mind.state.records[f"{workload}/0"].gang.priority
+            return mind.state.gangs.records[f"{workload}/0"].gang.priority

@@ -133,5 +133,5 @@ def check_ledger(home: Path, workloads: list[str]) -> None:
         seen = Counter(event.gang for event in events if isinstance(event, kind))
         assert seen == Counter(f"{workload}/0" for workload in workloads), kind
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
-    assert (mind.state.records, mind.book.entries) == ({}, {})
+    assert (mind.state.gangs.records, mind.book.entries) == ({}, {})
     mind.state.validate()

@@ -168,7 +168,11 @@ def check_ledger(home: Path, victim: str, askers: list[str]) -> None:
     events = list(ledger.replay())
     mind = replayed(ledger, Policy())
     ledger.close()
-    assert (mind.state.records, mind.state.leaving, mind.state.promised) == ({}, {}, {})
+    assert (
+        mind.state.gangs.records,
+        mind.state.holdings.leaving,
+        mind.state.holdings.promised,
+    ) == ({}, {}, {})
     mind.state.validate()
     for asker in askers:
         mine = [type(e) for e in events if getattr(e, "gang", "") == f"{asker}/0"]

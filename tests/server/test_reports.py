@@ -104,7 +104,7 @@ def test_a_node_that_is_lost_costs_what_was_not_saved_though_it_is_no_preemption
     rig: Rig, job: str
 ) -> None:
     with rig.service.read() as mind:
-        started = mind.state.records[GANG].started
+        started = mind.state.gangs.records[GANG].started
     rig.machine.time = started + 9_000
     hear(rig, CheckpointCommitted(started + 2_000, GANG, 1, 5, "/ck/5"))
     rig.machine.end(GANG, Outcome.NODE_LOST)

@@ -273,7 +273,7 @@ def test_a_deadline_changes_and_is_lifted(rig: Rig, client: TestClient) -> None:
     path = f"{API}/workloads/a"
     assert client.patch(path, json={"deadline": "12h"}).status_code == 200
     with rig.service.read() as mind:
-        gang = mind.state.records["a-1/0"].gang
+        gang = mind.state.gangs.records["a-1/0"].gang
         assert gang.deadline_ms == gang.submitted + 12 * 3_600_000
         assert mind.book.entries["a-1"].workload.deadline == Deadline(within_ms=12 * 3_600_000)
     problem(
@@ -285,7 +285,7 @@ def test_a_deadline_changes_and_is_lifted(rig: Rig, client: TestClient) -> None:
     problem(client.patch(path, json={"deadline": "soon"}), 422, "input.field", "deadline")
     assert client.patch(path, json={"deadline": "0"}).status_code == 200
     with rig.service.read() as mind:
-        assert mind.state.records["a-1/0"].gang.deadline_ms == 0
+        assert mind.state.gangs.records["a-1/0"].gang.deadline_ms == 0
         assert mind.book.entries["a-1"].workload.deadline is None
 
 
@@ -294,7 +294,7 @@ def test_a_change_outlives_a_crash(rig: Rig) -> None:
     rig.do(lambda draft: live.change(draft, "a", live.Changes(priority=77)))
     rig.crash()
     with rig.service.read() as mind:
-        assert mind.state.records["a-1/0"].gang.priority == 77
+        assert mind.state.gangs.records["a-1/0"].gang.priority == 77
         assert mind.book.entries["a-1"].workload.priority == 77
 
 

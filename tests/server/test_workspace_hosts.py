@@ -55,7 +55,7 @@ class Local:
     def sleeps(self) -> str:
         ended = self._office.events(GangEnded)
         with self._office.rig.service.read() as mind:
-            reason = mind.state.records[f"{self._id}/0"].reason
+            reason = mind.state.gangs.records[f"{self._id}/0"].reason
         return reason.message if ended and reason else ""
 
     def close(self) -> None:

@@ -3,16 +3,21 @@
 FOLDERS: dict[str, dict[str, str]] = {
     "engine": {
         "plugins": "",
-        "topology": "plugins",
+        "config": "plugins",
+        "progress": "",
+        "topology": "plugins progress",
         "placement": "plugins topology",
         "gangs": "plugins topology",
         "runtimes": "gangs",
-        "timesharing": "gangs",
-        "queues": "topology gangs",
-        "store": "plugins topology gangs timesharing queues",
+        "timesharing": "config progress gangs",
+        "queues": "config topology gangs",
+        "store": "plugins config progress topology gangs runtimes timesharing queues",
         "timeline": "topology placement gangs runtimes store",
         "forecast": "placement gangs runtimes queues store timeline",
-        "state": "plugins topology gangs runtimes timesharing queues store timeline forecast",
+        "state": (
+            "plugins config progress topology gangs runtimes timesharing queues store timeline "
+            "forecast"
+        ),
         "search": "plugins topology placement gangs queues state",
         "preemption_rules": "gangs timesharing queues store state search",
         "preemption": (

@@ -57,17 +57,17 @@ def cycle(
     isolation = Isolation(state, plan, active=isolate)
     stage = isolation.stage
     isolation.take_in(events)
-    state.floors.open()
-    state.effort.begin()
-    state.again_at = None
-    stage("settling", state.settle)
-    stage("waking", lambda: decide(state, state.wake(now), plan))
-    stage("time-sharing", lambda: state.sharers.refresh(now))
+    state.gangs.floors.open()
+    state.agenda.effort.begin()
+    state.agenda.again_at = None
+    stage("settling", state.fleet.settle)
+    stage("waking", lambda: decide(state, state.gangs.wake(now), plan))
+    stage("time-sharing", lambda: state.gangs.sharers.refresh(now))
     stage("shares", lambda: state.deserved.refresh(now))
     stage("learning", lambda: _learn(state, plan))
     stage("promises", lambda: keep_promises(state, plan))
     stage("recalls", lambda: wake(state, plan))
-    stage("reservations", lambda: decide(state, state.future.renew(now), plan))
+    stage("reservations", lambda: decide(state, state.timeline.future.renew(now), plan))
     stage("trimming", lambda: trim(state, plan))
     stage("repair", lambda: mend(state, plan))
     stage("clearing", lambda: clear(state, plan))
@@ -77,26 +77,26 @@ def cycle(
     stage("growth", lambda: grow(state, plan))
     stage("forecasts", lambda: _foretell(state, plan))
     stage("emptying", lambda: empty_nodes(state, plan))
-    stage("time-sharing", lambda: state.sharers.arm(now))
+    stage("time-sharing", lambda: state.gangs.sharers.arm(now))
     if isolation.unfinished:
-        state.again_at = now + 1
+        state.agenda.again_at = now + 1
     return plan
 
 
 def _take_turns(state: ClusterState, plan: Plan, until: str) -> None:
     """Look at everything that waits and may start."""
     new_claims(state, plan.at)
-    if state.policy.entitlement not in SIDE_BY_SIDE:
+    if state.config.policy.entitlement not in SIDE_BY_SIDE:
         _Round(state, plan).run(until)
     elif take_heads(state, plan, lambda head: _shut(state, head, plan), until):
-        state.again_at = plan.at + 1
+        state.agenda.again_at = plan.at + 1
 
 
 class _Round:
     """One look at everything that waits and may start."""
 
     def __init__(self, state: ClusterState, plan: Plan) -> None:
-        self._state, self._plan, self._effort = state, plan, state.effort
+        self._state, self._plan, self._effort = state, plan, state.agenda.effort
         self._dealer = PlacementAttempt(state, plan.at)
         self._turns = GangOrder(state, plan.at)
         self._diagnoses = 0
@@ -107,26 +107,28 @@ class _Round:
         again = False
         while not self._effort.is_spent and (record := self._turns.next()):
             lane = self._turns.lane()
-            self._state.attend(record.gang.id)
+            self._state.journal.attend(record.gang.id)
             if lane.sweep == self._effort.sweep:
                 self._repeat(record)
                 again = True
             else:
                 self._decide(record)
-            self._state.attend("")
-            if record.gang.id == until or (until in lane and lane.shut_at == self._state.freed):
+            self._state.journal.attend("")
+            if record.gang.id == until or (
+                until in lane and lane.shut_at == self._state.progress.freed
+            ):
                 return
         for lane in self._turns.rest():
             postpone(lane, self._plan)
             self._effort.cut = True
         if self._effort.cut or again:
-            self._state.again_at = self._plan.at + 1
+            self._state.agenda.again_at = self._plan.at + 1
         overtaken(self._state, self._plan.starts)
 
     def _repeat(self, record: GangRecord) -> None:
         """Give a gang that failed in this sweep what is free by now; others come before trades."""
         state, before = self._state, self._effort.used
-        free = state.totals.free_for(record.shapes) >= asked(record).gpu_milli
+        free = state.fleet.totals.free_for(record.shapes) >= asked(record).gpu_milli
         placement = self._search(record)[1] if free and self._effort.may_repeat else None
         if placement:
             give(state, record, placement, self._plan)
@@ -138,7 +140,7 @@ class _Round:
 
     def _decide(self, record: GangRecord) -> None:
         state, plan, turns = self._state, self._plan, self._turns
-        vetoes = state.vetoes
+        vetoes = state.agenda.vetoes
         known = self._known_failure(record)
         reason, placement = (known, None) if known else self._search(record)
         if placement:
@@ -154,10 +156,10 @@ class _Round:
                 self._look_again(record)
             patient = record.gang.submitted + rules_for(state, record.gang.queue).delay_ms
             if plan.at < patient:
-                state.alarm(patient, record.gang.id)
+                state.gangs.alarm(patient, record.gang.id)
             due = self._reserve(record, reason)
             undecided = known is None and self._dealer.is_undecided(record, plan.starts)
-            ask_again = undecided or state.vetoes != vetoes
+            ask_again = undecided or state.agenda.vetoes != vetoes
             if not ask_again and plan.at >= patient and self._lasts(record, reason):
                 self._failed[_all_but_level(record)] = self._failure(reason)
             turns.lane().sweep = self._effort.sweep
@@ -174,7 +176,7 @@ class _Round:
             reservation can start now where its holder has started elsewhere since.
         """
         state, plan, due = self._state, self._plan, []
-        for event in state.future.plan(record, reason, plan.at):
+        for event in state.timeline.future.plan(record, reason, plan.at):
             decide(state, [event], plan)
             if event.placement and event.start_ms <= plan.at:
                 due.append(event.gang)
@@ -184,7 +186,7 @@ class _Round:
         """Set alarms for when more is possible for a gang that fails now."""
         for at in (self._dealer.wait_until, self._dealer.next_ripe(record)):
             if at:
-                self._state.alarm(at, record.gang.id)
+                self._state.gangs.alarm(at, record.gang.id)
 
     def _known_failure(self, record: GangRecord) -> Reason | None:
         """Why a gang fails that may do less than an equal that just failed; None = unknown.
@@ -192,7 +194,7 @@ class _Round:
         Gangs at higher levels of service may stop fewer others.
         """
         known = self._failed.get(_all_but_level(record))
-        if known is None or self._state.future.reservation(record.gang.id):
+        if known is None or self._state.timeline.future.reservation(record.gang.id):
             return None
         now = self._failure(known.reason)
         return known.reason if now.level >= known.level and now.changes == known.changes else None
@@ -201,11 +203,11 @@ class _Round:
         """Whether equals at higher levels fail for the same reason, whatever their age and name."""
         state, rights = self._state, rules_for(self._state, record.gang.queue)
         by_age = Victims.LOWER_OR_NEWER in (rights.preempt, rights.reclaim, rights.borrowing)
-        by_name = bool(state.plugins.preempts) or self._dealer.wait_until is not None
+        by_name = bool(state.config.plugins.preempts) or self._dealer.wait_until is not None
         return _is_about_room(reason) and not by_age and not by_name
 
     def _failure(self, reason: Reason) -> "_Failure":
-        changes = (self._state.freed, len(self._plan.starts))
+        changes = (self._state.progress.freed, len(self._plan.starts))
         return _Failure(self._turns.lane().level, changes, reason)
 
     def _search(self, record: GangRecord) -> Found:
@@ -216,7 +218,9 @@ class _Round:
             known = None
         found = seek(state, record, now, known)
         if found[1] is None:
-            self._effort.spend_in_vain(0 if is_short(state, record) else len(state.tree.nodes))
+            self._effort.spend_in_vain(
+                0 if is_short(state, record) else len(state.fleet.tree.nodes)
+            )
         self._diagnoses += found[0] is not known
         return found
 
@@ -238,13 +242,13 @@ def _all_but_level(record: GangRecord) -> Hashable:
 def _shut(state: ClusterState, head: Head, plan: Plan) -> None:
     record, reason = head.nomination.record, head.reason
     assert reason
-    decide(state, state.future.plan(record, reason, plan.at), plan)
-    ask_again = bool(state.plugins.permits)
+    decide(state, state.timeline.future.plan(record, reason, plan.at), plan)
+    ask_again = bool(state.config.plugins.permits)
     _keep_waiting(state, head.lane, record, reason, plan, ask_again=ask_again)
 
 
 def _learn(state: ClusterState, plan: Plan) -> None:
-    pods = state.census.due()
+    pods = state.gangs.census.due()
     if pods is not None:
         decide(state, [TypicalPods(plan.at, pods, learnt=True)], plan)
 
@@ -255,8 +259,12 @@ def _is_about_room(reason: Reason | None) -> bool:
 
 def _foretell(state: ClusterState, plan: Plan) -> None:
     """Predict the starts of the gangs that have just begun to wait."""
-    decide(state, state.bands.tell(state.fresh, plan.at, state.future.reservation), plan)
-    state.fresh.clear()
+    decide(
+        state,
+        state.forecast.bands.tell(state.gangs.fresh, plan.at, state.timeline.future.reservation),
+        plan,
+    )
+    state.gangs.fresh.clear()
 
 
 def _keep_waiting(
@@ -276,4 +284,4 @@ def _keep_waiting(
     if ask_again:
         lane.reason = reason
     else:
-        state.lanes.shut(record.gang.id, reason)
+        state.gangs.lanes.shut(record.gang.id, reason)

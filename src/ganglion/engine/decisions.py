@@ -37,12 +37,12 @@ def give(state: ClusterState, record: GangRecord, placement: Placement, plan: Pl
 
 def keep_promises(state: ClusterState, plan: Plan) -> None:
     """Start the gangs whose promised places no other gang still has to leave."""
-    for gang in list(state.promised):
-        record = state.records[gang]
+    for gang in list(state.holdings.promised):
+        record = state.gangs.records[gang]
         place = record.promise
         if record.phase is not Phase.RESERVED or place is None:
             continue
-        state.attend(gang)
+        state.journal.attend(gang)
         if is_clear(state, record, place, counted=True):
             start(state, record, place, plan)
 

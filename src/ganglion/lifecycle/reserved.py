@@ -10,14 +10,14 @@ MOST_NAMED = 3
 
 def waits_for(state: ClusterState, gang: str) -> tuple[str, ...]:
     """Workloads whose pods still have to leave the place that a gang was promised."""
-    found = blockers(state, state.record(gang))
+    found = blockers(state, state.gangs.record(gang))
     return tuple(dict.fromkeys(other.rpartition("/")[0] for other in found if other != gang))
 
 
 def reason_of(state: ClusterState, gang: str) -> Reason | None:
     """Why a gang waits, promises included; None = it does not, or the reason is unknown yet."""
-    if state.record(gang).phase is not Phase.RESERVED:
-        return state.reason(gang)
+    if state.gangs.record(gang).phase is not Phase.RESERVED:
+        return state.gangs.reason(gang)
     names = waits_for(state, gang)
     message = f"reserved: starts when {_listed(names)} stopped" if names else "reserved: starts now"
     return Reason(Token.DRAINING, message, evidence={"stopping": len(names)})

@@ -167,7 +167,7 @@ class _Play:
             from_document(part(self._scenario.document, where)),
             user="",
             default_queue=self._leaves[0],
-            classes=self._state.policy.priorities,
+            classes=self._state.config.policy.priorities,
             rules=partial(rules_to_come, self._state),
         )
         if found.name in self._gangs:
@@ -178,7 +178,7 @@ class _Play:
         return wrong(problem, where, self._scenario.document, hint)
 
     def _left(self) -> Iterator[ev.Event]:
-        for gang, record in self._state.records.items():
+        for gang, record in self._state.gangs.records.items():
             if record.phase is Phase.STOPPING:
                 self._stopped.add(record.gang.workload)
                 outcome = ev.Outcome.PREEMPTED
@@ -191,12 +191,12 @@ class _Play:
         for each in plan.rejected:
             raise self._wrong(each.message, (*self._scenario.path, "submit"))
         for start in plan.starts:
-            record = self._state.records[start.gang.id]
+            record = self._state.gangs.records[start.gang.id]
             self._news.append(ev.GangStarted(self._now, start.gang.id, record.attempt))
         return bool(plan.decisions or plan.waits)
 
     def _state_of(self, name: str) -> str:
-        runs = [self._state.records[gang].phase in SETTLED for gang in self._gangs[name]]
+        runs = [self._state.gangs.records[gang].phase in SETTLED for gang in self._gangs[name]]
         if all(runs):
             return "running"
         return "partly running" if any(runs) else "waiting"
@@ -218,14 +218,14 @@ class _Play:
 
     def _reasons(self, name: str) -> Iterator[Reason]:
         for gang in self._gangs[name]:
-            if reason := self._state.reason(gang):
+            if reason := self._state.gangs.reason(gang):
                 yield reason
 
     def _why(self, name: str) -> str:
         return next((each.message for each in self._reasons(name)), "no reason is known")
 
     def _nodes(self, name: str) -> list[str]:
-        records = (self._state.records[gang] for gang in self._gangs[name])
+        records = (self._state.gangs.records[gang] for gang in self._gangs[name])
         places = (each.placement for each in records if each.placement)
         return sorted({pod.node for place in places for pod in place.pods})
 

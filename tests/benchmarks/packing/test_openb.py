@@ -150,17 +150,17 @@ def test_a_pod_gets_one_attempt(traces: Path) -> None:
     state = cluster(source, "ganglion", Random(1))
     assert attempt(state, gang("fits", gpus=4)) is not None
     assert attempt(state, gang("never", gpus=5)) is None
-    assert [str(record.phase) for record in state.records.values()] == ["starting", "ended"]
+    assert [str(record.phase) for record in state.gangs.records.values()] == ["starting", "ended"]
     state.validate()
 
 
 def test_learnt_is_told_nothing_and_learns_from_what_arrives(traces: Path) -> None:
     source = read(traces / "openb_node_list_gpu_node.csv", traces / "openb_pod_list_default.csv")
     state = cluster(source, LEARNT, Random(1))
-    assert state.table.typical == ()
+    assert state.fleet.table.typical == ()
     for number in range(FIRST):
         attempt(state, gang(f"p{number}"), learn=True)
-    assert state.table.typical == ((request_of(gang("p")), FIRST),)
+    assert state.fleet.table.typical == ((request_of(gang("p")), FIRST),)
 
 
 @pytest.mark.parametrize("policy", BENCH.policies)

@@ -38,7 +38,9 @@ def test_a_sliced_gang_has_every_hundred_pods_in_one_rack() -> None:
 
     plan = cycle(state, [GangSubmitted(1, sliced_gang(1, 500))], 1)
 
-    racks = [state.nodes[pod.node].domains[Level.RACK] for pod in plan.starts[0].placement.pods]
+    racks = [
+        state.fleet.nodes[pod.node].domains[Level.RACK] for pod in plan.starts[0].placement.pods
+    ]
     assert [len(set(racks[at : at + 100])) for at in range(0, 500, 100)] == [1] * 5
 
 

@@ -107,7 +107,7 @@ def test_a_drained_fleet_is_told_from_a_full_one() -> None:
 
     submit(state, gang("a"))
 
-    assert state.reason("a/0").token == "draining"
+    assert state.gangs.reason("a/0").token == "draining"
 
 
 def test_a_running_gang_has_nothing_to_explain() -> None:
@@ -193,12 +193,14 @@ def test_what_is_suggested_starts_the_gang_in_a_real_cycle(entitlement: Entitlem
         if seed % 2:
             cycle(state, [], now)
         before = snapshot(state)
-        for record in [each for each in state.records.values() if each.phase is Phase.PENDING]:
+        for record in [
+            each for each in state.gangs.records.values() if each.phase is Phase.PENDING
+        ]:
             reason = explain(state, record.gang.id, now, trials=False).reason
             holders = explain(state, record.gang.id, now, trials=False).holders
             for suggestion, changed in tried(state, record.gang, now, reason, holders):
                 events, name = change(state, record.gang, changed, now)
-                events += ends([state.records[each] for each in suggestion.awaits], now)
+                events += ends([state.gangs.records[each] for each in suggestion.awaits], now)
                 assert gets_a_place(fork(state), events, name, now), (seed, suggestion)
                 told += 1
         assert snapshot(state) == before
@@ -209,21 +211,28 @@ def gets_a_place(state: ClusterState, events: list[ev.Event], name: str, now: in
     """Whether a gang starts, or is promised a place, before the engine comes to rest."""
     for later in range(100):
         cycle(state, events if not later else [], now + later)
-        record = state.records[name]
+        record = state.gangs.records[name]
         if record.placement or record.promise:
             return True
-        if state.again_at is None:
+        if state.agenda.again_at is None:
             return False
     return False
 
 
 def snapshot(state: ClusterState) -> object:
     """What must not change when a user asks why."""
-    lanes = [(each.reason, each.shut_at, each.in_order()) for each in state.lanes]
-    counts = (state.freed, state.turn, state.vetoes, state.again_at)
-    used = {name: dict(usage) for name, usage in state.shares.usage.items()}
-    records = [(each.phase, each.placement, each.promise) for each in state.records.values()]
-    return lanes, counts, used, records, list(state.tree.conditions), state.future.reservations()
+    lanes = [(each.reason, each.shut_at, each.in_order()) for each in state.gangs.lanes]
+    counts = (state.progress.freed, state.progress.turn, state.agenda.vetoes, state.agenda.again_at)
+    used = {name: dict(usage) for name, usage in state.queues.shares.usage.items()}
+    records = [(each.phase, each.placement, each.promise) for each in state.gangs.records.values()]
+    return (
+        lanes,
+        counts,
+        used,
+        records,
+        list(state.fleet.tree.conditions),
+        state.timeline.future.reservations(),
+    )
 
 
 def test_verdicts_and_suggestions_hold_on_random_fleets() -> None:
@@ -250,17 +259,17 @@ def test_verdicts_and_suggestions_hold_on_random_fleets() -> None:
         assert placed == [answer.placement] * bool(answer.placement), seed
         if answer.reason and answer.reason.never:
             everything_ends(state, keep=asked.id)
-            assert state.records[asked.id].phase is Phase.PENDING, seed
+            assert state.gangs.records[asked.id].phase is Phase.PENDING, seed
 
 
-def everything_ends(state: object, keep: str) -> None:
+def everything_ends(state: ClusterState, keep: str) -> None:
     for _ in range(20):
         running = [
             ev.GangEnded(3, each.gang.id, each.attempt, ev.Outcome.SUCCEEDED)
-            for each in state.records.values()  # type: ignore[attr-defined]
+            for each in state.gangs.records.values()
             if each.phase is Phase.STARTING and each.gang.id != keep
         ]
-        cycle(state, running, 3)  # type: ignore[arg-type]
+        cycle(state, running, 3)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def reason(*shut: str, gpus: int = 1, pods: int = 1, filters: tuple[object, ...]
     nodes = [node(f"n{i}", 2, labels=each) for i, each in enumerate(labels)]
     state = state_of(*nodes, plugins=plugins)
     submit(state, gang("a", pods, gpus))
-    found = state.reason("a/0")
+    found = state.gangs.reason("a/0")
     assert found
     return found
 

@@ -49,11 +49,11 @@ def _told(plan: Plan) -> dict[str, StartExpected]:
 
 
 def _band(state: ClusterState, name: str, now: int) -> Band:
-    return state.bands.band(state.record(f"{name}/0"), now)
+    return state.forecast.bands.band(state.gangs.record(f"{name}/0"), now)
 
 
 def _run_out(state: ClusterState, name: str, now: int) -> Plan:
-    attempt = state.record(f"{name}/0").attempt
+    attempt = state.gangs.record(f"{name}/0").attempt
     return cycle(state, [ev.GangEnded(now, f"{name}/0", attempt, Outcome.SUCCEEDED)], now)
 
 
@@ -96,14 +96,14 @@ def test_a_gang_that_moves_gives_back_its_new_place_whatever_becomes_of_the_old_
     """Its old place counts as free from the stop on, and the node may be gone by then."""
     state = _fleet(2)
     _submit(state, [gang("moves", gpus=8, expected_ms=HOUR, submitted=1)], 1)
-    (old,) = [pod.node for pod in state.record("moves/0").placement.pods]
+    (old,) = [pod.node for pod in state.gangs.record("moves/0").placement.pods]
     new = "n1" if old == "n0" else "n0"
     place = Placement((PodPlacement("main", 0, new, tuple(range(8)), 1000),), Level.NODE, new)
     moved = Cause(CauseKind.MOVED, gang="other/0")
     state.apply(ev.GangStopping(2, "moves/0", 1, moved))
     state.apply(ev.GangReserved(2, "moves/0", place))
     cycle(state, [ev.NodeLost(2, old), ev.NodeAdded(2, node("n2", gpus=0))], 2)
-    assert old not in state.tree.index
+    assert old not in state.fleet.tree.index
     waits = gang("waits", gpus=8, expected_ms=HOUR, submitted=3)
     told = _told(_submit(state, [waits], 3))
     assert told["waits/0"].raw_ms == HOUR - 2, "one node is left, and it is promised"
@@ -113,10 +113,10 @@ def test_a_gang_deep_in_the_queue_is_told_of_all_the_work_ahead() -> None:
     state = _fleet()
     gangs = [gang(f"g{n}", gpus=8, expected_ms=HOUR, submitted=1) for n in range(4000)]
     _submit(state, gangs, 1)
-    last = state.lanes.of("g7/0")
+    last = state.gangs.lanes.of("g7/0")
     assert last
     deep = last.in_order()[-1][-1]
-    wait = state.bands.band(state.record(deep), 1).raw_ms
+    wait = state.forecast.bands.band(state.gangs.record(deep), 1).raw_ms
     assert 3900 * HOUR < wait < 4100 * HOUR
 
 
@@ -158,7 +158,7 @@ def test_an_unknown_start_is_told_once_and_again_when_it_is_known() -> None:
     later: dict[str, StartExpected] = {}
     for number in range(9):
         now = (1 + number) * HOUR
-        runs = next(r for r in state.settled() if r.gang.id != "long/0")
+        runs = next(r for r in state.holdings.settled() if r.gang.id != "long/0")
         later |= _told(_run_out(state, runs.gang.workload, now))
     assert any(not each.unknown for each in later.values())
 
@@ -176,10 +176,10 @@ def test_a_reservation_bounds_the_band() -> None:
     state = _fleet(policy=Policy(future=Future(patience_permille=0)))
     gangs = [gang(name, gpus=8, time_limit_ms=HOUR, submitted=1) for name in "ab"]
     told = _told(_submit(state, gangs, 1))
-    held = state.future.reservation("b/0")
+    held = state.timeline.future.reservation("b/0")
     assert held
     assert told["b/0"].p90_ms <= held.start_ms == HOUR + 1
-    assert state.bands.band(state.record("b/0"), 1, held).p90_ms <= held.start_ms
+    assert state.forecast.bands.band(state.gangs.record("b/0"), 1, held).p90_ms <= held.start_ms
 
 
 def test_a_band_whose_p90_has_passed_is_told_anew() -> None:
@@ -188,16 +188,19 @@ def test_a_band_whose_p90_has_passed_is_told_anew() -> None:
     first = _told(_submit(state, pair, 1))["b/0"]
     again = _told(cycle(state, [], first.p90_ms + 1))["b/0"]
     assert again.p50_ms > first.p90_ms
-    assert (state.bands.coverage().bands, state.bands.coverage().held_p90) == (1, 0)
+    assert (state.forecast.bands.coverage().bands, state.forecast.bands.coverage().held_p90) == (
+        1,
+        0,
+    )
 
 
 def test_bands_are_scored_at_the_start() -> None:
     state = _fleet()
     pair = [gang(name, gpus=8, expected_ms=HOUR, submitted=1) for name in "ab"]
     told = _told(_submit(state, pair, 1))["b/0"]
-    assert state.bands.told("b/0") == told
+    assert state.forecast.bands.told("b/0") == told
     _run_out(state, "a", told.p90_ms)
-    coverage = state.bands.coverage()
+    coverage = state.forecast.bands.coverage()
     assert (coverage.bands, coverage.held_p50, coverage.held_p90) == (1, 0, 1)
 
 
@@ -211,11 +214,11 @@ def test_telling_does_not_depend_on_questions() -> None:
             now = number * HOUR // 4
             some = gang(f"g{number}", gpus=dice.choice((1, 2, 4, 8)), submitted=now)
             plan = _submit(state, [some], now)
-            waiting = [each[-1] for lane in state.lanes for each in lane.in_order()]
+            waiting = [each[-1] for lane in state.gangs.lanes for each in lane.in_order()]
             if asked and waiting:
                 explain(state, waiting[-1], now)
             plans.append((asked, now, _told(plan)))
-            runs = state.settled()
+            runs = state.holdings.settled()
             if number % 2 and runs:
                 plans.append((asked, now, _told(_run_out(state, runs[0].gang.workload, now))))
     without = [each[1:] for each in plans if not each[0]]
@@ -259,8 +262,8 @@ def test_waits_that_overlap_teach_once() -> None:
 
 def test_bands_are_not_told_by_a_copy_that_only_reads() -> None:
     state = _fleet()
-    bands = StartEstimates(state, state.estimates)
-    assert list(bands.tell([], 1, state.future.reservation)) == []
+    bands = StartEstimates(state, state.gangs.estimates)
+    assert list(bands.tell([], 1, state.timeline.future.reservation)) == []
 
 
 def test_cycles_that_follow_each_other_closely_share_what_telling_may_cost(
@@ -278,7 +281,7 @@ def test_cycles_that_follow_each_other_closely_share_what_telling_may_cost(
     monkeypatch.setattr(Foresight, "foresee", counted)
 
     def rollouts(begin: int, apart_ms: int) -> int:
-        state.bands._credit = 0
+        state.forecast.bands._credit = 0
         made.clear()
         for n in range(100):
             at = begin + n * apart_ms

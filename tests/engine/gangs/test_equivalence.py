@@ -83,4 +83,4 @@ def test_a_preempt_plugin_that_spares_all_from_one_gang_does_not_from_its_equal(
     plan = submit(state, *askers, now=later)
 
     assert [each.gang for each in plan.stops] == ["low/0"]
-    assert list(state.promised) == ["ticket-42/0"]
+    assert list(state.holdings.promised) == ["ticket-42/0"]

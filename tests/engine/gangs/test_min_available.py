@@ -72,11 +72,11 @@ def run(state: Guarded, *gangs: Gang, now: int = 1) -> None:
         now += 1
         cycle(state, [], now)
     begin(state, now)
-    assert all(state.records[each.id].phase is Phase.RUNNING for each in gangs)
+    assert all(state.gangs.records[each.id].phase is Phase.RUNNING for each in gangs)
 
 
 def begin(state: Guarded, now: int) -> None:
-    starting = [each for each in state.records.values() if each.phase is Phase.STARTING]
+    starting = [each for each in state.gangs.records.values() if each.phase is Phase.STARTING]
     cycle(state, [ev.GangStarted(now, e.gang.id, e.attempt) for e in starting], now)
 
 
@@ -88,7 +88,7 @@ def submit(state: Guarded, *gangs: Gang, now: int) -> Plan:
 
 
 def leave(state: Guarded, now: int) -> Plan:
-    gone = [each for each in state.records.values() if each.phase is Phase.STOPPING]
+    gone = [each for each in state.gangs.records.values() if each.phase is Phase.STOPPING]
     ends = [
         ev.GangEnded(now, e.gang.id, e.attempt, ev.Outcome.PREEMPTED, requeue=True) for e in gone
     ]
@@ -151,7 +151,7 @@ def test_a_node_is_not_emptied_below_a_floor() -> None:
         policy = Policy(repack=Repack(empty_nodes=True))
         state = fleet(node("n0", 4), node("n1", 4), policy=replace(policy, repack=Repack()))
         run(state, *service("chat", 2, floor))
-        state.policy = policy
+        state.config.policy = policy
         assert len(cycle(state, [], 10).stops) == moved
 
 
@@ -202,9 +202,9 @@ def fight(rng: Random, policy: Policy) -> int:
         now = (number + 1) * HOUR
         gangs = someone(rng, number, now)
         for plan in (submit(state, *gangs, now=now), leave(state, now + 1), leave(state, now + 2)):
-            stopped += sum(bool(state.records[each.gang].gang.floor) for each in plan.stops)
+            stopped += sum(bool(state.gangs.records[each.gang].gang.floor) for each in plan.stops)
         begin(state, now + 3)
-        running = [each for each in state.records.values() if each.phase is Phase.RUNNING]
+        running = [each for each in state.gangs.records.values() if each.phase is Phase.RUNNING]
         if running and rng.random() < 0.4:
             record = rng.choice(running)
             end = ev.GangEnded(now + 4, record.gang.id, record.attempt, ev.Outcome.SUCCEEDED)

@@ -87,7 +87,7 @@ def test_what_was_learnt_is_a_decision_and_comes_again_only_when_pods_have_doubl
     learnt = [event for event in cycle(state, first, 1).decisions if isinstance(event, TypicalPods)]
 
     assert [event.learnt for event in learnt] == [True]
-    assert state.table.typical == learnt[0].pods
+    assert state.fleet.table.typical == learnt[0].pods
     assert not any(isinstance(e, TypicalPods) for e in cycle(state, more[:-1], 2).decisions)
     assert any(isinstance(e, TypicalPods) for e in cycle(state, more[-1:], 3).decisions)
 
@@ -109,4 +109,4 @@ def test_a_decree_ends_the_learning() -> None:
     plan = cycle(state, [GangSubmitted(1, gang(f"a{i}")) for i in range(FIRST)], 1)
 
     assert not any(isinstance(event, TypicalPods) for event in plan.decisions)
-    assert state.table.typical == decreed
+    assert state.fleet.table.typical == decreed

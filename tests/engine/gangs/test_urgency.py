@@ -44,7 +44,7 @@ def first_at(state: ClusterState, now: int) -> str:
 
 def test_a_gang_goes_before_its_equals_when_its_slack_is_a_few_run_times() -> None:
     state = busy(gang("old", gpus=8), due("due", 9, submitted=2))
-    near = urgent_from(state.record("due/0").gang, HOUR)
+    near = urgent_from(state.gangs.record("due/0").gang, HOUR)
     assert near == (9 - 1 - NEAR) * HOUR
     assert first_at(state, near - 1) == "old"
     assert state.next_wake() == near
@@ -64,7 +64,7 @@ def test_a_deadline_says_that_the_run_is_shorter_than_the_mean_of_earlier_ones()
 
 def test_what_is_late_anyhow_makes_no_other_gang_late() -> None:
     state = busy(gang("old", gpus=8), due("due", 9, submitted=2))
-    last = latest_start(state.record("due/0").gang, HOUR)
+    last = latest_start(state.gangs.record("due/0").gang, HOUR)
     assert first_at(state, last) == "due"
     assert first_at(state, last + 1) == "old"
 
@@ -126,7 +126,7 @@ def test_who_was_raised_goes_first_and_stays_raised() -> None:
     assert first_at(state, HOUR + 1) == "old"
     assert started(end(state, "holder", now=HOUR + 2)) == ["old"]
     state.apply(GangStarted(HOUR + 2, "old/0", 1))
-    assert state.record("old/0").gang.priority == 70
+    assert state.gangs.record("old/0").gang.priority == 70
 
 
 def test_the_wait_counts_from_the_end_of_the_last_attempt() -> None:
@@ -137,9 +137,9 @@ def test_the_wait_counts_from_the_end_of_the_last_attempt() -> None:
     gone = GangEnded(5 * HOUR, "g/0", 1, Outcome.PREEMPTED, requeue=True)
     cycle(state, [gone], 5 * HOUR)
     cycle(state, [], 6 * HOUR - 1)
-    assert state.record("g/0").gang.priority == 50
+    assert state.gangs.record("g/0").gang.priority == 50
     cycle(state, [], 6 * HOUR)
-    assert state.record("g/0").gang.priority == 70
+    assert state.gangs.record("g/0").gang.priority == 70
 
 
 def test_escalation_takes_nothing_back_and_leaves_spare_gangs_alone() -> None:
@@ -147,14 +147,14 @@ def test_escalation_takes_nothing_back_and_leaves_spare_gangs_alone() -> None:
         gang("high", gpus=8, priority=95), gang("spare", gpus=8, priority=-1), policy=ESCALATING
     )
     cycle(state, [], 9 * HOUR)
-    assert state.record("high/0").gang.priority == 95
-    assert state.record("spare/0").gang.priority == -1
+    assert state.gangs.record("high/0").gang.priority == 95
+    assert state.gangs.record("spare/0").gang.priority == -1
 
 
 def test_steps_that_are_set_later_hold_for_what_waits_already() -> None:
     state = busy(gang("g", gpus=8, submitted=1))
     plan = cycle(state, [PolicySet(2 * HOUR, ESCALATING)], 2 * HOUR)
-    if state.record("g/0").gang.priority == 50:
+    if state.gangs.record("g/0").gang.priority == 50:
         plan = cycle(state, [], state.next_wake() or 0)
     assert [d.priority for d in plan.decisions if isinstance(d, GangUpdated)] == [70]
 

@@ -130,14 +130,14 @@ def test_victims_help_are_needed_and_none_is_within_its_quota(
             runs(state, f"r{number}", where, size, level, at=number + 1)
             left -= size
     asker = waits(state, "in", "a", gpus, priority, at=50)
-    borrowing = Borrowing(state.shares)
+    borrowing = Borrowing(state.queues.shares)
     before = {name: borrowing.used(name, CELL) for name in "abc"}
     assume(gpus * 1000 > borrowing.available("a", CELL))
 
     found = victims(state, asker)
 
     assert {name: borrowing.used(name, CELL) for name in "abc"} == before
-    taken = [state.record(f"{name}/0") for name in found]
+    taken = [state.gangs.record(f"{name}/0") for name in found]
     for record in taken:
         lent = record.gang.queue != "a"
         assert before[record.gang.queue] > 4000 if lent else record.gang.priority < priority

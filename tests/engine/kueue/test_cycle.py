@@ -116,7 +116,7 @@ def test_quota_of_all_flavors_is_charged_once() -> None:
 
         assert sorted(started(go(state))) == ["a1", "b1"]
         assert [stop.gang for stop in go(state, 101).stops] == []
-        assert state.shares.usage["all"]["*"].gpu_milli == 8000
+        assert state.queues.shares.usage["all"]["*"].gpu_milli == 8000
 
 
 def test_a_flavor_that_no_node_has_is_named() -> None:
@@ -181,11 +181,11 @@ def test_asking_why_tells_what_the_cycle_would_do() -> None:
     runs(state, "low", "q", 4, priority=1)
     high = waits(state, "high", "q", 2, priority=9)
     equal = waits(state, "equal", "q", 2, priority=1)
-    before = (list(state.tree.conditions), dict(state.shares.usage["q"]))
+    before = (list(state.fleet.tree.conditions), dict(state.queues.shares.usage["q"]))
 
     assert resolve(state, high, 100).stops == ("low/0",)
     assert resolve(state, equal, 100).reason is not None
-    assert (list(state.tree.conditions), dict(state.shares.usage["q"])) == before
+    assert (list(state.fleet.tree.conditions), dict(state.queues.shares.usage["q"])) == before
 
 
 def test_looking_for_a_place_alone_stops_nobody() -> None:

@@ -41,10 +41,10 @@ def state(flavors: Flavors, preempt: Victims = Victims.LOWER, **quota: int) -> C
 
 def assign(where: ClusterState, asked: Gang) -> Assignment:
     where.apply(ev.GangSubmitted(5, asked))
-    record = where.record(asked.id)
-    usable = where.totals.flavors_for(record.shapes)
+    record = where.gangs.record(asked.id)
+    usable = where.fleet.totals.flavors_for(record.shapes)
     assigner = Assigner(
-        where, Borrowing(where.shares), record, lambda _, flavor: flavor in usable, 9
+        where, Borrowing(where.queues.shares), record, lambda _, flavor: flavor in usable, 9
     )
     return assigner.assign([each.count for each in asked.pod_sets])
 

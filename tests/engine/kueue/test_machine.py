@@ -51,20 +51,20 @@ def happenings(rng: Random, state: ClusterState, now: int, first: int) -> list[e
     news: list[ev.Event] = [
         ev.GangSubmitted(now, make.gang(rng, first + number, now)) for number in range(3)
     ]
-    for gang, record in state.records.items():
+    for gang, record in state.gangs.records.items():
         if record.phase is Phase.STARTING and rng.random() < 0.8:
             news.append(ev.GangStarted(now, gang, record.attempt))
         elif record.phase is Phase.RUNNING and rng.random() < 0.2:
             news.append(ev.GangEnded(now, gang, record.attempt, ev.Outcome.SUCCEEDED))
     if rng.random() < 0.2:
-        news.append(ev.NodeLost(now, rng.choice(state.tree.names)))
+        news.append(ev.NodeLost(now, rng.choice(state.fleet.tree.names)))
     return news
 
 
 def leaving(rng: Random, state: ClusterState, now: int) -> list[ev.Event]:
     """Some of those with the order to stop are gone."""
     events: list[ev.Event] = []
-    for gang, record in state.records.items():
+    for gang, record in state.gangs.records.items():
         if record.phase is Phase.STOPPING and rng.random() < 0.7:
             end = ev.GangEnded(now, gang, record.attempt, ev.Outcome.PREEMPTED, requeue=True)
             events.append(end)
@@ -83,8 +83,8 @@ def settle(rng: Random, state: ClusterState, news: list[ev.Event], now: int) -> 
         ] == []
         now += 1
         news = leaving(rng, state, now)
-        stopping = any(each.phase is Phase.STOPPING for each in state.records.values())
-        if not (plan.decisions or news or stopping or state.again_at):
+        stopping = any(each.phase is Phase.STOPPING for each in state.gangs.records.values())
+        if not (plan.decisions or news or stopping or state.agenda.again_at):
             nothing_is_forgotten(state, now)
             return now
     raise AssertionError("it never settles")
@@ -93,7 +93,7 @@ def settle(rng: Random, state: ClusterState, news: list[ev.Event], now: int) -> 
 def nothing_is_forgotten(state: ClusterState, now: int) -> None:
     """A cycle that looks at everything finds nothing to decide."""
     tried = fork(state)
-    tried.effort.per_cycle = UNBOUNDED
+    tried.agenda.effort.per_cycle = UNBOUNDED
     assert [each for each in cycle(tried, [], now).decisions if not is_foretold(each)] == []
 
 
@@ -107,7 +107,7 @@ def is_foretold(event: ev.Event) -> bool:
 def test_invariants_hold_and_every_history_comes_to_rest(seed: int, work: int) -> None:
     rng = Random(seed)
     state = ClusterState(policy(rng))
-    state.effort.per_cycle = work
+    state.agenda.effort.per_cycle = work
     queues = [ruled(rng, each) for each in make.queue_tree(rng)]
     nodes = [make.node(rng, f"n{number}") for number in range(5)]
     news: list[ev.Event] = [ev.QueueSet(0, each) for each in queues]

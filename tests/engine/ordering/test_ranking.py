@@ -30,7 +30,7 @@ def fleet(*queues: Queue, policy: Policy | None = None) -> ClusterState:
 
 
 def hold(state: ClusterState, queue: str, count: int) -> None:
-    state.shares.charge(queue, "H100", Usage(count * 1000), preemptible=True, sign=1)
+    state.queues.shares.charge(queue, "H100", Usage(count * 1000), preemptible=True, sign=1)
 
 
 def wait(state: ClusterState, *gangs: Gang) -> None:
@@ -41,12 +41,12 @@ def wait(state: ClusterState, *gangs: Gang) -> None:
 def ours(state: ClusterState, names: Sequence[str], past: PastUse | None = None) -> list[str]:
     past = past or PastUse()
     standing = ShareStanding(state, Deserved(state, past), past, 100 * HOUR)
-    return sorted(names, key=lambda name: standing.rank(state.record(f"{name}/0")))
+    return sorted(names, key=lambda name: standing.rank(state.gangs.record(f"{name}/0")))
 
 
 def kai(state: ClusterState, names: Sequence[str]) -> list[str]:
     standing = KaiStanding(state, Deserved(state))
-    return sorted(names, key=lambda name: standing.rank(state.record(f"{name}/0")))
+    return sorted(names, key=lambda name: standing.rank(state.gangs.record(f"{name}/0")))
 
 
 def test_whoever_stays_within_what_it_deserves_goes_first() -> None:
@@ -103,7 +103,9 @@ def test_other_orders_compare_priority_only(order: Order) -> None:
     standing = ShareStanding(state, Deserved(state), PastUse(), 0)
 
     assert (
-        standing.rank(state.record("of_a/0")) == standing.rank(state.record("of_b/0")) == (0, -50)
+        standing.rank(state.gangs.record("of_a/0"))
+        == standing.rank(state.gangs.record("of_b/0"))
+        == (0, -50)
     )
 
 
@@ -145,11 +147,13 @@ def test_users_are_compared_by_what_they_hold_and_held() -> None:
     past = PastUse(HOUR)
     past.charge(("a",), "ada", 8000, 1, 0)
     past.charge(("a",), "ada", 8000, -1, HOUR)
-    state.shares.charge("a", "H100", Usage(3000), preemptible=True, sign=1, user="bob")
+    state.queues.shares.charge("a", "H100", Usage(3000), preemptible=True, sign=1, user="bob")
     wait(state, *(gang(user, queue="a", user=user) for user in ("ada", "bob", "cy")))
     standing = ShareStanding(state, Deserved(state, past), past, HOUR)
 
-    uses = {user: standing.of_user(state.record(f"{user}/0")) for user in ("ada", "bob", "cy")}
+    uses = {
+        user: standing.of_user(state.gangs.record(f"{user}/0")) for user in ("ada", "bob", "cy")
+    }
 
     assert uses["cy"] == 0
     assert uses["bob"] == 3000
@@ -183,11 +187,11 @@ def test_kai_prefers_the_smaller_dominant_share_and_then_the_older_queue() -> No
 def test_kai_counts_a_queue_as_above_its_share_only_when_it_is_in_everything() -> None:
     everything = {"*": Amount(4000, 1000, 1)}
     state = fleet(Queue("a", quota=everything, priority=200), Queue("b", quota=gpus(4)))
-    state.shares.charge("a", "H100", Usage(14_000, 2000, 1), preemptible=True, sign=1)
+    state.queues.shares.charge("a", "H100", Usage(14_000, 2000, 1), preemptible=True, sign=1)
     wait(state, gang("of_a", queue="a"), gang("of_b", queue="b", gpus=8))
     assert kai(state, ["of_b", "of_a"]) == ["of_a", "of_b"]
 
-    state.shares.charge("a", "H100", Usage(0, 0, 1), preemptible=True, sign=1)
+    state.queues.shares.charge("a", "H100", Usage(0, 0, 1), preemptible=True, sign=1)
     assert kai(state, ["of_a", "of_b"]) == ["of_b", "of_a"]
 
 
@@ -207,7 +211,7 @@ def test_kai_lets_every_queue_be_represented_by_its_own_first_gang() -> None:
         gang("three", queue="y1", gpus=3),
     )
     standing = KaiStanding(state, Deserved(state))
-    records = [state.record(f"{name}/0") for name in ("large", "two", "three")]
+    records = [state.gangs.record(f"{name}/0") for name in ("large", "two", "three")]
 
     assert kai(state, ["large", "two", "three"])[0] == "two"
     assert standing.choose(records).gang.workload == "three"

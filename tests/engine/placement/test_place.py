@@ -38,15 +38,15 @@ def test_a_required_level_is_never_crossed() -> None:
     plan = submit(state, gang("g", pods=3, gpus=8, topology=Topology(required=Level.RACK)))
 
     assert started(plan) == []
-    assert state.reason("g/0").token == "topology"
-    assert state.reason("g/0").never
+    assert state.gangs.reason("g/0").token == "topology"
+    assert state.gangs.reason("g/0").never
 
 
 def test_a_gang_is_all_or_nothing() -> None:
     state = state_of(node("n0"), node("n1"))
 
     assert started(submit(state, gang("g", pods=3, gpus=8))) == []
-    assert state.tree.pods == [0, 0]
+    assert state.fleet.tree.pods == [0, 0]
 
 
 @pytest.mark.parametrize(("free_nodes", "expected"), [(4, 4), (3, 3), (2, 2)])
@@ -210,8 +210,8 @@ def test_residency_is_a_wall() -> None:
 
     assert where(plan, "a") == ["n-us"]
     submit(state, gang("b", constraints=Constraints(residency=("mars",))))
-    assert state.reason("b/0").token == "constraint"
-    assert state.reason("b/0").never
+    assert state.gangs.reason("b/0").token == "constraint"
+    assert state.gangs.reason("b/0").never
 
 
 def test_pods_on_one_part_of_a_node_need_pod_slots_too() -> None:

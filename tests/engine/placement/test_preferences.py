@@ -89,16 +89,16 @@ def test_an_elastic_gang_is_not_made_smaller() -> None:
 def test_steps_grow_and_leave_out_the_last() -> None:
     state = fleet(0, 2, 8, 9)
     submit(state, gang("a"))
-    (shape,) = state.records["a/0"].shapes
-    found = [[each.ranks for each in step] for step in steps(state.indexes, [shape])]
+    (shape,) = state.gangs.records["a/0"].shapes
+    found = [[each.ranks for each in step] for step in steps(state.fleet.indexes, [shape])]
     assert found == [[((8,), (9,))], [((8,), (9,), (2,))]]
-    assert best_first(state.table, shape, [(0,), (9,), (8,)]) == [((9,), (8,)), ((0,),)]
+    assert best_first(state.fleet.table, shape, [(0,), (9,), (8,)]) == [((9,), (8,)), ((0,),)]
 
 
 def test_a_plugin_by_which_nothing_is_preferred_is_never_asked_for_ranks() -> None:
     plugin = ByLabel(prefers=False)
     state = fleet(0, 8, plugin=plugin)
     submit(state, gang("a"), gang("b", pods=2))
-    (shape,) = state.records["a/0"].shapes
-    assert by_rank(state.table, shape) == {}
+    (shape,) = state.gangs.records["a/0"].shapes
+    assert by_rank(state.fleet.table, shape) == {}
     assert plugin.ranked == 0

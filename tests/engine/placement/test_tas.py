@@ -32,7 +32,7 @@ def demand(asked: Gang) -> Demand:
 
 
 def places(state: ClusterState, asked: Gang, even: bool = False) -> dict[str, int] | None:
-    found = place_tightly(state.indexes, demand(asked), even=even)
+    found = place_tightly(state.fleet.indexes, demand(asked), even=even)
     return dict(Counter(pod.node for pod in found.pods)) if found else None
 
 
@@ -101,7 +101,7 @@ def leader_and_workers(level: Level, workers: int) -> Gang:
 def test_a_leader_takes_the_room_of_no_worker_where_it_can() -> None:
     state = state_of(node("n1", 0, cpu_milli=8000), node("n2", 0, cpu_milli=3000))
 
-    found = place_tightly(state.indexes, demand(leader_and_workers(Level.NODE, 5)))
+    found = place_tightly(state.fleet.indexes, demand(leader_and_workers(Level.NODE, 5)))
 
     assert found
     assert [(pod.pod_set, pod.node) for pod in found.pods] == [
@@ -142,12 +142,12 @@ def test_all_pods_get_a_seat_that_is_free_and_the_tree_is_as_before(
         for i, (gpus, block, rack) in enumerate(rows)
     ]
     state = state_of(*nodes)
-    before = list(state.tree.conditions)
+    before = list(state.fleet.tree.conditions)
     asked = gang("w", pods, pod={"topology": Topology(required, preferred)})
 
-    found = place_tightly(state.indexes, demand(asked), even=even)
+    found = place_tightly(state.fleet.indexes, demand(asked), even=even)
 
-    assert state.tree.conditions == before
+    assert state.fleet.tree.conditions == before
     if found is None:
         held = Counter[str]()
         for each in nodes:

@@ -42,7 +42,7 @@ def test_gangs_that_are_weighed_for_moves_count_as_work(monkeypatch: pytest.Monk
         monkeypatch.setattr("ganglion.engine.preemption.consolidate.WEIGHED", weighed)
         state = holed(gang("a"), gang("b"))
         assert len(submit(state, gang("big", gpus=2), now=10).stops) == 1
-        return state.effort.used
+        return state.agenda.effort.used
 
     assert used(1) - used(3) == 2, "the two gangs that run"
 
@@ -52,7 +52,7 @@ def run_all(state: ClusterState, now: int) -> None:
         state,
         [
             GangStarted(now, gang, each.attempt)
-            for gang, each in state.records.items()
+            for gang, each in state.gangs.records.items()
             if each.phase is Phase.STARTING
         ],
         now,
@@ -73,7 +73,7 @@ def test_a_running_gang_is_moved_so_that_a_waiting_one_fits() -> None:
     plan = submit(state, gang("big", gpus=2), now=10)
     assert [str(stop.cause) for stop in plan.stops] == ["moved for big/0"]
     moved = plan.stops[0].gang
-    assert state.record(moved).promise
+    assert state.gangs.record(moved).promise
     after = carry_out(state, plan, 11)
     assert sorted(started(after)) == sorted([moved.split("/")[0], "big"])
     assert all(each.phase in (Phase.STARTING, Phase.RUNNING) for each in live(state))
@@ -86,14 +86,14 @@ def home(record: GangRecord) -> str:
 
 
 def live(state: ClusterState) -> list[GangRecord]:
-    return [each for each in state.records.values() if each.phase is not Phase.ENDED]
+    return [each for each in state.gangs.records.values() if each.phase is not Phase.ENDED]
 
 
 def test_a_gang_that_may_not_be_stopped_is_never_moved() -> None:
     state = holed(gang("a", preemptible=False), gang("b", preemptible=False))
     plan = submit(state, gang("big", gpus=2), now=10)
     assert not plan.stops
-    assert state.record("big/0").phase is Phase.PENDING
+    assert state.gangs.record("big/0").phase is Phase.PENDING
 
 
 def test_nobody_is_moved_when_the_policy_says_so() -> None:
@@ -137,9 +137,9 @@ def test_no_more_gangs_are_moved_than_the_policy_allows() -> None:
 
 def test_the_gang_that_loses_least_is_moved() -> None:
     state = holed(gang("old"), gang("young"))
-    record = state.record("old/0")
+    record = state.gangs.record("old/0")
     record.started = 1
-    young = state.record("young/0")
+    young = state.gangs.record("young/0")
     young.started = 9_000
     plan = submit(state, gang("big", gpus=2), now=10_000)
     assert [stop.gang for stop in plan.stops] == ["young/0"]
@@ -180,7 +180,7 @@ def test_an_elastic_gang_is_moved_at_the_size_it_has() -> None:
     state = state_of(node("n0", 4), node("n1", 4), policy=POLICY)
     submit(state, stretchy, gang("f", gpus=2), gang("g", gpus=2), gang("h", gpus=2))
     run_all(state, 2)
-    shared = home(state.record("e/0"))
+    shared = home(state.gangs.record("e/0"))
     others = [
         each.gang.workload
         for each in live(state)
@@ -191,7 +191,7 @@ def test_an_elastic_gang_is_moved_at_the_size_it_has() -> None:
     plan = submit(state, gang("big", gpus=4), now=10)
     assert len(plan.stops) == 1
     carry_out(state, plan, 11)
-    placement = state.record("e/0").placement
+    placement = state.gangs.record("e/0").placement
     assert placement
     assert len(placement.pods) == 2
 
@@ -202,11 +202,13 @@ def test_a_gang_just_moved_stays_where_it_is() -> None:
     carry_out(state, plan, 11)
     run_all(state, 12)
     moved = plan.stops[0].gang
-    assert state.record(moved).moved_at == 10
+    assert state.gangs.record(moved).moved_at == 10
     end(state, "big", now=20)
     stay = "a/0" if moved == "b/0" else "b/0"
     cycle(
-        state, [GangStopping(21, stay, state.record(stay).attempt, Cause(CauseKind.CANCELLED))], 21
+        state,
+        [GangStopping(21, stay, state.gangs.record(stay).attempt, Cause(CauseKind.CANCELLED))],
+        21,
     )
     again = submit(state, gang("c"), gang("d", gpus=2), now=30)
     assert moved not in [stop.gang for stop in again.stops]
@@ -235,7 +237,7 @@ def test_no_moved_gang_is_ever_lost(seed: int) -> None:
         )
         plan = submit(state, fresh, now=now)
         for stop in plan.stops:
-            record = state.record(stop.gang)
+            record = state.gangs.record(stop.gang)
             assert record.gang.preemptible
             assert record.promise is not None
             assert stop.cause.kind is CauseKind.MOVED
@@ -253,11 +255,15 @@ def test_some_stop_and_others_move_where_neither_alone_is_enough() -> None:
     submit(state, gang("r", gpus=2, queue="red"), gang("s", gpus=2, queue="red"))
     submit(state, gang("b", queue="blue", preemptible=False))
     run_all(state, 2)
-    assert home(state.record("r/0")) == home(state.record("s/0")) != home(state.record("b/0"))
+    assert (
+        home(state.gangs.record("r/0"))
+        == home(state.gangs.record("s/0"))
+        != home(state.gangs.record("b/0"))
+    )
     plan = submit(state, gang("want", gpus=4, queue="blue"), now=10)
     causes = {str(stop.cause).split()[0] for stop in plan.stops}
     assert causes == {"reclaimed", "moved"}, "red keeps the 2 GPUs that it deserves"
     after = carry_out(state, plan, 11)
     assert "want" in started(after)
-    assert state.shares.usage["red"]["*"].gpu_milli == 2000
+    assert state.queues.shares.usage["red"]["*"].gpu_milli == 2000
     state.validate()

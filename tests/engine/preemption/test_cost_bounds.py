@@ -23,7 +23,7 @@ def test_no_set_of_units_costs_less_than_the_bound(seed: int) -> None:
     units = [unit(rng, number) for number in range(rng.randint(1, 8))]
     by_node: dict[int, list[Unit]] = {}
     for each in units:
-        for rank in {state.tree.index[pod.node] for pod in each.pods}:
+        for rank in {state.fleet.tree.index[pod.node] for pod in each.pods}:
             by_node.setdefault(rank, []).append(each)
     supply = Supply(state, by_node, range(2), classless=False)
 
@@ -56,7 +56,7 @@ def freed(each: Unit) -> int:
 
 def test_what_is_free_in_a_domain_follows_starts_ends_and_cordons() -> None:
     state = state_of(*(node(f"n{number}", rack=f"r{number // 2}") for number in range(4)))
-    tree = state.tree
+    tree = state.fleet.tree
     free, racks = Leftovers(tree), {each.name: at for at, each in enumerate(tree.domains)}
     assert [free.of(at) for at in (0, racks["r0"], racks["r1"])] == [32_000, 16_000, 16_000]
 

@@ -39,7 +39,9 @@ def priced_at_random(rng: Random, state: ClusterState) -> list[Unit]:
     def price(record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
         return rng.choice((0, 1, 7, 7, 1000)) * len(pods) * (3 if whole else 1)
 
-    found = [unit for each in state.settled() for unit in units_of(each, CAUSE, price, bool)]
+    found = [
+        unit for each in state.holdings.settled() for unit in units_of(each, CAUSE, price, bool)
+    ]
     return [unit for unit in found if unit.pods]
 
 
@@ -50,8 +52,8 @@ def one_by_one(
     state: ClusterState, record: GangRecord, stock: Stock, slots: int, gone: list[Unit]
 ) -> Offer | None:
     """The best of the offers of markets of one node each."""
-    sight, offers = state.table.sight(record.shapes[0]), []
-    for rank in range(len(state.tree.nodes)):
+    sight, offers = state.fleet.table.sight(record.shapes[0]), []
+    for rank in range(len(state.fleet.tree.nodes)):
         market = NodeOffers(state, sight, stock, [rank], Effort(0), slots)
         for unit in gone:
             market.take(unit)
@@ -70,7 +72,7 @@ def test_the_next_offer_is_the_cheapest_of_all_nodes(slots: int) -> None:
         stock = Stock(state, priced_at_random(rng, state))
         gang = make.gang(rng, 1000)
         record = GangRecord(gang, shapes_of(gang, ()), None)
-        sight, ranks, effort = state.table.sight(record.shapes[0]), range(12), Effort(0)
+        sight, ranks, effort = state.fleet.table.sight(record.shapes[0]), range(12), Effort(0)
         market = NodeOffers(state, sight, stock, ranks, effort, slots)
         market.open()
         tentative, taken = Tentative(state), list[Unit]()

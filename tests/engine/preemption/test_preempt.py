@@ -54,10 +54,10 @@ def test_the_asker_starts_once_its_victim_has_left() -> None:
     plan = submit(state, gang("high", gpus=8, priority=80), now=HOUR)
 
     assert stopped(plan) == {"low": "preempted"} and plan.starts == []
-    assert state.records["high/0"].phase is Phase.RESERVED
+    assert state.gangs.records["high/0"].phase is Phase.RESERVED
     later = leave(state, "low", now=HOUR + 1)
     assert [each.gang.workload for each in later.starts] == ["high"]
-    assert state.records["low/0"].phase is Phase.PENDING
+    assert state.gangs.records["low/0"].phase is Phase.PENDING
 
 
 def test_nobody_else_gets_a_place_that_is_promised() -> None:
@@ -67,7 +67,7 @@ def test_nobody_else_gets_a_place_that_is_promised() -> None:
 
     plan = submit(state, gang("sneaky", gpus=1, priority=80), now=HOUR + 1)
 
-    assert plan.starts == [] and state.records["sneaky/0"].phase is Phase.PENDING
+    assert plan.starts == [] and state.gangs.records["sneaky/0"].phase is Phase.PENDING
 
 
 def test_the_cheapest_in_work_lost_is_stopped() -> None:
@@ -108,7 +108,7 @@ def test_no_more_gangs_are_stopped_than_it_takes() -> None:
     plan = submit(state, gang("high", gpus=4, priority=80), now=HOUR)
 
     assert len(plan.stops) == 2
-    nodes = {pod.node for each in plan.stops for pod in state.records[each.gang].leaving}
+    nodes = {pod.node for each in plan.stops for pod in state.gangs.records[each.gang].leaving}
     assert len(nodes) == 1
 
 
@@ -153,7 +153,7 @@ def test_nobody_is_stopped_for_a_gang_that_would_not_fit_even_so() -> None:
 
     plan = submit(state, gang("high", pods=2, gpus=8, priority=80), now=HOUR)
 
-    assert plan.stops == [] and state.records["high/0"].phase is Phase.PENDING
+    assert plan.stops == [] and state.gangs.records["high/0"].phase is Phase.PENDING
 
 
 def test_a_gang_is_safe_for_as_long_as_its_queue_says() -> None:
@@ -161,7 +161,7 @@ def test_a_gang_is_safe_for_as_long_as_its_queue_says() -> None:
     run(state, gang("low", gpus=8))
 
     assert submit(state, gang("high", gpus=8, priority=80), now=HOUR // 2).stops == []
-    state.freed += 1
+    state.progress.changed()
     assert stopped(cycle(state, [], HOUR + 2)) == {"low": "preempted"}
 
 
@@ -171,7 +171,7 @@ def test_a_gang_waits_as_long_as_its_queue_says_before_it_stops_others() -> None
     waiting = gang("high", gpus=8, priority=80, submitted=10)
 
     assert submit(state, waiting, now=10).stops == []
-    state.freed += 1
+    state.progress.changed()
     assert stopped(cycle(state, [], HOUR + 10)) == {"low": "preempted"}
 
 
@@ -194,7 +194,7 @@ def test_a_victim_that_fits_elsewhere_goes_on_there() -> None:
     state = state_of(node("n0"), node("n1", gpus=4), policy=policy)
     run(state, gang("beside", gpus=4, preemptible=False), gang("low", gpus=4))
     cycle(state, [GangEnded(2, "beside/0", 1, Outcome.SUCCEEDED)], 2)
-    home = state.records["low/0"].placement
+    home = state.gangs.records["low/0"].placement
     assert home
     asked = 8 if home.domain == "n0" else 4
     run(state, *([gang("held", gpus=8, preemptible=False)] if asked == 4 else []))
@@ -240,7 +240,7 @@ def test_a_promise_is_broken_when_its_node_is_lost() -> None:
 
     cycle(state, [NodeLost(HOUR + 1, "n0")], HOUR + 1)
 
-    assert state.records["high/0"].phase is Phase.PENDING
+    assert state.gangs.records["high/0"].phase is Phase.PENDING
     state.validate()
 
 
@@ -262,7 +262,7 @@ def test_a_refusal_says_what_could_be_taken_and_that_it_is_too_little() -> None:
 
     submit(state, gang("high", pods=2, gpus=8, priority=80), now=HOUR)
 
-    reason = state.reason("high/0")
+    reason = state.gangs.reason("high/0")
     assert reason and reason.evidence["takeable_milli"] == 8000
     assert reason.message.endswith(
         "it needs 16 GPUs; 0 are free and gangs that may be stopped for it hold 8"
@@ -277,7 +277,7 @@ def test_a_trade_waits_for_a_checkpoint_that_is_near_when_that_is_cheaper() -> N
 
     plan = submit(state, gang("high", gpus=8, priority=80, submitted=asked), now=asked)
 
-    reason, wake = state.reason("high/0"), state.next_wake()
+    reason, wake = state.gangs.reason("high/0"), state.next_wake()
     assert plan.stops == [] and reason and reason.message.endswith("those in its way")
     assert wake and HOUR < wake < asked + HOUR // 2
     assert stopped(cycle(state, [], wake)) == {"low": "preempted"}

@@ -35,7 +35,7 @@ def test_a_gang_that_may_be_stopped_for_another_is_spared_on_a_booked_node() -> 
     state = state_of(node("a"), node("b"), queues=(queue("q", 16),), policy=STAY)
     run(state, gang("cheap", queue="q", gpus=8, priority=1), now=1)
     run(state, gang("dear", queue="q", gpus=8, priority=5), now=HOUR)
-    (place,) = state.record("cheap/0").placement.pods  # type: ignore[union-attr]
+    (place,) = state.gangs.record("cheap/0").placement.pods  # type: ignore[union-attr]
     state.apply(BookingSet(HOUR, Booking("works", (place.node,), 2 * HOUR, 3 * HOUR)))
     plan = run(state, gang("urgent", queue="q", gpus=8, priority=90), now=HOUR + 1)
     assert stops(plan) == ["dear"]
@@ -47,7 +47,7 @@ def test_within_a_queue_the_place_of_an_equal_is_kept() -> None:
     low = gang("low", queue="q", gpus=4, priority=10, time_limit_ms=2 * HOUR)
     run(state, firm, low, now=1)
     run(state, gang("large", queue="q", gpus=8, priority=60, time_limit_ms=HOUR), now=2)
-    assert state.future.reservation("large/0")
+    assert state.timeline.future.reservation("large/0")
     small = gang("small", queue="q", gpus=4, priority=60, time_limit_ms=5 * HOUR)
     assert stops(run(state, small, now=3)) == []
     short = gang("short", queue="q", gpus=4, priority=60, time_limit_ms=HOUR // 2)
@@ -62,14 +62,14 @@ def test_an_owner_need_not_wait_for_the_place_that_a_borrower_reserved() -> None
     )
     run(state, one, two, now=1)
     run(state, gang("large", queue="guest", gpus=8, time_limit_ms=HOUR), now=2)
-    assert state.future.reservation("large/0")
+    assert state.timeline.future.reservation("large/0")
     mine = gang("mine", queue="owner", gpus=4, time_limit_ms=9 * HOUR)
     plan = run(state, mine, now=3)
     assert len(stops(plan)) == 1
     (stopped,) = plan.stops
     ended = GangEnded(4, stopped.gang, stopped.attempt, Outcome.PREEMPTED, requeue=True)
     cycle(state, [ended], 4)
-    assert state.record("mine/0").phase is Phase.STARTING
+    assert state.gangs.record("mine/0").phase is Phase.STARTING
 
 
 def test_who_starts_in_one_cycle_may_yield_in_the_next() -> None:

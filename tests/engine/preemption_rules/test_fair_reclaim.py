@@ -53,7 +53,7 @@ class Field:
         """Cycles until nothing is decided; fails if that does not happen."""
         for _ in range(60):
             done: list[ev.Event] = []
-            for record in self.state.records.values():
+            for record in self.state.gangs.records.values():
                 if record.phase is Phase.STARTING:
                     done.append(ev.GangStarted(self.now, record.gang.id, record.attempt))
                 elif record.phase is Phase.STOPPING:
@@ -77,7 +77,7 @@ class Field:
         self.settle()
 
     def held(self, team: str) -> int:
-        used = self.state.shares.usage[team].get("*")
+        used = self.state.queues.shares.usage[team].get("*")
         return used.gpu_milli // 1000 if used else 0
 
 
@@ -139,12 +139,12 @@ def test_a_promise_yields_before_a_running_gang_of_its_queue_is_stopped() -> Non
     field.wait(LEAST)
     wider, owed = gang("wider", queue="a", gpus=2), gang("owed", queue="b", gpus=4)
     field.run(ev.GangSubmitted(field.now, wider))
-    promised = field.state.records[wider.id]
+    promised = field.state.gangs.records[wider.id]
     assert promised.phase is Phase.RESERVED
 
     plan = field.run(ev.GangSubmitted(field.now, owed))
 
-    assert {field.state.records[each.gang].gang.queue for each in plan.stops} == {"c"}
+    assert {field.state.gangs.records[each.gang].gang.queue for each in plan.stops} == {"c"}
     assert promised.phase is Phase.PENDING
     field.settle()
     assert (field.held("a"), field.held("b"), field.held("c")) == (4, 4, 0)
@@ -154,13 +154,17 @@ def test_a_promise_yields_before_a_running_gang_of_its_queue_is_stopped() -> Non
 def test_random_trees_come_to_rest_and_no_gang_is_stopped_too_often(seed: int) -> None:
     rng = Random(seed)
     field = Field(*_tree(rng), nodes=rng.randint(1, 3))
-    leaves = [name for name in field.state.queues if field.state.shares.is_leaf(name)]
+    leaves = [
+        name for name in field.state.queues.by_name if field.state.queues.shares.is_leaf(name)
+    ]
     begun = field.now
     for _ in range(12):
         team = rng.choice(leaves)
         field.submit(team, *rng.choices((1, 1, 2, 4, 8), k=rng.choice((1, 2, 24))))
         field.wait(rng.choice((MINUTE, LEAST, 6 * LEAST)))
-        running = [each for each in field.state.records.values() if each.phase is Phase.RUNNING]
+        running = [
+            each for each in field.state.gangs.records.values() if each.phase is Phase.RUNNING
+        ]
         for record in rng.sample(running, k=len(running) // 6):
             ended = ev.Outcome.SUCCEEDED
             field.run(ev.GangEnded(field.now, record.gang.id, record.attempt, ended))
@@ -197,20 +201,20 @@ def _stopped_seldom(field: Field, begun: int) -> None:
 def _nothing_takeable(field: Field) -> None:
     """No single gang above its queue's share stands in the way of one below its own."""
     state = field.state
-    waiting = [each for each in state.records.values() if each.phase is Phase.PENDING]
-    roots = [name for name, each in state.queues.items() if not each.parent]
+    waiting = [each for each in state.gangs.records.values() if each.phase is Phase.PENDING]
+    roots = [name for name, each in state.queues.by_name.items() if not each.parent]
     share = {name: state.deserved.milli(name) for name in roots}
     used = {name: 1000 * field.held(name) for name in roots}
     for asker in waiting:
         size = sum(each.count * each.request.gpu.count for each in asker.gang.pod_sets) * 1000
-        mine = state.shares.path(asker.gang.queue)[-1]
+        mine = state.queues.shares.path(asker.gang.queue)[-1]
         leaf = asker.gang.queue
         if used[mine] + size > share[mine]:
             continue
         if 1000 * field.held(leaf) + size > state.deserved.milli(leaf):
             continue
-        for victim in state.settled():
-            theirs = state.shares.path(victim.gang.queue)[-1]
+        for victim in state.holdings.settled():
+            theirs = state.queues.shares.path(victim.gang.queue)[-1]
             frees = _milli(victim)
             spares = used[theirs] - frees >= share[theirs]
             inside = 1000 * field.held(victim.gang.queue) - frees

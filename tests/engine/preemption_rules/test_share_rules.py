@@ -32,7 +32,10 @@ def queue(name: str, gpus: int, **more: Any) -> Queue:
 def runs(state: ClusterState, name: str, team: str, gpus: int = 1, **more: Any) -> None:
     """A gang of one pod runs on the only node since a while."""
     taken = [
-        device for each in state.records.values() for pod in pods(each) for device in pod.devices
+        device
+        for each in state.gangs.records.values()
+        for pod in pods(each)
+        for device in pod.devices
     ]
     begin = max(taken, default=-1) + 1
     it = gang(name, gpus=gpus, queue=team, **more)
@@ -49,7 +52,7 @@ def pods(record: GangRecord) -> tuple[PodPlacement, ...]:
 def asks(state: ClusterState, it: Gang) -> GangRecord:
     state.apply(GangSubmitted(10, it))
     state.deserved.refresh(NOW)
-    return state.record(it.id)
+    return state.gangs.record(it.id)
 
 
 def victims(state: ClusterState, asker: GangRecord) -> list[tuple[str, CauseKind]]:
@@ -94,10 +97,10 @@ def test_what_is_borrowed_goes_back_to_the_owner_and_no_more() -> None:
     rules, now = ShareRules(), NOW
     given = rules.victims(state, asker, now, lambda unit: True)
     unit = next(given)
-    state.charge(unit.record.gang, unit.record.charged, -1)
+    state.queues.charge(unit.record.gang, unit.record.charged, -1)
     assert unit.cause is CauseKind.RECLAIMED
     assert list(given) == []
-    state.charge(unit.record.gang, unit.record.charged, 1)
+    state.queues.charge(unit.record.gang, unit.record.charged, 1)
 
 
 def test_beyond_its_own_quota_a_queue_reclaims_only_where_it_may_borrow() -> None:
@@ -213,4 +216,4 @@ def test_who_is_owed_one_flavor_stops_nobody_for_a_place_in_another() -> None:
     )
     owed = gang("owed", queue="blue", request=rest)
     assert [each.gang for each in submit(state, owed, now=NOW + 1).stops] == ["wide/0"]
-    assert state.records["owed/0"].promise.pods[0].node == "b"  # type: ignore[union-attr]
+    assert state.gangs.records["owed/0"].promise.pods[0].node == "b"  # type: ignore[union-attr]

@@ -156,7 +156,7 @@ def test_a_gang_is_passed_as_soon_as_it_is_above_a_level_and_no_sooner(
 ) -> None:
     state = sharing(gpus=8)
     begin(state, saving("a", gpus=gpus))
-    record = state.record("a/0")
+    record = state.gangs.record("a/0")
     record.attained = before * HOUR * 100
     now = hours * HOUR // 10
     levels = service_levels.fixed(HOUR)
@@ -182,10 +182,10 @@ def test_a_lane_that_stays_shut_holds_no_gang_that_could_start(seed: int) -> Non
         jobs.append(SimJob(gang, HOUR // 50 << chance.randrange(12)))
 
     def look(state: ClusterState, _events: Sequence[Event], plan: Plan) -> None:
-        if plan.starts or plan.stops or state.again_at is not None:
+        if plan.starts or plan.stops or state.agenda.again_at is not None:
             return
         other = deepcopy(state)
-        other.freed += 1
+        other.progress.changed()
         after = cycle(other, [], plan.at)
         assert not after.starts
         assert not after.stops
@@ -212,7 +212,7 @@ def test_a_gang_yields_no_more_often_than_the_logarithm_of_its_service(
         now = max(now, min(times))
         events: list[Event] = []
         for name in [each for each in ends if ends[each] <= now]:
-            record = state.record(name)
+            record = state.gangs.record(name)
             events.append(GangEnded(now, name, record.attempt, Outcome.SUCCEEDED))
             del left[name], starts[name]
         while arrivals and arrivals[0][0] <= now:
@@ -235,9 +235,9 @@ def test_a_gang_yields_no_more_often_than_the_logarithm_of_its_service(
         slices = service // (HOUR // service_levels.SLICES) + 1
         most = most_yields(service)
         assert yields[name] <= min(most, slices)
-    assert all(each.phase is Phase.ENDED for each in state.records.values())
+    assert all(each.phase is Phase.ENDED for each in state.gangs.records.values())
     for name, service in total.items():
-        assert attained(state.record(name), now) == service * 1000
+        assert attained(state.gangs.record(name), now) == service * 1000
 
 
 def most_yields(service: int) -> int:

@@ -24,11 +24,11 @@ def fleet(*queues: Queue, policy: Policy | None = None) -> ClusterState:
 
 
 def wait(state: ClusterState, queue: str, count: int, *types: str) -> None:
-    state.lanes.demand.setdefault(queue, {})[types] = count * 1000
+    state.gangs.lanes.demand.setdefault(queue, {})[types] = count * 1000
 
 
 def hold(state: ClusterState, queue: str, count: int, flavor: str = "H100") -> None:
-    state.shares.charge(queue, flavor, Usage(count * 1000), preemptible=True, sign=1)
+    state.queues.shares.charge(queue, flavor, Usage(count * 1000), preemptible=True, sign=1)
 
 
 def whole(deserved: Deserved, *queues: str, flavor: str = "*") -> list[int]:

@@ -187,7 +187,7 @@ def test_a_gang_larger_than_the_user_limit_never_starts() -> None:
     plan = submit(state, gang("big", gpus=4, user="ada"), gang("small", user="ada"))
 
     assert started(plan) == ["small"]
-    reason = state.reason("big/0")
+    reason = state.gangs.reason("big/0")
     assert reason
     assert reason.never
 

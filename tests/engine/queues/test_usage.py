@@ -23,7 +23,7 @@ def test_a_limit_bounds_a_queue_though_the_fleet_has_room() -> None:
     plan = submit(state, *(gang(f"g{i}") for i in range(3)))
 
     assert started(plan) == ["g0", "g1"]
-    assert state.reason("g2/0").message == (
+    assert state.gangs.reason("g2/0").message == (
         "queue team uses 2 of its limit of 2 GPUs; 1 more would pass it"
     )
 
@@ -35,7 +35,7 @@ def test_a_limit_above_binds_all_queues_below() -> None:
     plan = submit(state, gang("a", gpus=2), gang("b", gpus=2, queue="other"))
 
     assert started(plan) == ["a"]
-    assert state.reason("b/0").token == "quota"
+    assert state.gangs.reason("b/0").token == "quota"
 
 
 def test_what_ends_is_given_back_to_every_level() -> None:
@@ -61,7 +61,7 @@ def test_a_gang_larger_than_a_limit_never_starts_and_says_so() -> None:
 
     submit(state, gang("a", gpus=4))
 
-    assert state.reason("a/0").never
+    assert state.gangs.reason("a/0").never
 
 
 def test_work_that_nobody_may_stop_stays_within_quota() -> None:
@@ -70,7 +70,7 @@ def test_work_that_nobody_may_stop_stays_within_quota() -> None:
     plan = submit(state, gang("a", gpus=4, preemptible=False), gang("b", gpus=4))
 
     assert started(plan) == ["b"]
-    assert "quota" in state.reason("a/0").message
+    assert "quota" in state.gangs.reason("a/0").message
 
 
 def test_what_a_queue_does_not_lend_stays_free_for_it() -> None:
@@ -84,7 +84,7 @@ def test_what_a_queue_does_not_lend_stays_free_for_it() -> None:
     plan = submit(state, gang("a", gpus=4), gang("b", gpus=4))
 
     assert started(plan) == ["a"]
-    assert state.reason("b/0").message.startswith("3 free GPUs are kept back")
+    assert state.gangs.reason("b/0").message.startswith("3 free GPUs are kept back")
     assert started(submit(state, gang("c", gpus=4, queue="other"))) == ["c"]
 
 
@@ -101,7 +101,7 @@ def test_a_share_given_in_memory_counts_against_the_limit() -> None:
     request = PodRequest(gpu=GpuRequest(1, share_mib=40 * 1024))
 
     assert started(submit(state, gang("a", request=request))) == []
-    assert state.reason("a/0").token == "quota"
+    assert state.gangs.reason("a/0").token == "quota"
 
 
 def test_the_queue_that_uses_least_of_its_quota_goes_first() -> None:

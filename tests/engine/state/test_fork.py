@@ -40,7 +40,7 @@ def busy(seed: int, policy: Policy | None = None) -> ClusterState:
 
 def news(state: ClusterState, rng: Random) -> list[ev.Event]:
     """The end of some of what runs, and other gangs."""
-    ended = [each for each in state.settled() if rng.random() < 0.5]
+    ended = [each for each in state.holdings.settled() if rng.random() < 0.5]
     done = [ev.GangEnded(6, each.gang.id, each.attempt, ev.Outcome.SUCCEEDED) for each in ended]
     return [*done, *(ev.GangSubmitted(6, make.gang(rng, i, 6)) for i in range(100, 106))]
 
@@ -72,11 +72,11 @@ def test_a_copy_shares_nothing_that_changes() -> None:
 def test_what_a_copy_learns_of_node_conditions_is_not_taken_for_known() -> None:
     state = busy(1)
     copy = fork(state)
-    pods = tuple((each.gang.pod_sets[0].request, 1) for each in state.records.values())
+    pods = tuple((each.gang.pod_sets[0].request, 1) for each in state.gangs.records.values())
     cycle(copy, [ev.TypicalPods(6, pods)], 6)
-    copy.tree.compact()
+    copy.fleet.tree.compact()
 
-    assert state.table.yardstick != copy.table.yardstick
+    assert state.fleet.table.yardstick != copy.fleet.table.yardstick
     state.validate()
     twin = busy(1)
     happened = news(state, Random(1))
@@ -87,13 +87,13 @@ def reachable(state: ClusterState) -> dict[int, object]:
     """What can change and is reached from a state, by identity."""
     found: dict[int, object] = {}
     todo: list[object] = [state]
-    scores = tuple(type(score) for score, _ in state.plugins.scores)
+    scores = tuple(type(score) for score, _ in state.config.plugins.scores)
     while todo:
         each = todo.pop()
         if (
             id(each) in found
             or isinstance(each, (*SHARED, *scores))
-            or each is state.__dict__["_empty"]
+            or each is state.fleet.__dict__["_empty"]
         ):
             continue
         if isinstance(each, Struct) and each.__struct_config__.frozen and not _holds_record(each):

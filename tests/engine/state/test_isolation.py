@@ -88,7 +88,7 @@ def test_a_gang_that_fails_is_set_apart_and_all_others_start() -> None:
     assert [(each.stage, each.gang, each.error) for each in plan.defects] == [
         ("turns", "bad/0", "Broken: bad")
     ]
-    reason = state.reason("bad/0")
+    reason = state.gangs.reason("bad/0")
     assert reason and reason.token is Token.HELD and "Broken: bad" in reason.message
 
 
@@ -107,7 +107,7 @@ def test_a_replay_needs_no_isolation() -> None:
     plan = isolated(state, *events, now=1)
     for event in (*events, *plan.decisions):
         twin.apply(event)
-    assert twin.records == state.records
+    assert twin.gangs.records == state.gangs.records
     assert not cycle(twin, [], 2).defects
 
 
@@ -117,7 +117,7 @@ def test_an_event_that_fails_is_rejected_and_counted() -> None:
     assert started(plan) == ["a"]
     assert [(each.event.gang.id, each.code) for each in plan.rejected] == [("bad/0", "defect")]
     assert [(each.stage, each.gang) for each in plan.defects] == [("events", "bad/0")]
-    assert "bad/0" not in state.records
+    assert "bad/0" not in state.gangs.records
 
 
 def test_a_plugin_that_fails_over_every_gang_bounds_the_work_of_a_cycle() -> None:
@@ -134,7 +134,7 @@ def test_a_plugin_that_fails_over_every_gang_bounds_the_work_of_a_cycle() -> Non
 
 def test_a_stage_that_fails_over_no_gang_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     state = state_of(node("n", 2))
-    monkeypatch.setattr(state.bands, "tell", lambda *_: 1 // 0)
+    monkeypatch.setattr(state.forecast.bands, "tell", lambda *_: 1 // 0)
     plan = isolated(state, *submitted(gang("a")), now=1)
     assert started(plan) == ["a"]
     assert [(each.stage, each.gang) for each in plan.defects] == [("forecasts", "")]
@@ -144,17 +144,17 @@ def test_what_a_failing_trade_had_begun_is_taken_back(monkeypatch: pytest.Monkey
     state = state_of(node("n", 2))
     submit(state, gang("low", gpus=2, priority=10))
     cycle(state, [ev.GangStarted(2, "low/0", 1)], 2)
-    whole = state.pledge
+    whole = state.holdings.pledge
 
     def pledge(record: Any, placement: Placement) -> None:
         whole(record, placement)
         if record.gang.id == "high/0":
             raise Broken
 
-    monkeypatch.setattr(state, "pledge", pledge)
+    monkeypatch.setattr(state.holdings, "pledge", pledge)
     plan = isolated(state, *submitted(gang("high", gpus=2, priority=90)), now=700_000)
     assert [each.gang for each in plan.defects] == ["high/0"]
-    assert not plan.stops and state.records["low/0"].phase is Phase.RUNNING
+    assert not plan.stops and state.gangs.records["low/0"].phase is Phase.RUNNING
 
 
 PLACES: tuple[tuple[object, str], ...] = (
@@ -204,13 +204,13 @@ class Faulty(Engine):
                 if hasattr(owner, name):
                     patch.setattr(owner, name, failing(getattr(owner, name)))
             for owner, name in (
-                (state.tree, "join"),
-                (state.tree, "leave"),
-                (state.shares, "charge"),
-                (state.occupants, "join"),
-                (state.occupants, "part"),
-                (state.lanes, "add"),
-                (state.lanes, "discard"),
+                (state.fleet.tree, "join"),
+                (state.fleet.tree, "leave"),
+                (state.queues.shares, "charge"),
+                (state.holdings.occupants, "join"),
+                (state.holdings.occupants, "part"),
+                (state.gangs.lanes, "add"),
+                (state.gangs.lanes, "discard"),
             ):
                 patch.setattr(owner, name, failing(getattr(owner, name)))
             plan = self.without_fault(*events)
@@ -222,7 +222,7 @@ class Faulty(Engine):
         # Of two equal events the second may get by where the first has failed.
         plan = super().think(*events[:1] if events[1:] == events[:1] else events)
         for defect in plan.defects:
-            record = self.state.records.get(defect.gang)
+            record = self.state.gangs.records.get(defect.gang)
             assert defect.stage == "events" or not defect.gang or (record and record.fault)
         return plan
 
@@ -271,10 +271,10 @@ def test_others_are_decided_as_if_those_set_apart_were_held(number: int) -> None
         for step in range(40):
             now = 1000 * (step + 1)
             fresh = make.gang(rng, step, now)
-            running = [each.gang.id for each in held.settled()]
+            running = [each.gang.id for each in held.holdings.settled()]
             ends: list[ev.Event] = []
             if running and rng.random() < 0.4:
-                ended = held.records[rng.choice(running)]
+                ended = held.gangs.records[rng.choice(running)]
                 ends = [ev.GangEnded(now, ended.gang.id, ended.attempt, ev.Outcome.SUCCEEDED)]
             if fresh.workload in bad:
                 # Nothing else happens meanwhile, so that both know of it at the same time.
@@ -282,7 +282,7 @@ def test_others_are_decided_as_if_those_set_apart_were_held(number: int) -> None
                 cycle(held, [ev.GangSubmitted(now, before)], now)
                 cycle(apart, [ev.GangSubmitted(now, before)], now)
                 cycle(apart, [ev.GangUpdated(now, fresh.id, held=False)], now, isolate=True)
-                if not apart.records[fresh.id].fault:
+                if not apart.gangs.records[fresh.id].fault:
                     cycle(apart, [ev.GangUpdated(now, fresh.id, held=True)], now)
                 continue
             plans = [
@@ -317,4 +317,4 @@ def test_a_victim_over_which_a_plugin_fails_is_left_alone_and_the_asker_takes_an
     plan = isolated(state, *submitted(gang("high", priority=90)), now=700_000)
     assert [(each.stage, each.gang) for each in plan.defects] == [("turns", "bad/0")]
     assert [each.gang for each in plan.stops] == ["other/0"]
-    assert state.records["bad/0"].phase is Phase.RUNNING
+    assert state.gangs.records["bad/0"].phase is Phase.RUNNING

@@ -22,18 +22,18 @@ class Broken(Exception):
 
 
 PARTS: tuple[Callable[[ClusterState], tuple[Any, str]], ...] = (
-    lambda state: (state.tree, "join"),
-    lambda state: (state.tree, "leave"),
-    lambda state: (state.tree, "_describe"),
-    lambda state: (state.shares, "charge"),
-    lambda state: (state.occupants, "join"),
-    lambda state: (state.occupants, "part"),
-    lambda state: (state.lanes, "add"),
-    lambda state: (state.lanes, "discard"),
-    lambda state: (state.gates, "reason"),
-    lambda state: (state.floors, "came"),
-    lambda state: (state.past, "_add"),
-    lambda state: (state.shares.tree, "_index"),
+    lambda state: (state.fleet.tree, "join"),
+    lambda state: (state.fleet.tree, "leave"),
+    lambda state: (state.fleet.tree, "_describe"),
+    lambda state: (state.queues.shares, "charge"),
+    lambda state: (state.holdings.occupants, "join"),
+    lambda state: (state.holdings.occupants, "part"),
+    lambda state: (state.gangs.lanes, "add"),
+    lambda state: (state.gangs.lanes, "discard"),
+    lambda state: (state.gangs.gates, "reason"),
+    lambda state: (state.gangs.floors, "came"),
+    lambda state: (state.queues.past, "_add"),
+    lambda state: (state.queues.shares.tree, "_index"),
 )
 """Calls that events lead to."""
 
@@ -41,35 +41,35 @@ PARTS: tuple[Callable[[ClusterState], tuple[Any, str]], ...] = (
 def seen(state: ClusterState, at: int) -> dict[str, object]:
     """All of the state that decisions at a time follow from."""
     return {
-        "records": {name: repr(record) for name, record in state.records.items()},
+        "records": {name: repr(record) for name, record in state.gangs.records.items()},
         "nodes": node_states(state),
-        "gone": state.tree.gone(),
-        "usage": {name: dict(usage) for name, usage in state.shares.usage.items()},
-        "fixed": {name: dict(usage) for name, usage in state.shares.fixed.items()},
-        "queues": list(state.queues.values()),
-        "promised": list(state.promised),
-        "leaving": {node: set(gangs) for node, gangs in state.leaving.items()},
-        "asleep": set(state.asleep),
-        "short": set(state.short),
-        "settled": [each.gang.id for each in state.settled()],
+        "gone": state.fleet.tree.gone(),
+        "usage": {name: dict(usage) for name, usage in state.queues.shares.usage.items()},
+        "fixed": {name: dict(usage) for name, usage in state.queues.shares.fixed.items()},
+        "queues": list(state.queues.by_name.values()),
+        "promised": list(state.holdings.promised),
+        "leaving": {node: set(gangs) for node, gangs in state.holdings.leaving.items()},
+        "asleep": set(state.gangs.asleep),
+        "short": set(state.holdings.short),
+        "settled": [each.gang.id for each in state.holdings.settled()],
         "lanes": {
             (lane.queue, lane.priority, frozenset(key[-1] for key in lane.in_order()))
-            for lane in state.lanes
+            for lane in state.gangs.lanes
         },
         "demand": {
             (queue, types): milli
-            for queue, asked in state.lanes.demand.items()
+            for queue, asked in state.gangs.lanes.demand.items()
             for types, milli in asked.items()
             if milli
         },
-        "reservations": state.future.reservations(),
-        "kept": {each.record.gang.id: each.placement for each in state.kept},
-        "policy": state.policy,
+        "reservations": state.timeline.future.reservations(),
+        "kept": {each.record.gang.id: each.placement for each in state.timeline.kept},
+        "policy": state.config.policy,
         "tallies": {
-            name: repr(state.gates.image(name))
-            for name in sorted({each.gang.workload for each in state.records.values()})
+            name: repr(state.gangs.gates.image(name))
+            for name in sorted({each.gang.workload for each in state.gangs.records.values()})
         },
-        "past": {name: state.past.level(name, at) for name in state.queues},
+        "past": {name: state.queues.past.level(name, at) for name in state.queues.by_name},
     }
 
 
@@ -90,7 +90,7 @@ class Failing(Engine):
 
     def fail(self, event: ev.Event) -> None:
         state = self.state
-        state.tree.settle()
+        state.fleet.tree.settle()
         passes, first = self.rng.randint(0, 5), self.rng.random() < 0.5
 
         def failing(whole: Callable[..., Any]) -> Callable[..., Any]:

@@ -44,14 +44,14 @@ def _story(seed: int, policy: Policy) -> tuple[list[ev.Event], list[Taken], int]
         getattr(engine, step)(rng=rng, **arguments)
     now = engine.now
     fleet = [each for each in engine.log if isinstance(each, BEFORE)]
-    left = _state(policy, fleet).tree
+    left = _state(policy, fleet).fleet.tree
     left.settle()
     gangs = [
         (
             ev.GangSubmitted(now, record.gang),
             ev.GangPlaced(now - 1, record.gang.id, 1, record.placement),
         )
-        for record in engine.state.records.values()
+        for record in engine.state.gangs.records.values()
         if record.phase in SETTLED
         and record.placement
         and all(pod.node in left.index for pod in record.placement.pods)

@@ -25,7 +25,7 @@ def running(pods: int = 2, **more: object) -> tuple[ClusterState, GangRecord]:
     state = state_of(node("a", 1), node("b", 1))
     elastic = gang("e", pods, request=HALF, pod={"min_count": 1}, **more)
     assert len(submit(state, elastic).starts) == 1
-    return state, state.records["e/0"]
+    return state, state.gangs.records["e/0"]
 
 
 def units(record: GangRecord) -> list[Unit]:
@@ -58,7 +58,7 @@ def test_a_gang_is_taken_only_with_its_surplus() -> None:
     state, record = running()
     surplus, whole = units(record)
     assert (surplus.whole, whole.whole) == (False, True)
-    asked = state.table.sight(record.shapes[0])
+    asked = state.fleet.table.sight(record.shapes[0])
     market = NodeOffers(state, asked, Stock(state, [surplus, whole]), range(2), Effort(0))
     tentative = Tentative(state)
     market.drop(surplus)
@@ -72,7 +72,7 @@ def test_a_gang_is_taken_only_with_its_surplus() -> None:
     offer = market.best()
     assert offer
     assert market.accept(offer, tentative, lambda _: True) == [surplus, whole]
-    assert not state.occupants.counted()
+    assert not state.holdings.occupants.counted()
     tentative.undo()
     state.validate()
 
@@ -92,7 +92,9 @@ def test_whatever_is_taken_and_seated_at_random_is_undone() -> None:
         )
         state.validate()
         tentative, taken = Tentative(state), list[Unit]()
-        settled = [each for each in state.settled() if each.placement and each.placement.pods]
+        settled = [
+            each for each in state.holdings.settled() if each.placement and each.placement.pods
+        ]
         for record in rng.sample(settled, min(len(settled), 4)):
             for unit in units(record):
                 if unit.pods:

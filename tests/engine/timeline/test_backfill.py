@@ -88,7 +88,7 @@ class Replay:
     def _started(self, start: Start, now: int) -> None:
         name, limit = start.gang.id, start.gang.time_limit_ms
         assert now <= self.told.pop(name, now), f"{name} was told an earlier start"
-        for held in self.state.future.reservations():
+        for held in self.state.timeline.future.reservations():
             met = _shares(held.placement) + _shares(start.placement)
             crowded = [device for device, milli in met.items() if milli > 1000]
             assert not crowded or now + limit <= held.start_ms, f"{name} overlaps a reservation"
@@ -138,7 +138,7 @@ def test_no_reservation_is_delayed_or_overlapped_when_limits_hold(
     nodes = [make.node(rng, f"n{number}") for number in range(size)]
     replay = Replay(replace(EASY, order=order, future=ahead), nodes)
     replay.run(_jobs(rng, 30))
-    waiting = set(replay.state.future.reservations())
+    waiting = set(replay.state.timeline.future.reservations())
     assert not waiting, "a gang with a reservation never started"
 
 
@@ -224,11 +224,11 @@ def test_a_higher_priority_takes_the_reservation_over() -> None:
     cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
     low = _limited("low", 8, 100, 1)
     cycle(state, [ev.GangSubmitted(0, _limited("running", 8, 1000)), ev.GangSubmitted(0, low)], 0)
-    assert state.future.reservation("low/0")
+    assert state.timeline.future.reservation("low/0")
     high = _limited("high", 8, 100, 2, priority=90)
     cycle(state, [ev.GangSubmitted(2, high)], 2)
-    assert state.future.reservation("low/0") is None
-    held = state.future.reservation("high/0")
+    assert state.timeline.future.reservation("low/0") is None
+    held = state.timeline.future.reservation("high/0")
     assert held and held.start_ms == 1000
 
 
@@ -256,7 +256,7 @@ def test_a_lost_node_moves_the_reservation_and_says_why() -> None:
         _limited("blocked", 8, 100, 1),
     )
     cycle(state, [ev.GangSubmitted(0, each) for each in gangs], 0)
-    held = state.future.reservation("blocked/0")
+    held = state.timeline.future.reservation("blocked/0")
     assert held and held.start_ms == 100
     plan = cycle(state, [ev.NodeLost(5, held.placement.pods[0].node)], 5)
     (moved,) = (each for each in plan.decisions if isinstance(each, ev.StartPlanned))
@@ -312,10 +312,10 @@ def test_a_start_that_rests_on_guesses_is_reserved_only_for_who_has_waited_long(
     cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
     gangs = [gang("unbounded", gpus=8), _limited("blocked", 8, 50, 1)]
     cycle(state, [ev.GangSubmitted(1, each) for each in gangs], 1)
-    assert state.future.reservation("blocked/0") is None
+    assert state.timeline.future.reservation("blocked/0") is None
     late = 31 * EASY.future.assumed_ms
     cycle(state, [ev.GangSubmitted(late, _limited("other", 4, 50, late))], late)
-    assert state.future.reservation("blocked/0")
+    assert state.timeline.future.reservation("blocked/0")
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_one_search_in_vain_serves_all_blocked_gangs_of_a_cycle(
     cycle(state, [ev.GangSubmitted(0, _limited("limited", 1, limit))], 0)
     blocked = [gang(f"blocked-{size}", 2, size, submitted=1) for size in (5, 6, 7, 8)]
     cycle(state, [ev.GangSubmitted(1, each) for each in blocked], 1)
-    assert not state.future.reservations()
+    assert not state.timeline.future.reservations()
     assert counted == +Counter(searches=searches, ends=ends)
 
 
@@ -347,10 +347,10 @@ def test_while_one_of_the_highest_priority_holds_the_reservation_nothing_is_sear
     cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
     gangs = (_limited("running", 8, 100), _limited("blocked", 8, 100, 1))
     cycle(state, [ev.GangSubmitted(0, each) for each in gangs], 0)
-    assert state.future.reservation("blocked/0")
+    assert state.timeline.future.reservation("blocked/0")
     monkeypatch.setattr(future.BackfillPlanner, "_first", None)
     cycle(state, [ev.GangSubmitted(2, _limited(f"late-{i}", i, 500, 2)) for i in (3, 4, 5)], 2)
-    assert len(state.future.reservations()) == 1
+    assert len(state.timeline.future.reservations()) == 1
 
 
 def test_a_gang_gets_a_reservation_once_it_has_waited_for_most_of_the_work_ahead_of_it() -> None:
@@ -359,10 +359,10 @@ def test_a_gang_gets_a_reservation_once_it_has_waited_for_most_of_the_work_ahead
     cycle(state, [ev.GangSubmitted(0, _limited("running", 4, 1000))], 0)
     cycle(state, [ev.GangSubmitted(0, _limited("blocked", 8, 1000))], 0)
     # Half of the 1,000 ms are expected, on half of the GPUs.
-    assert state.records["blocked/0"].turn_ms == 250
+    assert state.gangs.records["blocked/0"].turn_ms == 250
     for at, gpus in ((187, 6), (188, 7)):
         cycle(state, [ev.GangSubmitted(at, _limited(f"wide-{gpus}", gpus, 5000, at))], at)
-        assert bool(state.future.reservation("blocked/0")) is (at == 188)
+        assert bool(state.timeline.future.reservation("blocked/0")) is (at == 188)
 
 
 def test_declared_work_counts_by_what_runs_took_of_it() -> None:
@@ -373,4 +373,4 @@ def test_declared_work_counts_by_what_runs_took_of_it() -> None:
     cycle(state, [ev.GangSubmitted(100, _limited("second", 8, 1000, 100))], 100)
     cycle(state, [ev.GangSubmitted(100, _limited("third", 8, 500, 100))], 100)
     cycle(state, [ev.GangSubmitted(100, _limited("last", 8, 100, 100))], 100)
-    assert state.records["last/0"].turn_ms == 150
+    assert state.gangs.records["last/0"].turn_ms == 150

@@ -52,7 +52,7 @@ def test_a_reservation_lets_those_in_for_whom_it_was_made() -> None:
 def test_the_nodes_of_a_booking_are_closed_for_others() -> None:
     bookings = Bookings(lambda queue: (queue,))
     bookings.put(SERVICE)
-    tree = state_of(node("a"), node("b")).tree
+    tree = state_of(node("a"), node("b")).fleet.tree
     assert list(bookings.closed(gang("x"), 0, tree)) == [0]
     assert list(bookings.closed(gang("x"), 2000, tree)) == []
 

@@ -87,10 +87,10 @@ def test_a_gang_that_those_in_its_way_yield_to_in_their_turn_has_no_place_draine
     cycle(state, [ev.GangSubmitted(0, each) for each in held], 0)
     wide = replace(gang("wide", gpus=8), checkpoint=Checkpoint())
     cycle(state, [ev.GangSubmitted(0, wide)], 0)
-    record, future = state.records["wide/0"], state.policy.future
+    record, future = state.gangs.records["wide/0"], state.config.policy.future
     late = 4 * record.turn_ms
 
-    assert starves(state, record, Reservations(state.kept), future, late) is drains
+    assert starves(state, record, Reservations(state.timeline.kept), future, late) is drains
 
 
 def test_a_drained_place_is_kept_until_it_is_free_and_only_limits_let_others_in() -> None:
@@ -100,11 +100,11 @@ def test_a_drained_place_is_kept_until_it_is_free_and_only_limits_let_others_in(
     before = [gang(f"run-{i}", gpus=4, expected_ms=90 * MINUTE) for i in range(2)]
     cycle(state, [ev.GangSubmitted(0, each) for each in before], 0)
     cycle(state, [ev.GangSubmitted(0, gang("wide", gpus=8))], 0)
-    assert state.future.reservation("wide/0") is None
-    turn = state.records["wide/0"].turn_ms
+    assert state.timeline.future.reservation("wide/0") is None
+    turn = state.gangs.records["wide/0"].turn_ms
     late = 3 * turn
     cycle(state, [ev.GangSubmitted(late, gang("poke", gpus=7, submitted=late))], late)
-    held = state.future.reservation("wide/0")
+    held = state.timeline.future.reservation("wide/0")
     assert held
     assert held.drains
     cycle(state, [ev.GangEnded(late + 1, "run-0/0", 1, ev.Outcome.SUCCEEDED)], late + 1)
@@ -115,7 +115,7 @@ def test_a_drained_place_is_kept_until_it_is_free_and_only_limits_let_others_in(
     assert [each.gang.workload for each in plan.starts] == ["short"]
     overdue = held.start_ms
     plan = cycle(state, [], overdue)
-    moved = state.future.reservation("wide/0")
+    moved = state.timeline.future.reservation("wide/0")
     assert moved
     assert moved.start_ms > overdue
     assert moved.placement == held.placement

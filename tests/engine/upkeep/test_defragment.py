@@ -30,12 +30,12 @@ def spread(policy: Policy = POLICY, **more: Any) -> ClusterState:
     submit(state, gang("b", **more))
     begin(state, 1)
     end(state, "p")
-    state.policy = policy
+    state.config.policy = policy
     return state
 
 
 def busy(state: ClusterState) -> list[str]:
-    pods = dict(zip(state.tree.names, state.tree.pods, strict=True))
+    pods = dict(zip(state.fleet.tree.names, state.fleet.tree.pods, strict=True))
     return [name for name, count in pods.items() if count]
 
 
@@ -85,11 +85,11 @@ def test_every_node_is_tried_although_a_cycle_tries_few(work: int) -> None:
     cycle(state, others, 1)
     submit(state, *(gang(f"s{number}", gpus=5) for number in range(stuck)))
     begin(state, 2)
-    state.policy, state.effort.per_cycle = POLICY, work
+    state.config.policy, state.agenda.effort.per_cycle = POLICY, work
 
     plans = [cycle(state, [], 3)]
-    while not plans[-1].stops and state.again_at is not None:
-        plans.append(cycle(state, [], state.again_at))
+    while not plans[-1].stops and state.agenda.again_at is not None:
+        plans.append(cycle(state, [], state.agenda.again_at))
 
     assert [stop.gang for stop in plans[-1].stops] == ["moves/0"]
     assert len(plans) == (2 if work == PER_CYCLE else stuck + 1)
@@ -107,19 +107,21 @@ def test_empty_nodes_become_more_and_then_nothing_moves(seed: int) -> None:
     ]
     submit(state, *fillers)
     begin(state, 2)
-    live = [each.gang.workload for each in state.records.values() if each.phase is Phase.RUNNING]
-    waiting = [each for each in state.records.values() if each.phase is Phase.PENDING]
+    live = [
+        each.gang.workload for each in state.gangs.records.values() if each.phase is Phase.RUNNING
+    ]
+    waiting = [each for each in state.gangs.records.values() if each.phase is Phase.PENDING]
     cancelled = [GangEnded(3, each.gang.id, 0, Outcome.CANCELLED) for each in waiting]
     cycle(state, cancelled, 3)
     end(state, *rng.sample(live, len(live) // 2), now=4)
-    state.policy = POLICY
+    state.config.policy = POLICY
     free = 6 - len(busy(state))
     for now in range(5, 30):
         plan = cycle(state, [], now)
         if not plan.stops:
             break
-        assert all(state.record(stop.gang).promise for stop in plan.stops)
-        assert all(state.record(stop.gang).gang.preemptible for stop in plan.stops)
+        assert all(state.gangs.record(stop.gang).promise for stop in plan.stops)
+        assert all(state.gangs.record(stop.gang).gang.preemptible for stop in plan.stops)
         carry_out(state, plan, now)
         begin(state, now)
         state.validate()
@@ -129,5 +131,5 @@ def test_empty_nodes_become_more_and_then_nothing_moves(seed: int) -> None:
 
 
 def begin(state: ClusterState, now: int) -> None:
-    starting = [each for each in state.records.values() if each.phase is Phase.STARTING]
+    starting = [each for each in state.gangs.records.values() if each.phase is Phase.STARTING]
     cycle(state, [GangStarted(now, each.gang.id, each.attempt) for each in starting], now)

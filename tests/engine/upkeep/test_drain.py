@@ -46,7 +46,7 @@ def stopped(plan: Plan) -> list[str]:
 
 def until_stopped(state: ClusterState, now: int) -> int:
     """Let the time pass, as far as the state wants to be woken; when the first is stopped."""
-    while not any(record.phase is Phase.STOPPING for record in state.records.values()):
+    while not any(record.phase is Phase.STOPPING for record in state.gangs.records.values()):
         wake = state.next_wake()
         assert wake is not None
         now = max(wake, now + 1)
@@ -64,11 +64,11 @@ def test_a_gang_leaves_once_it_has_saved_and_is_promised_another_place() -> None
 
     assert stopped(plan) == ["a/0"]
     assert str(plan.stops[0].cause) == "moved for repair (new fan)"
-    promise = state.record("a/0").promise
+    promise = state.gangs.record("a/0").promise
     assert promise
     assert {pod.node for pod in promise.pods} == {"n2"}
     at(state, HOUR + 9, ev.GangEnded(HOUR + 9, "a/0", 1, ev.Outcome.PREEMPTED, requeue=True))
-    assert state.record("a/0").phase is Phase.STARTING
+    assert state.gangs.record("a/0").phase is Phase.STARTING
 
 
 def test_without_reports_it_leaves_when_the_contract_says_that_it_has_saved() -> None:
@@ -190,20 +190,20 @@ def test_the_nodes_are_empty_when_the_booking_begins_and_nobody_is_stopped_twice
     while now < BEGIN:
         events: list[ev.Event] = [
             ev.GangEnded(now, gang_id, record.attempt, ev.Outcome.PREEMPTED, requeue=True)
-            for gang_id, record in state.records.items()
+            for gang_id, record in state.gangs.records.items()
             if record.phase is Phase.STOPPING
         ]
         if reported and now % HOUR < MINUTE:
             events += [
                 ev.CheckpointCommitted(now, gang_id, record.attempt)
-                for gang_id, record in state.records.items()
+                for gang_id, record in state.gangs.records.items()
                 if record.phase is Phase.RUNNING
             ]
         stops += stopped(at(state, now, *events))
         now = min(now + 7 * MINUTE, BEGIN)
     stops += stopped(at(state, BEGIN))
     assert len(set(stops)) == len(stops) == len(contracts)
-    assert all(record.phase is not Phase.RUNNING for record in state.on_node("n1"))
+    assert all(record.phase is not Phase.RUNNING for record in state.holdings.on_node("n1"))
 
 
 def replicas(state: ClusterState, count: int, floor: int) -> None:
@@ -226,7 +226,7 @@ def test_no_service_is_taken_below_its_floor_for_a_booking(
         replicas(state, count, floor)
         now, left = 3, stopped(book(state, 3, replace(WINDOW, queues=queues)))
         while now < BEGIN:
-            runs = [each for each in state.records.values() if each.phase is Phase.RUNNING]
+            runs = [each for each in state.gangs.records.values() if each.phase is Phase.RUNNING]
             assert len(runs) >= floor
             now = min(now + 10 * MINUTE, BEGIN)
             left += stopped(at(state, now, *obeyed(state, now)))
@@ -236,7 +236,7 @@ def test_no_service_is_taken_below_its_floor_for_a_booking(
 def obeyed(state: ClusterState, now: int) -> list[ev.Event]:
     """What a world reports that carries orders out immediately."""
     found: list[ev.Event] = []
-    for gang_id, record in state.records.items():
+    for gang_id, record in state.gangs.records.items():
         if record.phase is Phase.STOPPING:
             outcome = ev.Outcome.PREEMPTED
             found.append(ev.GangEnded(now, gang_id, record.attempt, outcome, requeue=True))

@@ -39,14 +39,14 @@ def stretchy(name: str, least: int, most: int, **more: Any) -> Gang:
 
 
 def size(state: ClusterState, name: str) -> int:
-    placement = state.record(f"{name}/0").placement
+    placement = state.gangs.record(f"{name}/0").placement
     return len(placement.pods) if placement else 0
 
 
 def running(state: ClusterState, now: int) -> Plan:
     """All orders to start or shrink are carried out."""
     events: list[Event] = []
-    for name, each in state.records.items():
+    for name, each in state.gangs.records.items():
         if each.phase is Phase.STARTING:
             events.append(GangStarted(now, name, each.attempt))
         if each.leaving and each.phase in SETTLED:
@@ -150,7 +150,7 @@ def test_a_gang_keeps_to_the_kind_of_gpu_it_started_on() -> None:
     either = PodRequest(gpu=GpuRequest(1, types=("H100", "T4")))
     submit(state, stretchy("a", 1, 6, request=either), stretchy("b", 1, 6, request=either))
     for name in ("a", "b"):
-        placement = state.record(f"{name}/0").placement
+        placement = state.gangs.record(f"{name}/0").placement
         assert placement
         assert len({pod.node for pod in placement.pods}) == 1
 
@@ -160,7 +160,7 @@ def test_sets_of_a_gang_grow_evenly() -> None:
     sets = tuple(PodSet(name, 4, 1, request) for name in ("head", "tail"))
     state = state_of(node("n0", 6), policy=POLICY)
     submit(state, gang("a", pod_sets=sets), gang("b", gpus=8))
-    placement = state.record("a/0").placement
+    placement = state.gangs.record("a/0").placement
     assert placement
     assert [pod.pod_set for pod in placement.pods].count("head") == 3
 
@@ -175,7 +175,7 @@ def test_nobody_grows_into_what_a_waiting_queue_could_take_back() -> None:
     submit(state, stretchy("a", 1, 8, queue="red"), now=4)
     assert size(state, "a") == 2, "as much as red deserves"
     submit(state, gang("other", gpus=1, queue="red"), now=5)
-    assert state.record("want/0").phase is Phase.PENDING
+    assert state.gangs.record("want/0").phase is Phase.PENDING
 
 
 def test_surplus_moves_from_a_queue_over_its_share_to_one_below() -> None:
@@ -228,7 +228,7 @@ def test_growth_comes_to_rest_within_every_limit(seed: int, restart_ms: int) -> 
         )
         check(cycle(state, [GangSubmitted(now, fresh)], now), state)
         check(running(state, now), state)
-        live = [each for each in state.records.values() if each.phase is Phase.RUNNING]
+        live = [each for each in state.gangs.records.values() if each.phase is Phase.RUNNING]
         if live and rng.random() < 0.4:
             check(end(state, rng.choice(live).gang.workload, now=now), state)
     settle(state, now)
@@ -248,7 +248,7 @@ def settle(state: ClusterState, now: int) -> None:
     for step in range(1, 40):
         plan = running(state, now + 2000 * step)
         check(plan, state)
-        if not plan.decisions and not state.leaving:
+        if not plan.decisions and not state.holdings.leaving:
             return
     raise AssertionError("growth and shrinking never end")
 
@@ -258,13 +258,13 @@ def check(plan: Plan, state: ClusterState) -> None:
     state.validate()
     resized = [each.gang for each in plan.decisions if isinstance(each, GangResized)]
     assert len(resized) == len(set(resized)), "nobody is resized twice in a cycle"
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         if record.phase in SETTLED:
             within_limits(state, record)
 
 
 def within_limits(state: ClusterState, record: GangRecord) -> None:
-    for name in state.shares.path(record.gang.queue):
-        limit = state.queues[name].limit.get("*")
+    for name in state.queues.shares.path(record.gang.queue):
+        limit = state.queues.by_name[name].limit.get("*")
         if limit and limit.gpu_milli is not None:
-            assert state.shares.usage[name]["*"].gpu_milli <= limit.gpu_milli
+            assert state.queues.shares.usage[name]["*"].gpu_milli <= limit.gpu_milli

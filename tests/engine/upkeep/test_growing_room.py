@@ -42,7 +42,7 @@ POLICY = Policy(
 def obey(state: ClusterState, now: int) -> list[Event]:
     """What a world reports that carries orders out immediately."""
     done: list[Event] = []
-    for name, each in state.records.items():
+    for name, each in state.gangs.records.items():
         if each.phase is Phase.STARTING:
             done.append(GangStarted(now, name, each.attempt))
         if each.phase is Phase.STOPPING:
@@ -65,9 +65,9 @@ def rest(state: ClusterState, now: int) -> tuple[int, list[Plan]]:
             state.validate()
             if plans[-1].decisions or obey(state, now):
                 quiet = 0
-            if state.again_at is None:
+            if state.agenda.again_at is None:
                 break
-        assert state.again_at is None, "a cycle without work left goes on for ever"
+        assert state.agenda.again_at is None, "a cycle without work left goes on for ever"
         assert len(plans) < 200, f"no rest: {[each.decisions for each in plans[-3:]]}"
     return now, plans
 
@@ -85,7 +85,7 @@ def apart(policy: Policy = POLICY) -> tuple[ClusterState, int]:
     submit(state, elastic("wide", 8, 1, 3), now=now + 1)
     now, _ = rest(state, now + 1)
     for name in ("p0/0", "p1/0", "p2/0"):
-        attempt = state.records[name].attempt
+        attempt = state.gangs.records[name].attempt
         state.apply(GangEnded(now, name, attempt, Outcome.SUCCEEDED))
     return state, now
 
@@ -93,7 +93,7 @@ def apart(policy: Policy = POLICY) -> tuple[ClusterState, int]:
 def busy(state: ClusterState) -> int:
     return sum(
         preemption_cost.gpu_milli(each.placement.pods)
-        for each in state.records.values()
+        for each in state.gangs.records.values()
         if each.placement
     )
 
@@ -105,7 +105,7 @@ def test_two_small_jobs_on_two_nodes_make_room_for_a_wide_gang() -> None:
     assert busy(state) == 31_000
     assert sorted(stop.gang for plan in plans for stop in plan.stops) == ["s0/0", "s1/0"]
     assert {str(stop.cause) for plan in plans for stop in plan.stops} == {"moved for wide/0"}
-    assert all(each.phase in (Phase.RUNNING, Phase.ENDED) for each in state.records.values())
+    assert all(each.phase in (Phase.RUNNING, Phase.ENDED) for each in state.gangs.records.values())
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_nobody_is_moved_where_it_is_off_or_does_not_pay(policy: Policy) -> None
 
 def test_a_cycle_without_work_left_goes_on_in_the_next_one() -> None:
     state, now = apart()
-    state.effort.per_cycle = 1
+    state.agenda.effort.per_cycle = 1
     rest(state, now)
 
     assert busy(state) == 31_000
@@ -139,16 +139,16 @@ class Yard:
         self.rng, self.now, self.count = Random(seed), 0, 0
         sizes = [self.rng.choice((2, 4, 4, 8)) for _ in range(self.rng.randint(2, 6))]
         self.state = state_of(*(node(f"n{i}", size) for i, size in enumerate(sizes)), policy=POLICY)
-        self.state.effort.per_cycle, self.moves = effort, 0
+        self.state.agenda.effort.per_cycle, self.moves = effort, 0
 
     def step(self, event: Event) -> None:
         self.now += 1
-        before = {name: each.placement for name, each in self.state.records.items()}
+        before = {name: each.placement for name, each in self.state.gangs.records.items()}
         assert self.state.apply(event)
         self.now, plans = rest(self.state, self.now)
         for plan in plans:
             for stop in plan.stops:
-                record = self.state.records[stop.gang]
+                record = self.state.gangs.records[stop.gang]
                 assert stop.cause.kind is CauseKind.MOVED, stop
                 assert record.gang.preemptible, stop
                 assert record.phase is Phase.RUNNING, f"{stop} does not go on"
@@ -160,7 +160,7 @@ class Yard:
         self.at_rest()
 
     def act(self) -> None:
-        rng, live = self.rng, [e for e in self.state.records.values() if e.phase in SETTLED]
+        rng, live = self.rng, [e for e in self.state.gangs.records.values() if e.phase in SETTLED]
         if live and rng.random() < (0.2 if len(live) < 6 else 0.6):
             record = rng.choice(live)
             done = GangEnded(self.now, record.gang.id, record.attempt, Outcome.SUCCEEDED)
@@ -176,7 +176,7 @@ class Yard:
 
     def at_rest(self) -> None:
         """No gang could grow by moves that pay."""
-        records = list(self.state.records.values())
+        records = list(self.state.gangs.records.values())
         for record in records:
             pod_set, place = record.gang.pod_sets[0], record.placement
             if place and record.phase is Phase.RUNNING and len(place.pods) < pod_set.count:
@@ -190,7 +190,7 @@ class Yard:
         assert gain < 0 or max(free.values()) < size, f"{record.gang.id} does not grow"
         others = [
             each
-            for each in state.settled()
+            for each in state.holdings.settled()
             if each is not record and each.placement and may_move(state, each, self.now)
         ]
         for number in (1, 2):
@@ -201,9 +201,9 @@ class Yard:
                     raise AssertionError(f"{record.gang.id} grows if {names} move")
 
     def free(self) -> dict[str, int]:
-        tree = self.state.tree
+        tree = self.state.fleet.tree
         return {
-            name: sum(self.state.table.known[tree.conditions[rank]].usable) // 1000
+            name: sum(self.state.fleet.table.known[tree.conditions[rank]].usable) // 1000
             for rank, name in enumerate(tree.names)
         }
 

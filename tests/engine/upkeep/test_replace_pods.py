@@ -28,7 +28,7 @@ def lose(state: ClusterState, name: str) -> Plan:
 
 
 def nodes(state: ClusterState, name: str = "w") -> list[str]:
-    placement = state.record(f"{name}/0").placement
+    placement = state.gangs.record(f"{name}/0").placement
     return [pod.node for pod in placement.pods] if placement else []
 
 
@@ -59,7 +59,7 @@ def test_the_domain_that_the_gang_requires_is_kept() -> None:
     assert [(stop.gang, str(stop.cause).split(",")[0]) for stop in plan.stops] == [
         ("w/0", "lost n2")
     ]
-    assert state.record("w/0").phase is Phase.STOPPING
+    assert state.gangs.record("w/0").phase is Phase.STOPPING
 
 
 def test_a_gang_is_stopped_at_once_when_there_is_no_place() -> None:
@@ -133,12 +133,12 @@ def test_other_gangs_are_not_repaired_unless_the_policy_says_so() -> None:
 def test_only_the_pod_whose_gpu_fell_sick_is_replaced() -> None:
     state = fleet(Policy())
     submit(state, gang("w", 2, 1, replace=True))
-    before = state.record("w/0").placement
+    before = state.gangs.record("w/0").placement
     assert before
     hurt = before.pods[0]
     plan = sick(state, hurt.node, hurt.devices[0])
     assert [each.gang.id for each in plan.resizes] == ["w/0"]
-    after = state.record("w/0").placement
+    after = state.gangs.record("w/0").placement
     assert after
     assert after.pods[1] == before.pods[1]
     assert (after.pods[0].node, after.pods[0].devices) != (hurt.node, hurt.devices)
@@ -148,9 +148,9 @@ def test_only_the_pod_whose_gpu_fell_sick_is_replaced() -> None:
 def test_a_gpu_that_falls_sick_stops_nobody_whose_program_could_not_take_it() -> None:
     state = fleet()
     submit(state, gang("w", 2, 1))
-    before = state.record("w/0").placement
+    before = state.gangs.record("w/0").placement
     assert before
     plan = sick(state, before.pods[0].node, before.pods[0].devices[0])
     assert plan.resizes == []
     assert plan.stops == []
-    assert state.record("w/0").placement == before
+    assert state.gangs.record("w/0").placement == before

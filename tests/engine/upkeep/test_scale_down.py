@@ -37,7 +37,7 @@ def running(*seats: tuple[str, int], nodes: tuple[Node, ...], gpus: int = 1) -> 
 
 
 def release(state: ClusterState, count: int) -> list[int]:
-    gangs = [gang for gang in state.records if gang.startswith("chat/")]
+    gangs = [gang for gang in state.gangs.records if gang.startswith("chat/")]
     return [int(gang.partition("/")[2]) for gang in to_release(state, gangs, count)]
 
 
@@ -65,7 +65,7 @@ def test_the_one_goes_whose_place_lets_somebody_start() -> None:
     submit(state, gang("fill", gpus=1, preemptible=False), now=3)
     assert release(state, 1) == [1], "it leaves most GPUs free together"
     submit(state, gang("big", gpus=3, preemptible=False), now=4)
-    assert state.record("big/0").phase is Phase.PENDING
+    assert state.gangs.record("big/0").phase is Phase.PENDING
     assert release(state, 1) == [1]
     whole = running(("n0", 0), ("n1", 0), nodes=(node("n0", 1), node("n1", 4)))
     submit(whole, gang("fill", gpus=3, preemptible=False), now=3)
@@ -104,18 +104,24 @@ def test_looking_changes_nothing_and_the_answer_does_not_depend_on_the_order(see
         gangs = make.service(rng, number, number)
         cycle(state, [ev.GangSubmitted(number + 1, each) for each in gangs], number + 1)
     state.validate()
-    before = node_states(state), {name: dict(used) for name, used in state.shares.usage.items()}
-    floors = dict(state.floors.settled)
-    gangs = sorted(state.records)
+    before = (
+        node_states(state),
+        {name: dict(used) for name, used in state.queues.shares.usage.items()},
+    )
+    floors = dict(state.gangs.floors.settled)
+    gangs = sorted(state.gangs.records)
     chosen = to_release(state, gangs, 8)
     assert to_release(state, gangs[::-1], 8) == chosen
     woken = to_wake(state, gangs, 8)
     assert to_wake(state, gangs[::-1], 8) == woken
-    assert all(state.records[each].gang.recall_ms for each in woken)
+    assert all(state.gangs.records[each].gang.recall_ms for each in woken)
     assert len(set(chosen)) == len(chosen) == min(8, len(gangs))
     assert to_release(state, gangs, 5) == chosen[:5]
-    after = node_states(state), {name: dict(used) for name, used in state.shares.usage.items()}
-    assert before == after and floors == state.floors.settled
+    after = (
+        node_states(state),
+        {name: dict(used) for name, used in state.queues.shares.usage.items()},
+    )
+    assert before == after and floors == state.gangs.floors.settled
     state.validate()
 
 
@@ -123,10 +129,10 @@ def test_whose_place_is_not_lent_is_woken_first() -> None:
     state = state_of(node("n0"), node("n1"), node("n2"))
     sleepers = [replica(index, 8, recall_ms=60_000) for index in range(4)]
     submit(state, *sleepers)
-    places = {name: state.kept.get(name) for name in (each.id for each in sleepers)}
+    places = {name: state.timeline.kept.get(name) for name in (each.id for each in sleepers)}
     assert sum(each is not None for each in places.values()) == 3
     submit(state, gang("saves", gpus=8, checkpoint=Checkpoint(grace_ms=10_000)), now=2)
-    placement = state.record("saves/0").placement
+    placement = state.gangs.record("saves/0").placement
     assert placement
     (lent,) = (
         n for n, k in places.items() if k and k.placement.pods[0].node == placement.pods[0].node

@@ -17,7 +17,7 @@ def resize(state: ClusterState, count: int, now: int = 50) -> list[str]:
     plan = cycle(state, [ev.GangUpdated(now, "w/0", counts={"main": count})], now)
     assert plan.rejected == []
     state.validate()
-    placement = state.record("w/0").placement
+    placement = state.gangs.record("w/0").placement
     return [pod.node for pod in placement.pods] if placement else []
 
 
@@ -30,11 +30,11 @@ def test_a_running_gang_keeps_its_first_pods_when_fewer_are_wanted() -> None:
     state = state_of(node("n1", 3), node("n2", 3))
     submit(state, gang("w", 5))
     running(state)
-    assert state.record("w/0").placement
-    before = [pod.node for pod in state.record("w/0").placement.pods]  # type: ignore[union-attr]
+    assert state.gangs.record("w/0").placement
+    before = [pod.node for pod in state.gangs.record("w/0").placement.pods]  # type: ignore[union-attr]
 
     assert resize(state, 2) == before[:2]
-    assert len(state.record("w/0").leaving) == 3
+    assert len(state.gangs.record("w/0").leaving) == 3
 
 
 def test_a_running_gang_keeps_its_pods_and_grows_when_more_are_wanted() -> None:

@@ -43,13 +43,13 @@ def wake(state: ClusterState, name: str = "chat", now: int = 100) -> Plan:
 
 
 def run_all(state: ClusterState, now: int) -> Plan:
-    starting = [each for each in state.records.values() if each.phase is Phase.STARTING]
+    starting = [each for each in state.gangs.records.values() if each.phase is Phase.STARTING]
     return cycle(state, [ev.GangStarted(now, e.gang.id, e.attempt) for e in starting], now)
 
 
 def leave(state: ClusterState, now: int) -> Plan:
-    gone = [each for each in state.records.values() if each.phase is Phase.STOPPING]
-    left = [each for each in state.records.values() if each.leaving and each not in gone]
+    gone = [each for each in state.gangs.records.values() if each.phase is Phase.STOPPING]
+    left = [each for each in state.gangs.records.values() if each.leaving and each not in gone]
     ends = [
         ev.GangEnded(now, e.gang.id, e.attempt, ev.Outcome.PREEMPTED, requeue=True) for e in gone
     ]
@@ -57,7 +57,7 @@ def leave(state: ClusterState, now: int) -> Plan:
 
 
 def kept(state: ClusterState, name: str = "chat") -> list[str]:
-    found = state.kept.get(f"{name}/0")
+    found = state.timeline.kept.get(f"{name}/0")
     return [pod.node for pod in found.placement.pods] if found else []
 
 
@@ -69,7 +69,7 @@ def test_a_gang_that_sleeps_does_not_start_and_says_so() -> None:
     state = state_of(node("n0"))
     plan = submit(state, sleeper())
     assert plan.starts == [] and kept(state) == ["n0"]
-    reason = state.reason("chat/0")
+    reason = state.gangs.reason("chat/0")
     assert reason and reason.token is Token.HELD and "within 60 s" in reason.message
     assert explain(state, "chat/0", 5).reason == reason
     state.validate()
@@ -95,7 +95,7 @@ def test_who_waits_for_a_kept_place_is_told_so() -> None:
     state = state_of(node("n0"))
     submit(state, sleeper())
     submit(state, gang("plain", gpus=8), now=2)
-    reason = state.reason("plain/0")
+    reason = state.gangs.reason("plain/0")
     assert reason and reason.token is Token.ORDER and "chat/0, which sleeps" in reason.message
 
 
@@ -132,7 +132,7 @@ def test_who_wakes_has_its_place_at_once_and_starts_when_the_borrower_has_left()
     run_all(state, 3)
     plan = wake(state)
     assert [cause for _, cause in stops(plan)] == ["recalled for chat/0"]
-    assert state.record("chat/0").phase is Phase.RESERVED and not kept(state)
+    assert state.gangs.record("chat/0").phase is Phase.RESERVED and not kept(state)
     state.validate()
     after = leave(state, 101)
     assert where(after, "chat") == place
@@ -157,7 +157,7 @@ def test_a_borrower_that_fits_elsewhere_goes_on_there() -> None:
     (home,) = kept(state)
     end(state, "plain", now=5)
     assert stops(wake(state)) == [("a", "recalled for chat/0")]
-    promise = state.record("a/0").promise
+    promise = state.gangs.record("a/0").promise
     assert promise and promise.pods[0].node != home
     assert sorted(started(leave(state, 101))) == ["a", "chat"]
     state.validate()
@@ -201,7 +201,7 @@ def test_nobody_grows_into_a_kept_place_who_would_not_leave_in_time() -> None:
         state = state_of(node("n0"), node("n1"))
         submit(state, sleeper())
         submit(state, gang("wide", 2, 8, checkpoint=checkpoint, pod={"min_count": 1}), now=2)
-        placement = state.record("wide/0").placement
+        placement = state.gangs.record("wide/0").placement
         assert placement and len(placement.pods) == pods
         state.validate()
 
@@ -303,9 +303,9 @@ def test_the_right_is_held_within_quota() -> None:
     state = state_of(node("n0"), node("n1"), queues=(queue,))
     submit(state, sleeper("a"), sleeper("b"))
     assert [bool(kept(state, name)) for name in "ab"] == [True, False]
-    assert state.shares.usage["team"]["*"].gpu_milli == 8000
+    assert state.queues.shares.usage["team"]["*"].gpu_milli == 8000
     submit(state, saver("saves"), now=2)
-    assert state.shares.usage["team"]["*"].gpu_milli == 16_000
+    assert state.queues.shares.usage["team"]["*"].gpu_milli == 16_000
     wake(state, "a")
     leave(state, 101)
     assert started(run_all(state, 102)) == []
@@ -327,7 +327,7 @@ def test_rights_may_cost_nothing_until_they_are_used() -> None:
     submit(state, sleeper())
     assert started(submit(state, gang("plain", gpus=8, preemptible=False), now=2)) == ["plain"]
     wake(state)
-    assert state.record("chat/0").phase is Phase.PENDING and kept(state)
+    assert state.gangs.record("chat/0").phase is Phase.PENDING and kept(state)
     assert started(end(state, "plain", now=101)) == ["chat"]
     state.validate()
 
@@ -366,10 +366,10 @@ def test_a_borrower_promised_a_lent_place_loses_the_promise() -> None:
     run_all(state, 2)
     submit(state, sleeper(), now=3)
     submit(state, saver("second", priority=40), now=4)
-    assert state.record("second/0").phase is Phase.RESERVED
+    assert state.gangs.record("second/0").phase is Phase.RESERVED
     state.validate()
     wake(state)
-    assert state.record("second/0").phase is Phase.PENDING
+    assert state.gangs.record("second/0").phase is Phase.PENDING
     assert started(leave(state, 101)) == ["chat"]
     state.validate()
 
@@ -383,7 +383,7 @@ def test_it_sleeps_again_after_it_ran() -> None:
     stopping = ev.GangStopping(103, "chat/0", 1, Cause(CauseKind.PREEMPTED))
     cycle(state, [stopping], 103)
     leave(state, 104)
-    assert state.record("chat/0").phase is Phase.PENDING and kept(state) == ["n0"]
+    assert state.gangs.record("chat/0").phase is Phase.PENDING and kept(state) == ["n0"]
     state.validate()
 
 
@@ -391,7 +391,7 @@ def test_two_that_sleep_on_one_node_have_their_places_on_their_own_terms() -> No
     state = state_of(node("n0"))
     submit(state, sleeper("quick", 4, recall_ms=30_000), sleeper("slow", 4, recall_ms=2 * MINUTE))
     submit(state, saver("hasty", 4), saver("tardy", 4, checkpoint=SLOW), now=2)
-    assert state.record("tardy/0").phase is Phase.STARTING
+    assert state.gangs.record("tardy/0").phase is Phase.STARTING
     state.validate()
     run_all(state, 3)
     assert stops(wake(state, "quick", 100)) == [("hasty", "recalled for quick/0")]
@@ -411,8 +411,13 @@ def test_replaying_the_events_keeps_the_same_places() -> None:
         plan = cycle(state, events, now)
         for event in (*events, *plan.decisions):
             twin.apply(event)
-        assert [k.placement for k in state.kept] == [k.placement for k in twin.kept]
-        assert state.records == twin.records and state.shares.usage == twin.shares.usage
+        assert [k.placement for k in state.timeline.kept] == [
+            k.placement for k in twin.timeline.kept
+        ]
+        assert (
+            state.gangs.records == twin.gangs.records
+            and state.queues.shares.usage == twin.queues.shares.usage
+        )
 
 
 def test_a_kept_place_leaves_nodes_that_are_booked() -> None:
@@ -431,7 +436,7 @@ def test_lost_pods_are_replaced_on_a_kept_place_only_where_they_would_leave_in_t
         run_all(state, 2)
         submit(state, sleeper(), now=3)
         (home,) = kept(state)
-        placement = state.record("wide/0").placement
+        placement = state.gangs.record("wide/0").placement
         assert placement
         plan = cycle(state, [ev.NodeLost(4, placement.pods[0].node)], 4)
         assert [home in {p.node for p in each.placement.pods} for each in plan.resizes] == (
@@ -447,7 +452,7 @@ def test_a_reservation_does_not_lie_on_a_kept_place() -> None:
     (home,) = kept(state)
     run_all(state, 2)
     submit(state, gang("next", gpus=8, time_limit_ms=MINUTE, preemptible=False), now=3)
-    held = state.future.reservation("next/0")
+    held = state.timeline.future.reservation("next/0")
     assert held and [pod.node for pod in held.placement.pods] != [home]
     assert started(end(state, "runs", now=30_000)) == ["next"]
 
@@ -457,6 +462,6 @@ def test_a_place_is_not_kept_where_one_is_reserved() -> None:
     submit(state, gang("runs", gpus=4, time_limit_ms=MINUTE, preemptible=False))
     run_all(state, 2)
     submit(state, gang("next", gpus=8, priority=90, preemptible=False), now=3)
-    assert state.future.reservation("next/0")
+    assert state.timeline.future.reservation("next/0")
     submit(state, sleeper(gpus=4), now=4)
     assert not kept(state)

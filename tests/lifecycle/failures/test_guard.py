@@ -24,7 +24,7 @@ class Fleet:
         self.told: list[ev.Event] = []
         built = state_of(*(node(f"n{i}", rack=f"r{i // 2}") for i in range(nodes)))
         self.state = built
-        for each in built.nodes.values():
+        for each in built.fleet.nodes.values():
             self.guard.note(ev.NodeAdded(0, each))
 
     def at(self, now: int, *facts: ev.Event) -> list[ev.Event]:
@@ -51,7 +51,7 @@ class Fleet:
         return lost + self.at(now + 1, ev.NodeAdded(now + 1, node(name, rack="r9")))
 
     def reason(self, name: str) -> str:
-        return self.state.nodes[name].cordoned
+        return self.state.fleet.nodes[name].cordoned
 
 
 def test_a_node_that_fails_again_and_again_is_cordoned_and_told_until_when() -> None:
@@ -99,7 +99,7 @@ def test_a_person_who_opens_a_node_before_its_time_is_believed() -> None:
     fleet = Fleet(STRICT)
     fleet.lose("n1", 10)
     fleet.lose("n1", 20)
-    assert fleet.state.nodes["n1"].cordon is CordonKind.QUARANTINE
+    assert fleet.state.fleet.nodes["n1"].cordon is CordonKind.QUARANTINE
     assert fleet.at(30, ev.NodeCordoned(30, "n1", "")) == []
     assert fleet.lose("n1", 40) == []
 
@@ -108,13 +108,13 @@ def test_a_node_that_a_waiting_gang_cannot_do_without_is_opened_again() -> None:
     fleet = Fleet(STRICT)
     for now in (10, 20):
         fleet.lose("n1", now)
-    assert fleet.state.nodes["n1"].cordon is CordonKind.QUARANTINE
+    assert fleet.state.fleet.nodes["n1"].cordon is CordonKind.QUARANTINE
     assert fleet.at(30, ev.GangSubmitted(30, gang("small", 3, 8))) == []
     fleet.at(40, ev.GangEnded(40, "small/0", 1, ev.Outcome.SUCCEEDED))
     fleet.at(50, ev.GangSubmitted(50, gang("large", 4, 8)))
     fleet.at(51)
     assert fleet.reason("n1") == ""
-    place = fleet.state.record("large/0").placement
+    place = fleet.state.gangs.record("large/0").placement
     assert place
     assert len({pod.node for pod in place.pods}) == 4
 
@@ -167,7 +167,7 @@ def test_a_gang_that_lost_a_node_goes_on_on_the_spare_at_once() -> None:
     fleet.at(2, ev.GangSubmitted(2, gang("w", 3, 8, replace=True)))
     fleet.at(3, ev.GangStarted(3, "w/0", 1))
     fleet.at(5, ev.NodeLost(5, "n2"))
-    record = fleet.state.record("w/0")
+    record = fleet.state.gangs.record("w/0")
     assert record.attempt == 1
     assert record.placement
     assert sorted({pod.node for pod in record.placement.pods}) == ["n0", "n1", "n3"]
@@ -202,4 +202,4 @@ def test_a_policy_with_other_settings_counts_from_then_on() -> None:
     fleet.at(1, ev.PolicySet(1, Policy(failures=STRICT)))
     fleet.lose("n1", 10)
     fleet.lose("n1", 20)
-    assert fleet.state.nodes["n1"].cordon is CordonKind.QUARANTINE
+    assert fleet.state.fleet.nodes["n1"].cordon is CordonKind.QUARANTINE

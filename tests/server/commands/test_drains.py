@@ -26,7 +26,7 @@ def rig(tmp_path: Path) -> Rig:
 
 def where(rig: Rig, gang: str) -> str:
     with rig.service.read() as mind:
-        place = mind.state.record(gang).placement
+        place = mind.state.gangs.record(gang).placement
         return place.pods[0].node if place else ""
 
 
@@ -104,7 +104,7 @@ def test_nothing_starts_on_what_drains_even_if_it_would_end_before_the_deadline(
     gang = f"{rig.submit('a', time_limit='10m')}/0"
     rig.turn(3)
     with rig.service.read() as mind:
-        assert mind.state.record(gang).phase is Phase.PENDING
+        assert mind.state.gangs.record(gang).phase is Phase.PENDING
 
 
 def test_a_policy_that_lists_its_bookings_takes_no_drain_back(rig: Rig) -> None:
@@ -112,7 +112,7 @@ def test_a_policy_that_lists_its_bookings_takes_no_drain_back(rig: Rig) -> None:
     rig.do(lambda draft: bookings.carry_out(draft, ()))
     assert view(rig, "n0")[0] == "drained"
     with rig.service.read() as mind:
-        assert len(mind.state.bookings) == 1
+        assert len(mind.state.timeline.bookings) == 1
 
 
 def test_a_drain_is_ended_by_name_and_not_as_a_booking(rig: Rig) -> None:
@@ -166,5 +166,5 @@ def test_one_node_is_shown_as_in_the_list_of_all(rig: Rig) -> None:
     with rig.service.read() as mind:
         alarms = mind.book.alarms
         for each in cluster.node_page(mind.state, alarms).items:
-            one = cluster.node_view(mind.state, mind.state.nodes[each.name], alarms)
+            one = cluster.node_view(mind.state, mind.state.fleet.nodes[each.name], alarms)
             assert one == each

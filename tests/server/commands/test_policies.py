@@ -56,12 +56,12 @@ def apply(rig: Rig, text: str, *, unknown: bool = False, name: str = "p.yaml") -
 
 def in_force(rig: Rig) -> Policy:
     with rig.service.read() as mind:
-        return mind.state.policy
+        return mind.state.config.policy
 
 
 def queues(rig: Rig) -> set[str]:
     with rig.service.read() as mind:
-        return set(mind.state.queues)
+        return set(mind.state.queues.by_name)
 
 
 def test_a_policy_decides_from_the_next_cycle_on_and_leaves_jobs_alone(rig: Rig) -> None:
@@ -89,7 +89,7 @@ def test_a_policy_survives_a_crash_with_its_history(rig: Rig) -> None:
         assert first.at < second.at
         again = replayed(rig.ledger, Policy())
         assert again.book.policies == mind.book.policies
-        assert again.state.policy == mind.state.policy
+        assert again.state.config.policy == mind.state.config.policy
 
 
 def test_a_policy_with_its_queues_is_one_transaction(rig: Rig) -> None:
@@ -244,7 +244,7 @@ def test_rolling_back_restores_knobs_and_queues_as_a_new_version(rig: Rig) -> No
         last = mind.book.policies[-1]
         assert (last.user, str(last.cause)) == ("bob", "rolled back to 1")
         assert last.text == f"preset: kai\n{TREE}"
-        assert mind.state.queues["default"] == Queue("default")
+        assert mind.state.queues.by_name["default"] == Queue("default")
     rig.do(lambda draft: policies.roll_back(draft, 0, "bob"))
     assert in_force(rig) == Policy()
     with pytest.raises(NotFound, match="no version 9"):
@@ -292,7 +292,7 @@ def test_other_plugins_take_over_from_the_ledger(rig: Rig, loaded: list[Policy])
     rig.turn()
     assert [each.scores for each in loaded] == [in_force(rig).scores]
     with rig.service.read() as mind:
-        ((score, weight),) = mind.state.plugins.scores
+        ((score, weight),) = mind.state.config.plugins.scores
         assert (score.name, weight) == ("bestfit", 3)
         mind.state.validate()
     assert rig.state("a-1") == "RUNNING"
@@ -395,15 +395,15 @@ def test_a_policy_brings_its_bookings_on_the_nodes_of_a_domain(rig: Rig) -> None
     found = apply(rig, booking % "rack=r1")
     assert [each.key for each in found.changes][:2] == ["bookings.pump", "bookings.pump.nodes"]
     with rig.service.read() as mind:
-        (made,) = mind.state.bookings.all()
+        (made,) = mind.state.timeline.bookings.all()
         assert made.nodes == ("n0", "n1")
     apply(rig, "order: fifo")
     rig.crash()
     with rig.service.read() as mind:
-        assert mind.state.bookings.all() == [made]
+        assert mind.state.timeline.bookings.all() == [made]
     apply(rig, "bookings: []")
     with rig.service.read() as mind:
-        assert mind.state.bookings.all() == []
+        assert mind.state.timeline.bookings.all() == []
 
 
 def test_flavors_mean_those_of_the_fleet_in_any_case(rig: Rig) -> None:
@@ -411,7 +411,7 @@ def test_flavors_mean_those_of_the_fleet_in_any_case(rig: Rig) -> None:
     file = parse_policy("queues: [{name: default, quota: {h100: 4}}]")
     rig.do(lambda draft: policies.keep(draft, file, "ada"))
     with rig.service.read() as mind:
-        assert mind.state.queues["default"].quota == {"H100": Amount(4_000)}
+        assert mind.state.queues.by_name["default"].quota == {"H100": Amount(4_000)}
     rig.do(lambda draft: policies.keep(draft, file, "ada"))
     with rig.service.read() as mind:
         assert len(mind.book.policies) == 1

@@ -32,7 +32,7 @@ def test_an_idle_workspace_is_warned_then_suspended_and_keeps_its_place_in_line(
 ) -> None:
     found = office.open()
     with office.rig.service.read() as mind:
-        submitted = mind.state.records[f"{found}/0"].gang.submitted
+        submitted = mind.state.gangs.records[f"{found}/0"].gang.submitted
     office.minutes(26)
     warning = office.events(IdleWarned)[-1]
     assert warning.message.startswith("idle for 2")
@@ -45,7 +45,7 @@ def test_an_idle_workspace_is_warned_then_suspended_and_keeps_its_place_in_line(
     assert office.machine.live == set()
     assert office.events(GangEnded)[-1].outcome is Outcome.SUSPENDED
     with office.rig.service.read() as mind:
-        record = mind.state.records[f"{found}/0"]
+        record = mind.state.gangs.records[f"{found}/0"]
         assert (record.gang.submitted, record.placement) == (submitted, None)
         assert mind.book.trails[f"{found}/0"].preemptions == 0
         assert record.reason
@@ -107,7 +107,7 @@ def test_a_resumed_workspace_starts_first_and_then_has_no_more_right_to_its_plac
     office.suspend("nb")
     assert office.rig.state(found) == "SUSPENDED"
     with office.rig.service.read() as mind:
-        submitted = mind.state.records[f"{found}/0"].gang.submitted
+        submitted = mind.state.gangs.records[f"{found}/0"].gang.submitted
     office.rig.submit("big-0", resources={"gpus": 8}, preemptible=False)
     office.rig.submit("big-1", resources={"gpus": 8}, preemptible=False)
     waiting = office.rig.submit("early", priority=80)
@@ -123,8 +123,8 @@ def test_a_resumed_workspace_starts_first_and_then_has_no_more_right_to_its_plac
     assert office.priority(found) == 50
     assert office.rig.state(waiting) == "RUNNING"
     with office.rig.service.read() as mind:
-        assert mind.state.records[f"{found}/0"].gang.submitted == submitted
-        assert mind.state.records[f"{found}/0"].attempt == 2
+        assert mind.state.gangs.records[f"{found}/0"].gang.submitted == submitted
+        assert mind.state.gangs.records[f"{found}/0"].attempt == 2
     assert began[-2:] == [f"{found}/0", f"{waiting}/0"]
 
 
@@ -193,7 +193,7 @@ def test_what_cannot_be_suspended_or_resumed_says_why(office: Office) -> None:
 
 def test_a_user_has_so_many_awake_and_no_more(office: Office) -> None:
     with office.rig.service.read() as mind:
-        mind.state.policy = Policy(workspaces_per_user=2)
+        mind.state.config.policy = Policy(workspaces_per_user=2)
     office.open("a")
     office.open("b")
     with pytest.raises(Conflict, match="ada has 2 workspaces that are not suspended") as caught:

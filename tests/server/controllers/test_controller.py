@@ -83,7 +83,7 @@ def test_after_a_crash_it_is_told_everything_again(desk: Desk) -> None:
 
 def test_what_it_applies_is_written_and_decided_upon_in_the_same_turn(desk: Desk) -> None:
     def close_both(draft: Transaction) -> None:
-        if not draft.state.nodes["n0"].cordoned:
+        if not draft.state.fleet.nodes["n0"].cordoned:
             for node in ("n0", "n1"):
                 draft.apply(NodeCordoned(draft.now, node, "closed"))
 
@@ -139,7 +139,7 @@ def test_one_that_fails_half_way_leaves_no_trace_and_stops_nobody_else(desk: Des
     assert desk.second.asked
     assert _alarms(desk.rig) == ["first are not managed: ValueError('stumbled')"]
     with desk.rig.service.read() as mind:
-        assert mind.state.nodes["n1"].cordoned == ""
+        assert mind.state.fleet.nodes["n1"].cordoned == ""
     assert "half" not in str(list(desk.rig.ledger.replay()))
 
 

@@ -95,7 +95,7 @@ def test_old_news_of_the_router_wakes_nobody(rig: Rig, door: FakeDoor) -> None:
 
 def test_opening_one_does_not_go_beyond_what_its_user_may_have(rig: Rig, door: FakeDoor) -> None:
     with rig.service.read() as mind:
-        mind.state.policy = Policy(workspaces_per_user=1)
+        mind.state.config.policy = Policy(workspaces_per_user=1)
     first = opened(rig, "a")
     suspend(rig, "a")
     second = opened(rig, "b")

@@ -140,7 +140,7 @@ def test_replicas_that_left_are_forgotten_after_a_while_but_not_what_they_cost(
     with parlour.rig.service.read() as mind:
         kept = [gang for gang in mind.book.gangs[job] if mind.book.replicas.has_left(gang)]
         line = view(mind, job, {})
-        assert set(mind.state.records) == set(mind.book.gangs[job])
+        assert set(mind.state.gangs.records) == set(mind.book.gangs[job])
     assert len(kept) == 10
     assert (line.gangs, line.running, line.failed) == (1, 1, 0)
     assert parlour.rig.state(job) == "RUNNING"
@@ -254,7 +254,7 @@ def test_new_bounds_hold_at_once(parlour: Parlour) -> None:
     parlour.load(0, 1, 10)
     assert len(parlour.running()) == 3
     with parlour.rig.service.read() as mind:
-        assert {mind.state.records[gang].gang.floor for gang in mind.book.gangs[job]} == {3}
+        assert {mind.state.gangs.records[gang].gang.floor for gang in mind.book.gangs[job]} == {3}
     parlour.rig.crash()
     parlour.load(0, 20, 8)
     assert len(parlour.running()) == 6

@@ -27,14 +27,14 @@ def _asleep(parlour: Parlour) -> list[str]:
     with parlour.rig.service.read() as mind:
         return [
             gang
-            for gang, record in mind.state.records.items()
+            for gang, record in mind.state.gangs.records.items()
             if record.gang.recall_ms and record.phase is Phase.PENDING
         ]
 
 
 def _kept(parlour: Parlour) -> list[str]:
     with parlour.rig.service.read() as mind:
-        return [each.record.gang.id for each in mind.state.kept]
+        return [each.record.gang.id for each in mind.state.timeline.kept]
 
 
 def test_replicas_stand_by_with_a_place_within_the_ceiling(parlour: Parlour) -> None:
@@ -96,7 +96,7 @@ def test_a_replica_that_finds_no_place_changes_its_part_with_one_that_stands_by(
     (asleep,) = _asleep(parlour)
     rig = parlour.rig
     with rig.service.read() as mind:
-        placement = mind.state.records[f"{job}/0"].placement
+        placement = mind.state.gangs.records[f"{job}/0"].placement
     assert placement
     rig.do(lambda draft: draft.apply(NodeCordoned(draft.now, placement.pods[0].node, "sick")))
     rig.machine.end(f"{job}/0", Outcome.NODE_LOST)

@@ -35,20 +35,20 @@ def sweep(rig: Rig, trials: int = 4, **more: Any) -> str:
 def report(rig: Rig, trial: int, step: int, value: float | None, name: str = "loss") -> None:
     gang = f"s-1/{trial}"
     with rig.service.read() as mind:
-        attempt = mind.state.record(gang).attempt
+        attempt = mind.state.gangs.record(gang).attempt
     rig.world.facts.append(MetricReported(rig.world.now(), gang, attempt, name, step, value))
     rig.turn()
 
 
 def phases(rig: Rig) -> list[str]:
     with rig.service.read() as mind:
-        return [str(mind.state.records[gang].phase) for gang in mind.book.gangs["s-1"]]
+        return [str(mind.state.gangs.records[gang].phase) for gang in mind.book.gangs["s-1"]]
 
 
 def priorities(rig: Rig, workload: str = "s-1") -> list[int]:
     """Of the trials that have not ended."""
     with rig.service.read() as mind:
-        records = [mind.state.records[gang] for gang in mind.book.gangs[workload]]
+        records = [mind.state.gangs.records[gang] for gang in mind.book.gangs[workload]]
         return [each.gang.priority for each in records if each.phase is not Phase.ENDED]
 
 
@@ -137,7 +137,7 @@ def test_one_that_succeeds_while_it_is_given_up_has_succeeded(rig: Rig) -> None:
     rig.machine.end("s-1/1", Outcome.SUCCEEDED)
     rig.turn(2)
     with rig.service.read() as mind:
-        assert mind.state.record("s-1/1").outcome is Outcome.SUCCEEDED
+        assert mind.state.gangs.record("s-1/1").outcome is Outcome.SUCCEEDED
 
 
 def test_so_many_trials_have_the_teams_priority_and_the_rest_is_spare(rig: Rig) -> None:
@@ -164,7 +164,7 @@ def test_when_a_trial_ends_a_spare_one_that_runs_takes_its_turn(rig: Rig) -> Non
     rig.turn(2)
     assert priorities(rig) == [50, 50, -1, -1, -1]
     with rig.service.read() as mind:
-        assert mind.state.record("s-1/2").gang.priority == 50
+        assert mind.state.gangs.record("s-1/2").gang.priority == 50
     rig.crash()
     rig.machine.end("s-1/1")
     rig.turn(2)

@@ -16,7 +16,7 @@ JOB = {"run": "true", "workdir": "/"}
 
 def test_a_coroutine_gets_the_answer_of_the_turn(rig: Rig) -> None:
     async def ask() -> list[str]:
-        asked = asyncio.create_task(rig.service.answer(lambda draft: [*draft.state.queues]))
+        asked = asyncio.create_task(rig.service.answer(lambda draft: [*draft.state.queues.by_name]))
         await asyncio.sleep(0)
         await asyncio.to_thread(rig.service.turn)
         return await asked

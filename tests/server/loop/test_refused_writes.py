@@ -54,7 +54,7 @@ def test_a_refused_write_delays_the_next_read_by_less_than_50_ms(large: Path) ->
     rig.turn(2)
     assert rig.ledger.head > EVENTS
     with rig.service.read() as mind:
-        before = set(mind.state.records)
+        before = set(mind.state.gangs.records)
     delays = []
     go_back, copy = rig.service._copy.go_back, rig.service._copy
 
@@ -72,7 +72,7 @@ def test_a_refused_write_delays_the_next_read_by_less_than_50_ms(large: Path) ->
                 rig.submit(f"big{number}", **BIG)
             failed = time.process_time()
             with rig.service.read() as mind:
-                assert set(mind.state.records) == before
+                assert set(mind.state.gangs.records) == before
             delays.append(time.process_time() - failed)
             if number:  # the database is asked first, and nothing is begun that cannot be written
                 delays.append(failed - begun)

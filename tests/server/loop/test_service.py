@@ -28,7 +28,7 @@ def test_a_job_goes_from_submission_to_history(rig: Rig) -> None:
     assert filed is not None
     assert b'"outcome":"succeeded"' in filed.detail
     with rig.service.read() as mind:
-        assert (mind.state.records, mind.book.entries) == ({}, {})
+        assert (mind.state.gangs.records, mind.book.entries) == ({}, {})
     kinds = [type(event) for event in rig.ledger.replay()]
     assert kinds[-4:] == [GangSubmitted, GangPlaced, GangStarted, GangEnded]
 
@@ -131,10 +131,10 @@ def test_replaying_gives_the_state_that_the_server_had(rig: Rig) -> None:
     rig.turn(2)
     again = replayed(rig.ledger, rig.service._policy)
     with rig.service.read() as mind:
-        assert again.state.records == mind.state.records
-        assert again.state.queues == mind.state.queues
-        assert again.state.nodes == mind.state.nodes
-        assert again.state.shares.usage == mind.state.shares.usage
+        assert again.state.gangs.records == mind.state.gangs.records
+        assert again.state.queues.by_name == mind.state.queues.by_name
+        assert again.state.fleet.nodes == mind.state.fleet.nodes
+        assert again.state.queues.shares.usage == mind.state.queues.shares.usage
         assert again.book.trails == mind.book.trails
         assert again.book.entries == mind.book.entries
         again.state.validate()
@@ -188,7 +188,10 @@ def test_a_command_that_fails_half_way_leaves_no_trace_and_harms_no_other(rig: R
         bad.result(0)
     assert good.result(0) is None
     with rig.service.read() as mind:
-        assert (mind.state.nodes["n0"].cordoned, mind.state.nodes["n1"].cordoned) == ("", "whole")
+        assert (mind.state.fleet.nodes["n0"].cordoned, mind.state.fleet.nodes["n1"].cordoned) == (
+            "",
+            "whole",
+        )
     assert "half" not in str(list(rig.ledger.replay()))
 
 

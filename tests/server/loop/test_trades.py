@@ -213,6 +213,6 @@ def test_a_start_that_comes_after_a_change_of_size_has_the_last_size(rig: Rig) -
     rig.world.refuse = None
     rig.turn()
     with rig.service.read() as mind:
-        placement = mind.state.records["wide-1/0"].placement
+        placement = mind.state.gangs.records["wide-1/0"].placement
     assert placement is not None
     assert rig.machine.pods["wide-1/0", 1] == len(placement.pods)

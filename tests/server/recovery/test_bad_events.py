@@ -88,7 +88,7 @@ def test_a_gang_whose_placement_cannot_be_read_waits_for_a_person_and_its_gpu_is
     reopened(rig, "UPDATE events SET body = substr(body, 1, 60) WHERE seq = ?", seq)
     assert flaws(rig)[seq] == "gang_placed"
     with rig.service.read() as mind:
-        record = mind.state.records[f"{job}/0"]
+        record = mind.state.gangs.records[f"{job}/0"]
         assert record.placement is None
         assert "of the ledger" in record.fault
     assert rig.machine.began == [(f"{job}/0", 1)]
@@ -105,7 +105,7 @@ def test_an_attempt_whose_placement_is_passed_over_is_never_begun_again(rig: Rig
     changed = msgspec.json.encode(document)
     reopened(rig, "UPDATE events SET body = ? WHERE seq = ?", changed, seq)
     with rig.service.read() as mind:
-        assert mind.state.records[f"{job}/0"].attempt == 1
+        assert mind.state.gangs.records[f"{job}/0"].attempt == 1
     rig.do(lambda draft: draft.apply(GangUpdated(draft.now, f"{job}/0", priority=60)))
     rig.turn(2)
     assert rig.machine.began == [(f"{job}/0", 1), (f"{job}/0", 2)]
@@ -157,7 +157,7 @@ def test_any_damage_leaves_a_home_that_opens_and_works(rig: Rig, seed: int) -> N
     with rig.service.read() as mind:
         held = Counter(
             (pod.node, device)
-            for record in mind.state.records.values()
+            for record in mind.state.gangs.records.values()
             for pod in (record.placement.pods if record.placement else ())
             for device in pod.devices
         )

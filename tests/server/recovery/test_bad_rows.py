@@ -64,7 +64,7 @@ def test_what_cannot_be_rebuilt_goes_on_and_waits_for_a_person(rig: Rig) -> None
     assert flaws(rig) == {-1: "workload"}
     assert "cannot be rebuilt" in told(rig)
     with rig.service.read() as mind:
-        assert "cannot be rebuilt" in mind.state.records[f"{job}/0"].fault
+        assert "cannot be rebuilt" in mind.state.gangs.records[f"{job}/0"].fault
     assert rig.state(job) == rig.state(other) == "RUNNING"
     rig.machine.end(f"{job}/0")
     rig.turn(2)

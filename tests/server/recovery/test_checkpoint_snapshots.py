@@ -54,7 +54,7 @@ def everything(mind: Mind) -> dict[str, object]:
     """What decisions and views follow from."""
     book = mind.book
     mind.state.validate()
-    return seen(mind.state, mind.state.clock) | {
+    return seen(mind.state, mind.state.progress.clock) | {
         "trails": book.trails,
         "entries": book.entries,
         "gangs": book.gangs,
@@ -64,8 +64,8 @@ def everything(mind: Mind) -> dict[str, object]:
         "spent": book.spending.of,
         "flaws": book.flaws,
         "wake": mind.state.next_wake(),
-        "estimates": plain(mind.state.estimates.histories()),
-        "bands": mind.state.bands.coverage(),
+        "estimates": plain(mind.state.gangs.estimates.histories()),
+        "bands": mind.state.forecast.bands.coverage(),
     }
 
 
@@ -120,7 +120,7 @@ def test_a_server_that_starts_from_a_snapshot_is_the_one_that_replays_everything
     from_events = replayed(rig.ledger, Policy(), slow.note)
     assert everything(from_snapshot) == everything(from_events)
     assert guard(quick) == guard(slow)
-    at = from_events.state.clock + 60_000
+    at = from_events.state.progress.clock + 60_000
     again = cycle(from_snapshot.state, (), at).decisions
     assert again == cycle(from_events.state, (), at).decisions
     rig.ledger.close()
@@ -158,11 +158,13 @@ def walked(seed: int) -> Engine:
 @pytest.mark.parametrize("seed", range(effort.examples(20)))
 def test_a_state_made_of_its_document_is_the_same_state(seed: int) -> None:
     engine = walked(seed)
-    mind = read(written_down(Mind(engine.state, Registry()), {})).mind(engine.state.plugins)
+    mind = read(written_down(Mind(engine.state, Registry()), {})).mind(engine.state.config.plugins)
     mind.state.validate()
     assert seen(mind.state, engine.now) == seen(engine.state, engine.now)
-    assert plain(mind.state.estimates.histories()) == plain(engine.state.estimates.histories())
-    again = read(written_down(mind, {})).mind(engine.state.plugins)
+    assert plain(mind.state.gangs.estimates.histories()) == plain(
+        engine.state.gangs.estimates.histories()
+    )
+    again = read(written_down(mind, {})).mind(engine.state.config.plugins)
     assert seen(again.state, engine.now) == seen(engine.state, engine.now)
 
 
@@ -203,14 +205,14 @@ HOSTILE = (
 @pytest.mark.parametrize("body", HOSTILE, ids=range(len(HOSTILE)))
 def test_nothing_but_known_values_is_ever_made_of_a_snapshot(body: bytes) -> None:
     with pytest.raises(Unusable):
-        read(zlib.compress(body)).mind(ClusterState().plugins)
+        read(zlib.compress(body)).mind(ClusterState().config.plugins)
 
 
 def test_a_policy_that_came_after_a_snapshot_holds(rig: Rig) -> None:
     work(rig, Random(2), 10)
     rig.ledger.append(Batch(9, [PolicySet(9, replace(Policy(), strict=True), 1)]))
     found = restored(rig.ledger, Policy(), Controllers(keepers()))
-    assert found.state.policy.strict
+    assert found.state.config.policy.strict
     assert everything(found) == everything(replayed(rig.ledger, Policy()))
     rig.ledger.close()
 

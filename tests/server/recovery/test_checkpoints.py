@@ -37,16 +37,16 @@ def summary(mind: Mind) -> dict[str, Any]:
     state, book = mind.state, mind.book
     held = {
         gang: [str(record.phase), record.attempt, record.placement]
-        for gang, record in state.records.items()
+        for gang, record in state.gangs.records.items()
     }
     found = {
         "gangs": held,
-        "nodes": {name: node.cordoned for name, node in state.nodes.items()},
-        "usage": {name: list(usage.items()) for name, usage in state.shares.usage.items()},
-        "reservations": [each.record.gang.id for each in state.future.reservations()],
-        "kept": [each.record.gang.id for each in state.kept],
-        "histories": len(state.estimates.histories()),
-        "bands": state.bands.coverage(),
+        "nodes": {name: node.cordoned for name, node in state.fleet.nodes.items()},
+        "usage": {name: list(usage.items()) for name, usage in state.queues.shares.usage.items()},
+        "reservations": [each.record.gang.id for each in state.timeline.future.reservations()],
+        "kept": [each.record.gang.id for each in state.timeline.kept],
+        "histories": len(state.gangs.estimates.histories()),
+        "bands": state.forecast.bands.coverage(),
         "attempts": {
             gang: [str(each.outcome), each.restarts] for gang, each in book.trails.items()
         },
@@ -63,7 +63,7 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_decided_on(file: Path) -
     assert summary(mind) == msgspec.json.decode(file.with_suffix(".json").read_bytes())
     known = Controllers([FailuresController(), SweepsController()])
     known.recall(found.memories)
-    cycle(mind.state, (), mind.state.clock + 60_000)
+    cycle(mind.state, (), mind.state.progress.clock + 60_000)
     mind.state.validate()
     assert written(mind, known.memories() or {})
 
@@ -71,14 +71,14 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_decided_on(file: Path) -
 def test_sentences_of_an_earlier_checkpoint_are_causes_that_read_as_they_did() -> None:
     found = read((FOLDER / "1-causes.checkpoint").read_bytes())
     mind = found.mind(builtin_plugins(found.parts["state"]["policy"]))
-    records = mind.state.records.values()
+    records = mind.state.gangs.records.values()
     said = {sentence(cause) for each in records for cause in (each.cause, each.held_for)}
     assert {"preempted for b-1/0", "suspended by ada", "waits for approval"} <= said
     assert [sentence(each.cause) for each in mind.book.policies] == [
         *("applied", "started with the server", "rolled back to 1")
     ]
     (sweep,) = found.memories["sweeps"][0].values()
-    assert sweep.given_up == {"stop-19/0": mind.state.records["stop-19/0"].cause}
+    assert sweep.given_up == {"stop-19/0": mind.state.gangs.records["stop-19/0"].cause}
 
 
 def test_there_are_checkpoints_of_every_format() -> None:

@@ -75,7 +75,7 @@ def test_a_snapshot_that_is_not_what_the_events_give_is_named(rig: Rig) -> None:
     rig.submit("a")
     rig.turn(2)
     mind = replayed(rig.ledger, Policy())
-    mind.state.records["a-1/0"].attempt += 1
+    mind.state.gangs.records["a-1/0"].attempt += 1
     ledger = rig.ledger
     for known, other in ((__version__, False), ("of last year", True)):
         body = checkpoint.written(mind, {})

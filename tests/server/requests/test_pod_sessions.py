@@ -293,7 +293,7 @@ def test_what_a_killed_server_left_open_is_ended_by_the_next_one_and_the_ledger_
     rig.do(lambda draft: draft.record(begun))
     with rig.service.read() as mind:
         kept = checkpoint.read(checkpoint.written(mind, {}))
-        assert kept.mind(mind.state.plugins).book.sessions == mind.book.sessions != {}
+        assert kept.mind(mind.state.config.plugins).book.sessions == mind.book.sessions != {}
     rig.crash()
     rig.do(close_all)
     last = accesses(rig)[-1]
@@ -326,7 +326,7 @@ def test_the_last_sessions_of_a_workload_are_shown_with_it_and_stay_when_it_has_
     ]
     assert (shown[1]["user"], shown[1]["exit_code"], shown[1]["gang"]) == ("ada", 3, f"{job}/0")
     with rig.service.read() as mind:
-        kept = checkpoint.read(checkpoint.written(mind, {})).mind(mind.state.plugins).book
+        kept = checkpoint.read(checkpoint.written(mind, {})).mind(mind.state.config.plugins).book
         assert kept.visits == replayed(rig.ledger, Policy()).book.visits == mind.book.visits
     rig.machine.end(f"{job}/0")
     until(lambda: rig.state(job) == "SUCCEEDED")

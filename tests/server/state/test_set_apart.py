@@ -72,7 +72,7 @@ def test_it_stays_apart_after_a_crash_until_it_is_changed(isolated: Isolated) ->
     isolated.turn(2)
     assert defects(isolated, "turns") == 0
     with isolated.service.read() as mind:
-        assert mind.state.records[f"{bad}/0"].fault
+        assert mind.state.gangs.records[f"{bad}/0"].fault
     isolated.do(lambda draft: draft.apply(GangUpdated(draft.now, f"{bad}/0", priority=60)))
     assert defects(isolated, "turns") == 1
 

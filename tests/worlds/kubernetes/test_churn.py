@@ -171,7 +171,7 @@ def left_over(controller: Controller) -> dict[str, object]:
     """What the scheduler still remembers of gangs."""
     scene = controller.scene
     held = {
-        "records": scene.state.records,
+        "records": scene.state.gangs.records,
         "attempts": scene.attempts,
         "founds": scene.founds,
         "seated": scene.seated,

@@ -63,7 +63,7 @@ def test_gangs_run_in_their_own_cluster_and_one_tree_of_queues_counts_for_both(
         mine = cluster.add_gang("g", 2)
         cluster.wait_bound(mine)
         with scheduler.read() as controller:
-            tree = controller.scene.state.tree
+            tree = controller.scene.state.fleet.tree
             assert sorted(tree.names) == [
                 "east/node-0",
                 "east/node-1",

@@ -34,9 +34,9 @@ class Watch:
 
     def __call__(self, controller: Controller, orders: Sequence[Order], seconds: float) -> None:
         state = controller.scene.state
-        waiting = [each for each in state.records.values() if each.phase is Phase.PENDING]
+        waiting = [each for each in state.gangs.records.values() if each.phase is Phase.PENDING]
         self.waited |= {each.gang.name.partition("/")[2] for each in waiting}
-        self.looked_at = len(state.lanes.open(state.freed))
+        self.looked_at = len(state.gangs.lanes.open(state.progress.freed))
 
 
 async def _settle(plane: ControlPlane, cluster: Cluster, made: Work, watch: Watch) -> list[Crew]:

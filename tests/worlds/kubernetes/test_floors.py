@@ -47,7 +47,7 @@ class Fewest:
         self.found = 0
 
     def __call__(self, controller: Controller, _orders: Sequence[Order], _seconds: float) -> None:
-        records = controller.scene.state.records.values()
+        records = controller.scene.state.gangs.records.values()
         mine = [each for each in records if each.gang.floor and each.phase in SETTLED]
         if len(mine) == self._all:
             self.found = self.found or self._all

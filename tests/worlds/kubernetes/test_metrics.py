@@ -29,7 +29,9 @@ def events(cluster: Cluster, reason: str) -> dict[str, str]:
 def has_begun(scheduler: Scheduler) -> bool:
     """Whether every gang runs, so that something is lost when one is stopped."""
     with scheduler.read() as controller:
-        return all(each.phase is Phase.RUNNING for each in controller.scene.state.records.values())
+        return all(
+            each.phase is Phase.RUNNING for each in controller.scene.state.gangs.records.values()
+        )
 
 
 def test_queues_waits_preemptions_and_requests_are_counted_and_told(

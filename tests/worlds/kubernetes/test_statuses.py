@@ -140,7 +140,7 @@ def test_a_malformed_policy_leaves_the_one_before_in_force_also_after_a_restart(
 
 def restart_ms(scheduler: Scheduler) -> int:
     with scheduler.read() as controller:
-        return controller.scene.state.policy.evict.restart_ms
+        return controller.scene.state.config.policy.evict.restart_ms
 
 
 def test_what_was_accepted_counts_before_its_status_says_so(cluster: Cluster) -> None:
@@ -175,7 +175,7 @@ def test_a_queue_moves_once_nothing_runs_in_it(cluster: Cluster, quick_figures: 
 
 def parent(scheduler: Scheduler) -> str:
     with scheduler.read() as controller:
-        return controller.scene.state.queues["team"].parent
+        return controller.scene.state.queues.by_name["team"].parent
 
 
 def test_who_does_not_lead_writes_nothing(cluster: Cluster) -> None:

@@ -88,7 +88,7 @@ def test_a_contradiction_is_told_of_and_ends_when_labels_are_mended(cluster: Clu
         assert "rack r1 lies in block b0 (node-0) and block b1 (node-1)" in told[0]
         cluster.wait(lambda: scheduler.turns, "a decision")
         with scheduler.read() as controller:
-            assert Level.RACK not in controller.scene.state.tree.node("node-0").domains
+            assert Level.RACK not in controller.scene.state.fleet.tree.node("node-0").domains
         assert not cluster.bound()
         cluster.patch("/api/v1/nodes/node-1", {"metadata": {"labels": {BLOCK: "b0"}}})
         cluster.wait_bound(pods)

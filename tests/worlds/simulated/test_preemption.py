@@ -51,7 +51,7 @@ def test_an_urgent_job_starts_when_its_victim_has_left(
 
 def test_who_holds_a_promise_counts_as_waiting() -> None:
     run = simulate(scenario(*low_and_high(EVERY_30), horizon=55), check=True)
-    assert run.state.records["high/0"].phase is Phase.RESERVED
+    assert run.state.gangs.records["high/0"].phase is Phase.RESERVED
     summary = summarise(run)
     assert (summary.jobs.running, summary.jobs.waiting) == (1, 1)
     assert any(cause.gang == "high/0" for cause in run.waits.causes.values())
@@ -134,9 +134,9 @@ def test_with_preemption_and_faults_every_job_ends_once_and_all_agree(
         scenario(*drawn(rows), nodes=2, gpus=4, faults=faults, timing=timing), check=True
     )
     assert all(record.ended is not None for record in run.collector.records.values())
-    assert all(record.phase is Phase.ENDED for record in run.state.records.values())
+    assert all(record.phase is Phase.ENDED for record in run.state.gangs.records.values())
     assert run.collector.used.value == run.collector.running.value == 0
-    assert run.state.leaving == {}
+    assert run.state.holdings.leaving == {}
     outcomes = Counter(record.outcome for record in run.collector.records.values())
     assert set(outcomes) <= {Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.FAILED}
 

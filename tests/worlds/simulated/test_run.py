@@ -169,11 +169,11 @@ def test_under_faults_every_job_ends_exactly_once_and_invariants_hold(seed: int)
     )
     assert started == {gang: record.attempts for gang, record in run.collector.records.items()}
     assert all(record.ended is not None for record in run.collector.records.values())
-    assert all(record.phase is Phase.ENDED for record in run.state.records.values())
+    assert all(record.phase is Phase.ENDED for record in run.state.gangs.records.values())
     assert run.collector.done == len(run.scenario.jobs)
     assert run.collector.used.value == run.collector.running.value == 0
     # what the engine believes of each job is what really happened
-    assert {gang: record.outcome for gang, record in run.state.records.items()} == {
+    assert {gang: record.outcome for gang, record in run.state.gangs.records.items()} == {
         gang: record.outcome for gang, record in run.collector.records.items()
     }
 
@@ -196,7 +196,7 @@ def test_under_faults_every_job_ends_exactly_once_and_invariants_hold(seed: int)
 def test_any_mix_of_faults_leaves_engine_and_world_in_agreement(seed: int, faults: Faults) -> None:
     run = simulate(faulty(seed, faults, jobs=15), check=True)
     assert all(record.ended is not None for record in run.collector.records.values())
-    assert all(record.phase is Phase.ENDED for record in run.state.records.values())
+    assert all(record.phase is Phase.ENDED for record in run.state.gangs.records.values())
 
 
 def test_equal_scenarios_have_equal_plans() -> None:

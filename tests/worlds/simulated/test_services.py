@@ -108,7 +108,9 @@ class Attendant:
             wanted = sum(not each.recall_ms for each in self._gangs if each.workload == name)
             present = sum(each.phase in SETTLED for each in records)
             ids = [each.gang.id for each in records if each.gang.recall_ms]
-            asleep = [gang for gang in ids if state.kept.get(gang) and gang not in self.woken]
+            asleep = [
+                gang for gang in ids if state.timeline.kept.get(gang) and gang not in self.woken
+            ]
             on_its_way = any(each.gang.id in self.woken for each in records)
             if records and present < wanted and asleep and not on_its_way:
                 yield asleep[0]
@@ -118,7 +120,7 @@ class Attendant:
         state = self.state
         assert state
         for stop in plan.stops:
-            gang = state.records[stop.gang].gang
+            gang = state.gangs.records[stop.gang].gang
             if gang.floor and stop.cause.kind in OURS:
                 self.stopped += 1
                 assert len(self.running[gang.workload]) >= gang.floor, stop
@@ -130,13 +132,13 @@ class Attendant:
                 waiting = [each.gang.id for each in records if each.phase is Phase.PENDING]
                 assert seated >= floor, f"{name}: {seated} of {floor}, {waiting} wait"
         for each in self.woken:
-            assert state.records[each].phase in (*SETTLED, Phase.RESERVED)
+            assert state.gangs.records[each].phase in (*SETTLED, Phase.RESERVED)
 
     def _records(self, name: str) -> list[GangRecord]:
         state = self.state
         assert state
         gangs = (each.id for each in self._gangs if each.workload == name)
-        return [state.records[gang] for gang in gangs if gang in state.records]
+        return [state.gangs.records[gang] for gang in gangs if gang in state.gangs.records]
 
 
 def _is_loss(event: ev.GangEnded | ev.GangStopping) -> bool:
@@ -145,7 +147,7 @@ def _is_loss(event: ev.GangEnded | ev.GangStopping) -> bool:
 
 def has_capacity(state: ClusterState) -> bool:
     """Whether nodes enough for all replicas are there."""
-    return sum(not state.tree.is_gone(name) for name in state.nodes) >= NODES // 2
+    return sum(not state.fleet.tree.is_gone(name) for name in state.fleet.nodes) >= NODES // 2
 
 
 def run(

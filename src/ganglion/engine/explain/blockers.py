@@ -33,8 +33,8 @@ def holders_of(state: ClusterState, asker: GangRecord, now: int) -> tuple[str, .
         Their ids, in that order; empty when it finds no place even without all of them.
     """
     units = [
-        as_promised(state.records[each], CauseKind.PREEMPTED)
-        for each in state.promised
+        as_promised(state.gangs.records[each], CauseKind.PREEMPTED)
+        for each in state.holdings.promised
         if each != asker.gang.id
     ]
     units += [_whole(each) for each in _by_end(state, now)]
@@ -106,7 +106,7 @@ def _thin(needed: list[T], enough: Callable[[Sequence[T]], bool]) -> list[T]:
 
 def _by_end(state: ClusterState, now: int) -> list[GangRecord]:
     """What runs, the first to end first."""
-    return sorted(state.settled(), key=lambda each: (_end(state, each, now), each.gang.id))
+    return sorted(state.holdings.settled(), key=lambda each: (_end(state, each, now), each.gang.id))
 
 
 def _fits_without(state: ClusterState, asker: GangRecord, units: Sequence[Unit], now: int) -> bool:
@@ -129,4 +129,4 @@ def _end(state: ClusterState, record: GangRecord, now: int) -> int:
     began = record.started or saved_at(record, now)
     if record.gang.time_limit_ms:
         return began + record.gang.time_limit_ms
-    return now + state.estimates.remaining(record.gang, max(now - began, 0)).p90_ms
+    return now + state.gangs.estimates.remaining(record.gang, max(now - began, 0)).p90_ms

@@ -8,14 +8,14 @@ from ganglion.model.resources import WHOLE
 
 def capacity(state: ClusterState) -> list[FlavorReport]:
     """One report per flavor, by name; counted by condition, so cheap for any number of nodes."""
-    state.tree.settle()
+    state.fleet.tree.settle()
     sums: dict[str, dict[str, int]] = {}
-    for each, count in state.tree.counts.items():
-        condition = state.table.known[each]
-        flavor = state.table.classes[condition.node_class].flavor
+    for each, count in state.fleet.tree.counts.items():
+        condition = state.fleet.table.known[each]
+        flavor = state.fleet.table.classes[condition.node_class].flavor
         _add(sums.setdefault(flavor, {}), state, condition, count)
-    for node, rank in zip(state.tree.nodes, range(len(state.tree.nodes)), strict=True):
-        if state.tree.is_gone(node.name):
+    for node, rank in zip(state.fleet.tree.nodes, range(len(state.fleet.tree.nodes)), strict=True):
+        if state.fleet.tree.is_gone(node.name):
             _lose(sums[node.kind], state, rank)
     return [FlavorReport(flavor, **sums[flavor]) for flavor in sorted(sums)]
 
@@ -30,7 +30,7 @@ def gpus_in_use(state: ClusterState) -> tuple[int, int]:
 
 
 def _add(sums: dict[str, int], state: ClusterState, condition: NodeState, count: int) -> None:
-    node = state.table.classes[condition.node_class]
+    node = state.fleet.table.classes[condition.node_class]
     healthy = len(condition.gpu) - len(condition.sick)
     usable = condition.usable
     more = {
@@ -53,8 +53,8 @@ def _add(sums: dict[str, int], state: ClusterState, condition: NodeState, count:
 
 def _lose(sums: dict[str, int], state: ClusterState, rank: int) -> None:
     """A lost node no longer counts as capacity, though its pods may still hold some."""
-    condition = state.table.known[state.tree.conditions[rank]]
-    node = state.table.classes[condition.node_class]
+    condition = state.fleet.table.known[state.fleet.tree.conditions[rank]]
+    node = state.fleet.table.classes[condition.node_class]
     sums["nodes"] -= 1
     sums["gpu_total_milli"] -= WHOLE * (len(condition.gpu) - len(condition.sick))
     sums["cpu_total_milli"] -= node.cpu_milli

@@ -41,19 +41,19 @@ def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) ->
     Raises:
         NotFound: there is no such gang.
     """
-    record = state.record(gang)
+    record = state.gangs.record(gang)
     if record.phase is Phase.RESERVED:
         return _promised(state, record)
     if record.phase is not Phase.PENDING:
         return Explanation(gang, record.phase, **_urgency(state, record, None, now))
-    state.tree.settle()
+    state.fleet.tree.settle()
     state.deserved.refresh(now)
     reason = record.reason or _present_reason(state, record, now)
     order = waiting_in_order(state, now)
     position = order.index(gang) + 1 if gang in order else 0
     holders = () if reason.token in NOT_HELPED else holders_of(state, record, now)
-    reservation = state.future.reservation(gang)
-    band = None if record.reason else state.bands.band(record, now, reservation)
+    reservation = state.timeline.future.reservation(gang)
+    band = None if record.reason else state.forecast.bands.band(record, now, reservation)
     return Explanation(
         gang,
         record.phase,
@@ -86,7 +86,11 @@ def _urgency(
     state: ClusterState, record: GangRecord, start: start_estimates.Band | None, now: int
 ) -> _Urgency:
     """The deadline with the expected end, and the steps of its escalation."""
-    step = next_step(record, state.policy.escalate, now) if record.phase is Phase.PENDING else None
+    step = (
+        next_step(record, state.config.policy.escalate, now)
+        if record.phase is Phase.PENDING
+        else None
+    )
     return _Urgency(
         deadline_ms=record.gang.deadline_ms,
         end=_end(state, record, start, now) if record.gang.deadline_ms else None,
@@ -101,10 +105,10 @@ def _end(
     """When a gang is expected to end; None where its start or its run time is unknown."""
     if record.phase in SETTLED:
         ran = max(now - (record.started or record.placed_at), 0)
-        left = state.estimates.remaining(record.gang, ran)
+        left = state.gangs.estimates.remaining(record.gang, ran)
         begin = Band(now, now)
     elif start and start.known:
-        left = state.estimates.estimate(record.gang)
+        left = state.gangs.estimates.estimate(record.gang)
         begin = Band(start.p50_ms, start.p90_ms)
     else:
         return None
@@ -118,11 +122,11 @@ def verdict(state: ClusterState, gang: Gang, now: int) -> Verdict:
 
     A gang that would wait only because of others ahead of it is given a placement.
     """
-    state.tree.settle()
+    state.fleet.tree.settle()
     state.deserved.refresh(now)
-    state.shares.path(gang.queue)
+    state.queues.shares.path(gang.queue)
     record = sketch(state, gang)
-    gate = state.gates.reason(gang, 0)
+    gate = state.gangs.gates.reason(gang, 0)
     if gate:
         return Verdict(reason=gate)
     outcome = try_out(state, now, gang)
@@ -135,8 +139,8 @@ def verdict(state: ClusterState, gang: Gang, now: int) -> Verdict:
 
 def impossible(state: ClusterState, gang: Gang, now: int) -> Verdict | None:
     """Why a gang that is not submitted could never start; None = it could. Cheap if it could."""
-    state.tree.settle()
-    state.shares.path(gang.queue)
+    state.fleet.tree.settle()
+    state.queues.shares.path(gang.queue)
     reason, _ = seek(state, sketch(state, gang), now)
     if reason is None or not reason.never:
         return None
@@ -147,12 +151,12 @@ def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
     """Nodes by the first obstacle that one pod of the most demanding set meets there."""
     sight = _sight(state, record)
     found: dict[str, int] = {}
-    for condition, count in state.tree.counts.items():
-        if count and state.table.known[condition].open:
-            name = state.table.obstacle(sight, condition) or "has room for a pod"
+    for condition, count in state.fleet.tree.counts.items():
+        if count and state.fleet.table.known[condition].open:
+            name = state.fleet.table.obstacle(sight, condition) or "has room for a pod"
             found[name] = found.get(name, 0) + count
         elif count:
-            for rank in state.tree.members(condition):
+            for rank in state.fleet.tree.members(condition):
                 name = f"closed: {_closed_for(state, rank)}"
                 found[name] = found.get(name, 0) + 1
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
@@ -160,24 +164,26 @@ def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
 
 def closed(state: ClusterState, record: GangRecord) -> dict[str, str]:
     """Nodes that take nothing new and that a pod of the gang could use if they did, and why."""
-    sight, table = _sight(state, record), state.table
+    sight, table = _sight(state, record), state.fleet.table
     ranks = [
         rank
-        for condition, count in state.tree.counts.items()
+        for condition, count in state.fleet.tree.counts.items()
         if count and not table.known[condition].open
         if not table.obstacle(sight, table.bare(table.known[condition].node_class))
-        for rank in state.tree.members(condition)
+        for rank in state.fleet.tree.members(condition)
     ]
-    return {state.tree.names[rank]: _closed_for(state, rank) for rank in sorted(ranks)[:CLOSED]}
+    return {
+        state.fleet.tree.names[rank]: _closed_for(state, rank) for rank in sorted(ranks)[:CLOSED]
+    }
 
 
 def _sight(state: ClusterState, record: GangRecord) -> ShapeView:
-    return state.table.sight(max(record.shapes, key=lambda each: each.request.gpu.count))
+    return state.fleet.table.sight(max(record.shapes, key=lambda each: each.request.gpu.count))
 
 
 def _closed_for(state: ClusterState, rank: int) -> str:
-    node = state.tree.nodes[rank]
-    return "lost" if state.tree.is_gone(node.name) else node.cordoned
+    node = state.fleet.tree.nodes[rank]
+    return "lost" if state.fleet.tree.is_gone(node.name) else node.cordoned
 
 
 def _promised(state: ClusterState, record: GangRecord) -> Explanation:
@@ -197,8 +203,8 @@ def _present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason
     """The reason as of now: what the last cycle found may have changed since."""
     reason, _ = seek(state, record, now)
     if reason is None:
-        return state.reason(record.gang.id) or _UNSEEN
+        return state.gangs.reason(record.gang.id) or _UNSEEN
     dealer = PlacementAttempt(state, now)
-    with state.effort.apart():
+    with state.agenda.effort.apart():
         dealer.deal(record, reason)
     return dealer.proven(reason)

@@ -67,7 +67,7 @@ class Rehearsals:
             None when it would wait, or when that is unknown.
         """
         events, gang = change(self._state, before, after, self._now)
-        records = [self._state.record(each) for each in ended]
+        records = [self._state.gangs.record(each) for each in ended]
         return self._given([*ends(records, self._now), *events], gang)
 
     def starts(self, before: Gang, after: Gang, ended: Sequence[str]) -> bool:
@@ -75,17 +75,17 @@ class Rehearsals:
         return self.given(before, after, ended) is not None
 
     def _given(self, events: Sequence[ev.Event], gang: str) -> Given | None:
-        self._left -= EVENT * len(events) + len(self._state.records) // COPIED
+        self._left -= EVENT * len(events) + len(self._state.gangs.records) // COPIED
         if self._left <= 0:
             return None
         tried = fork(self._state)
-        tried.effort.allowance = self._left
+        tried.agenda.effort.allowance = self._left
         try:
             return _outcome(tried, events, gang, self._now)
         except Exhausted:
             return None
         finally:
-            self._left = tried.effort.allowance or 0
+            self._left = tried.agenda.effort.allowance or 0
 
 
 def change(state: ClusterState, before: Gang, after: Gang, now: int) -> tuple[list[ev.Event], str]:
@@ -100,14 +100,14 @@ def change(state: ClusterState, before: Gang, after: Gang, now: int) -> tuple[li
         after: the same with other properties, or as it is.
         now: the time in ms.
     """
-    if before.id not in state.records:
+    if before.id not in state.gangs.records:
         return [ev.GangSubmitted(now, after)], after.id
     changed = {
         name: value
         for name in before.__struct_fields__
         if (value := getattr(after, name)) != getattr(before, name)
     }
-    records = [state.records[each] for each in state.gates.siblings(before.workload)]
+    records = [state.gangs.records[each] for each in state.gangs.gates.siblings(before.workload)]
     if changed.keys() <= UPDATED:
         live = [each.gang.id for each in records if each.phase is not Phase.ENDED]
         return [ev.GangUpdated(now, each, **changed) for each in live if changed], before.id
@@ -136,11 +136,11 @@ def _outcome(tried: ClusterState, events: Iterable[ev.Event], gang: str, now: in
     for later in range(CYCLES):
         plan = cycle(tried, events if not later else (), now + later, isolate=True, until=gang)
         stops |= _stopped(plan, gang)
-        record = tried.records.get(gang)
+        record = tried.gangs.records.get(gang)
         place = record and (record.placement or record.promise)
         if place:
             return Given(place, tuple(stops))
-        if tried.again_at is None:
+        if tried.agenda.again_at is None:
             break
     return None
 

@@ -91,7 +91,7 @@ def tried(
 
 def _to_wait_with(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
     """A gang as it is, then with changes with which the end of others may start it."""
-    first = min(1 + max((lane.priority for lane in state.lanes), default=0), MOST_URGENT)
+    first = min(1 + max((lane.priority for lane in state.gangs.lanes), default=0), MOST_URGENT)
     may_rise = gang.priority < first and not gang.spare
     yield "", gang
     if may_rise:
@@ -116,7 +116,7 @@ def try_out(state: ClusterState, now: int, gang: Gang) -> Outcome:
 
     What queues deserve depends on what they ask for, so the gang is counted as waiting.
     """
-    lanes = state.lanes
+    lanes = state.gangs.lanes
     lanes.expect(gang.queue, asked_by(gang), 1)
     state.deserved.refresh(now)
     try:
@@ -149,7 +149,7 @@ def _variants(
 
 def _shorter(state: ClusterState, gang: Gang, now: int) -> Iterator[tuple[str, Gang]]:
     """A time limit with which it ends before a reservation begins."""
-    starts = {each.start_ms for each in state.future.reservations() if each.start_ms > now}
+    starts = {each.start_ms for each in state.timeline.future.reservations() if each.start_ms > now}
     for start in sorted(starts, reverse=True):
         minutes = (start - now) // MINUTE
         limit = minutes * MINUTE
@@ -158,7 +158,7 @@ def _shorter(state: ClusterState, gang: Gang, now: int) -> Iterator[tuple[str, G
 
 
 def _other_queues(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
-    leaves = [name for name in sorted(state.queues) if state.shares.is_leaf(name)]
+    leaves = [name for name in sorted(state.queues.by_name) if state.queues.shares.is_leaf(name)]
     for name in [name for name in leaves if name != gang.queue][:QUEUES]:
         yield f"submit it to queue {name}, if you may", replace(gang, queue=name)
 
@@ -167,7 +167,7 @@ def _more_urgent(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
     """A priority above that of gangs that run."""
     if gang.spare:  # it gets its sweep's when its turn comes
         return
-    running = (each.gang for each in state.settled())
+    running = (each.gang for each in state.holdings.settled())
     present = {each.priority for each in running if each.preemptible}
     for priority in sorted(each + 1 for each in present if each >= gang.priority):
         if priority <= MOST_URGENT:
@@ -178,7 +178,7 @@ def _wider(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
     required = required_level(gang)
     if required is None:
         return
-    present = {Level.NODE, *state.tree.levels()}
+    present = {Level.NODE, *state.fleet.tree.levels()}
     wider = [lv for lv in LEVELS[::-1] if DEPTH[lv] < DEPTH[required] and lv in present]
     for level in wider:
         told = "anywhere" if level is Level.FLEET else f"within one {level}"
@@ -192,7 +192,7 @@ def _wider(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
 
 def _other_types(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
     wanted = {kind for each in gang.pod_sets for kind in each.request.gpu.types}
-    for kind in state.indexes.device_types():
+    for kind in state.fleet.indexes.device_types():
         if wanted and kind not in wanted:
             yield (
                 f"use {kind} GPUs instead of {' or '.join(sorted(wanted))}",

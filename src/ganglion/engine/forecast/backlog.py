@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ganglion.engine.gangs.rank import cpus_of, gpus_of
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
+from ganglion.model.errors import InvariantBroken
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang
 
@@ -73,7 +74,7 @@ class Backlog:
         state: the fleet.
     """
 
-    def __init__(self, state: Holdings) -> None:
+    def __init__(self, state: Store) -> None:
         self._state = state
         self._sums: dict[Pool, _Sums] = {}
         self._waiting: dict[str, Claim] = {}
@@ -129,6 +130,12 @@ class Backlog:
             sums = self._of(Pool(*pool))
             sums.ran, sums.declared = ran, declared
 
+    def check(self) -> None:
+        """Compare the gangs with those that the state knows. Raises InvariantBroken."""
+        unknown = {*self._waiting, *self._running} - self._state.gangs.records.keys()
+        if unknown:
+            raise InvariantBroken(f"work of unknown gangs is counted: {sorted(unknown)}")
+
     def _run(self, gang: str, claim: Claim, since: int) -> None:
         self._running[gang] = (claim, since + claim.length)
         sums = self._of(claim.pool)
@@ -173,7 +180,9 @@ class Backlog:
     def _claim(self, gang: Gang) -> Claim:
         gpus = gpus_of(gang)
         pool = Pool(bool(gpus), bool(gang.time_limit_ms))
-        length = gang.time_limit_ms or gang.expected_ms or self._state.policy.future.assumed_ms
+        length = (
+            gang.time_limit_ms or gang.expected_ms or self._state.config.policy.future.assumed_ms
+        )
         return Claim(pool, gpus or cpus_of(gang), length)
 
     def _of(self, pool: Pool) -> _Sums:
@@ -184,9 +193,9 @@ class Backlog:
 
     def _capacity(self, gpu: bool) -> int:
         """Thousandths of GPUs or CPUs of the fleet."""
-        fleet = self._state.fleet
+        fleet = self._state.fleet.version
         if self._fleet[0] != fleet:
-            gone, nodes = self._state.tree.gone(), self._state.nodes
+            gone, nodes = self._state.fleet.tree.gone(), self._state.fleet.nodes
             present = [node for name, node in nodes.items() if name not in gone]
             gpus = sum(len(each.devices) for each in present)
             self._fleet = (fleet, (gpus * WHOLE, sum(each.cpu_milli for each in present)))

@@ -15,7 +15,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.place import required_level
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.runtimes.expected_ends import DRAWS, NEVER, Load, Times
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.policy import Backfill, Order
 from ganglion.model.queue import ANY_FLAVOR
@@ -85,18 +85,18 @@ class Foresight:
         now: the time in ms.
     """
 
-    def __init__(self, state: Holdings, load: Load, unit: Unit, now: int) -> None:
+    def __init__(self, state: Store, load: Load, unit: Unit, now: int) -> None:
         self._state, self._load, self._unit = state, load, unit
         self._now = now
         self._bounds: dict[tuple[str, bool, str], tuple[str, ...]] = {}
         self._room: dict[str, int] = {}
         self._capacity = max(self._whole(), 1)
-        self._lanes = [lane for lane in state.lanes if self._counts(lane)]
+        self._lanes = [lane for lane in state.gangs.lanes if self._counts(lane)]
         self._sorted: dict[PendingClass, list[Key]] = {}
         self._needs: dict[object, Need] = {}
         runners = [self._runner(each, load.end(each, now)) for each in running(state)]
         waiters = [self._waiter(key, each, load.length(each)) for key, each in self._first()]
-        self._read = len(runners) + len(waiters) + len(state.tree.nodes) // 16
+        self._read = len(runners) + len(waiters) + len(state.fleet.tree.nodes) // 16
         pool, ledger = FreePool(self._nodes(), self._groups()), self._ledger()
         strict = frozenset(lane.queue for lane in self._lanes if self._is_strict(lane.queue))
         self._draws = [
@@ -139,11 +139,11 @@ class Foresight:
         head = lane.head()
         if head is None or (lane.reason and lane.reason.never):
             return False
-        return unit_of(self._state.records[head[-1]]) == self._unit
+        return unit_of(self._state.gangs.records[head[-1]]) == self._unit
 
     def _is_strict(self, queue: str) -> bool:
-        own = self._state.queues[queue].strict
-        return self._state.policy.strict if own is None else own
+        own = self._state.queues.by_name[queue].strict
+        return self._state.config.policy.strict if own is None else own
 
     def _first(self) -> Iterator[tuple[Key, GangRecord]]:
         """The gangs of every queue that are played through, in order."""
@@ -158,7 +158,7 @@ class Foresight:
                 for key in (self._keys(lane) if len(lane) <= most else nsmallest(most, lane.keys()))
             ]
             for _, key in nsmallest(most, found):
-                yield key, self._state.records[key[-1]]
+                yield key, self._state.gangs.records[key[-1]]
 
     def _keys(self, lane: PendingClass) -> list[Key]:
         known = self._sorted.get(lane)
@@ -172,9 +172,9 @@ class Foresight:
         Where queues take turns by their shares, each of the others does as much work
         meanwhile as the gang's own queue, if it has as much.
         """
-        gang, own = record.gang, self._state.lanes.of(record.gang.id)
+        gang, own = record.gang, self._state.gangs.lanes.of(record.gang.id)
         key = next(k for k in self._keys(own) if k[-1] == gang.id) if own else None
-        fair, work = self._state.policy.order is Order.FAIR, dict[str, int]()
+        fair, work = self._state.config.policy.order is Order.FAIR, dict[str, int]()
         for lane in self._lanes:
             if key is None or lane.priority < gang.priority:
                 continue
@@ -190,7 +190,7 @@ class Foresight:
         key = lane.head()
         if key is None:
             return 0
-        head = self._state.records[key[-1]]
+        head = self._state.gangs.records[key[-1]]
         lengths = self._load.length(head).by_draw
         return self._need(head).total * min(sum(lengths) // DRAWS, LONGEST)
 
@@ -201,7 +201,7 @@ class Foresight:
             pods = [(self._unit.asked(each.request), each.least) for each in sets]
             listed = tuple(sorted(((milli, n) for milli, n in pods if milli), reverse=True))
             total = sum(milli * count for milli, count in listed)
-            flavors = self._state.totals.flavors_for(record.shapes)
+            flavors = self._state.fleet.totals.flavors_for(record.shapes)
             level = required_level(record.gang)
             if level is Level.FLEET:
                 level = None
@@ -213,7 +213,7 @@ class Foresight:
 
     def _groups(self) -> dict[Level, list[list[int]]]:
         """The nodes of the domains that the gangs played through must not leave."""
-        tree, found = self._state.tree, dict[Level, list[list[int]]]()
+        tree, found = self._state.fleet.tree, dict[Level, list[list[int]]]()
         for level in dict.fromkeys(need.level for need in self._needs.values() if need.level):
             groups: dict[int, list[int]] = {}
             for rank, parent in enumerate(tree.parents):
@@ -242,7 +242,7 @@ class Foresight:
 
     def _due(self, record: GangRecord) -> int:
         """From when on a place may be reserved for a gang."""
-        policy = self._state.policy.future
+        policy = self._state.config.policy.future
         if policy.backfill is Backfill.ANY or not policy.reservations or record.gang.spare:
             return NEVER
         return record.gang.submitted + record.turn_ms * policy.patience_permille // 1000
@@ -256,7 +256,7 @@ class Foresight:
 
     def _taken(self, record: GangRecord) -> Taken:
         """What a gang that holds a place, or the promise of one, gives back."""
-        placement, index = record.promise or record.placement, self._state.tree.index
+        placement, index = record.promise or record.placement, self._state.fleet.tree.index
         if placement is None:
             return []
         cpus = {each.name: each.request.cpu_milli for each in record.gang.pod_sets}
@@ -268,7 +268,7 @@ class Foresight:
 
     def _nodes(self) -> Iterator[tuple[str, int]]:
         """(flavor, thousandths free) of every node."""
-        tree, known = self._state.tree, self._state.table.known
+        tree, known = self._state.fleet.tree, self._state.fleet.table.known
         free = {
             number: sum(each.usable) if self._unit.gpus else each.cpu
             for number in tree.counts
@@ -279,7 +279,7 @@ class Foresight:
 
     def _whole(self) -> int:
         """Thousandths of all open nodes."""
-        tree, table, whole = self._state.tree, self._state.table, 0
+        tree, table, whole = self._state.fleet.tree, self._state.fleet.table, 0
         for number, count in tree.counts.items():
             condition = table.known[number]
             if count and condition.open:
@@ -293,7 +293,7 @@ class Foresight:
         owner = (gang.queue, gang.preemptible, gang.user)
         found = self._bounds.get(owner)
         if found is None:
-            shares, listed = self._state.shares, list[str]()
+            shares, listed = self._state.queues.shares, list[str]()
             for queue in shares.tree.binding(gang.queue, gang.preemptible):
                 whole = shares.usage[queue.name].get(ANY_FLAVOR, NOTHING)
                 mine = shares.of_user(queue.name, gang.user) if queue.user_limit else NOTHING
@@ -312,20 +312,23 @@ class Foresight:
 
     def _ledger(self) -> QueueRoom:
         """What queues use. Only GPUs count in the comparison of queues."""
-        state, depth = self._state, self._state.shares.tree.depth
+        state, depth = self._state, self._state.queues.shares.tree.depth
         governed = state.deserved.governed
         paths: dict[str, tuple[str, ...]] = {}
         used, due = {_PADDING: 0}, {_PADDING: 1 << 60}
-        if state.policy.order is Order.FAIR and self._unit.gpus:
-            for queue in state.queues:
-                path = state.shares.path(queue)[::-1]
+        if state.config.policy.order is Order.FAIR and self._unit.gpus:
+            for queue in state.queues.by_name:
+                path = state.queues.shares.path(queue)[::-1]
                 paths[queue] = path + (_PADDING,) * (depth - len(path))
-                used[queue] = state.shares.usage[queue].get(ANY_FLAVOR, NOTHING).gpu_milli
-                weight = state.queues[queue].over_quota_weight
+                used[queue] = state.queues.shares.usage[queue].get(ANY_FLAVOR, NOTHING).gpu_milli
+                weight = state.queues.by_name[queue].over_quota_weight
                 due[queue] = state.deserved.bound(queue) if governed else 1000 * weight
         return QueueRoom(paths, used, due, governed, self._room)
 
 
-def running(state: Holdings) -> list[GangRecord]:
+def running(state: Store) -> list[GangRecord]:
     """Gangs that hold a place, or the promise of one."""
-    return [*state.settled(), *(state.records[gang] for gang in state.promised)]
+    return [
+        *state.holdings.settled(),
+        *(state.gangs.records[gang] for gang in state.holdings.promised),
+    ]

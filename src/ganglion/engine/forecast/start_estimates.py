@@ -20,7 +20,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.runtimes.calibration import LEAST_MS, Ratios
 from ganglion.engine.runtimes.estimates import Estimates
 from ganglion.engine.runtimes.expected_ends import Load
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.timeline.reservation import Reservation
 from ganglion.model.events import StartExpected
 from ganglion.model.plan import Phase
@@ -92,7 +92,7 @@ class StartEstimates:
         scores: whether the latest bands held: (p50, p90).
     """
 
-    def __init__(self, state: Holdings, estimates: Estimates) -> None:
+    def __init__(self, state: Store, estimates: Estimates) -> None:
         self._state = state
         self.load = Load(estimates)
         self.ratios = Ratios()
@@ -120,17 +120,17 @@ class StartEstimates:
         if self._credit <= 0 or not self.untold:
             return
         self.untold = {gang: None for gang in self.untold if self._foreseeable(gang)}
-        records = [self._state.records[gang] for gang in islice(self.untold, FORETOLD)]
+        records = [self._state.gangs.records[gang] for gang in islice(self.untold, FORETOLD)]
         if records:
             self.load.refresh(running(self._state), now)
         for unit in (Unit(True), Unit(False)):
             asked = [record for record in records if self._unit(record) == unit]
             if not asked:
                 continue
-            self._state.attend("")
+            self._state.journal.attend("")
             foresight = Foresight(self._state, self.load, unit, now)
             for gang, foreseen in foresight.foresee(asked).items():
-                self._state.attend(gang)
+                self._state.journal.attend(gang)
                 self.untold.pop(gang, None)
                 band = self._band(foreseen, now, held(gang))
                 if band.known or gang not in self.unknown:
@@ -140,13 +140,13 @@ class StartEstimates:
             self._credit -= foresight.steps
 
     def _unit(self, record: GangRecord) -> Unit:
-        self._state.attend(record.gang.id)
+        self._state.journal.attend(record.gang.id)
         return unit_of(record)
 
     def apply(self, event: StartExpected) -> bool:
         """A band was announced to the gang's user."""
         self._settle(event.at)
-        self._state.record(event.gang)
+        self._state.gangs.record(event.gang)
         self.unknown.pop(event.gang, None)
         if event.unknown:
             self.open.pop(event.gang, None)
@@ -225,14 +225,21 @@ class StartEstimates:
         What a cycle announces never rests on it, so that questions change no plan.
         """
         state = self._state
-        version = (unit, now, state.turn, state.freed, state.lanes.changes, state.policy)
+        version = (
+            unit,
+            now,
+            state.progress.turn,
+            state.progress.freed,
+            state.gangs.lanes.changes,
+            state.config.policy,
+        )
         if self._answer is None or self._answer[0] != version:
             self._answer = (version, Foresight(state, self.load, unit, now))
         return self._answer[1]
 
     def _foreseeable(self, gang: str) -> bool:
         """Whether a gang waits for room."""
-        lane, record = self._state.lanes.of(gang), self._state.records.get(gang)
+        lane, record = self._state.gangs.lanes.of(gang), self._state.gangs.records.get(gang)
         waits = record is not None and record.phase is Phase.PENDING
         return waits and lane is not None and not (lane.reason and lane.reason.never)
 

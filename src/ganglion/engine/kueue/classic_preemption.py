@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.cohort import Borrowing, Cell, Cells, cells_of
-from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import protected_ms, rules_for
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import may_stop
 from ganglion.model.causes import CauseKind
 from ganglion.model.queue import ANY_FLAVOR, Victims
@@ -92,22 +92,22 @@ def may_take(asker: GangRecord, victim: GangRecord, rule: Victims) -> bool:
     return rule is Victims.LOWER_OR_NEWER and newer
 
 
-def takeable(state: Holdings, asker: Asker) -> dict[str, list[GangRecord]]:
+def takeable(state: Store, asker: Asker) -> dict[str, list[GangRecord]]:
     """Gangs that hold quota and could be stopped at all, by queue."""
     found: dict[str, list[GangRecord]] = {}
     waited = asker.now - asker.record.gang.submitted
-    if not state.policy.evict.enabled or waited < rules_for(state, asker.queue).delay_ms:
+    if not state.config.policy.evict.enabled or waited < rules_for(state, asker.queue).delay_ms:
         return found
-    for record in state.settled():
+    for record in state.holdings.settled():
         if record.charged and _is_open(state, record, asker):
             found.setdefault(record.gang.queue, []).append(record)
     return found
 
 
-def _is_open(state: Holdings, record: GangRecord, asker: Asker) -> bool:
+def _is_open(state: Store, record: GangRecord, asker: Asker) -> bool:
     """Whether nothing but the rules of queues speaks against stopping a gang."""
     gang, now = record.gang, asker.now
-    if not gang.preemptible or record.placed_at == now or not state.floors.spares(record):
+    if not gang.preemptible or record.placed_at == now or not state.gangs.floors.spares(record):
         return False
     if now - (record.started or record.placed_at) < protected_ms(state, gang):
         return False
@@ -122,7 +122,7 @@ def turn(record: GangRecord) -> tuple[int, int, str]:
 class Candidates:
     """All candidates for one asker, as things stood when it asked."""
 
-    def __init__(self, state: Holdings, borrowing: Borrowing, asker: Asker) -> None:
+    def __init__(self, state: Store, borrowing: Borrowing, asker: Asker) -> None:
         self._borrowing, self._asker = borrowing, asker
         self._running = takeable(state, asker)
         self.rules = rules_for(state, asker.queue)
@@ -232,7 +232,7 @@ class Attempt(NamedTuple):
     may_borrow: bool
 
 
-def by_priority(state: Holdings, borrowing: Borrowing, asker: Asker) -> Iterator[Attempt]:
+def by_priority(state: Store, borrowing: Borrowing, asker: Asker) -> Iterator[Attempt]:
     """Attempts of the rules without fair sharing."""
     candidates = Candidates(state, borrowing, asker)
     ordered = candidates.all()

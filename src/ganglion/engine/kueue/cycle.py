@@ -93,18 +93,18 @@ def take_heads(
     Returns:
         Whether another cycle may find something to do as things stand.
     """
-    effort, round_ = state.effort, _Round(state, plan.at)
-    effort.changed = effort.changed or effort.freed not in (None, state.freed)
+    effort, round_ = state.agenda.effort, _Round(state, plan.at)
+    effort.changed = effort.changed or effort.freed not in (None, state.progress.freed)
     try:
         for head in round_.heads():
-            record, was_shut = head.nomination.record, head.lane.shut_at == state.freed
+            record, was_shut = head.nomination.record, head.lane.shut_at == state.progress.freed
             if head.trade:
                 swap(state, record, head.trade, plan)
             elif head.placement:
                 give(state, record, head.placement, plan)
             else:
                 wait(head)
-            is_shut = head.reason is not None and head.lane.shut_at == state.freed
+            is_shut = head.reason is not None and head.lane.shut_at == state.progress.freed
             effort.changed = effort.changed or head.reason is None or is_shut > was_shut
             if record.gang.id == until:
                 break
@@ -113,8 +113,8 @@ def take_heads(
         round_.give_back()  # before anything is undone
     for lane in round_.left:
         postpone(lane, plan)
-    effort.cut, effort.freed = bool(round_.left), state.freed
-    return effort.cut or (effort.changed and bool(state.lanes.open(state.freed)))
+    effort.cut, effort.freed = bool(round_.left), state.progress.freed
+    return effort.cut or (effort.changed and bool(state.gangs.lanes.open(state.progress.freed)))
 
 
 def look(state: ClusterState, record: GangRecord, now: int, *, trades: bool = True) -> Head:
@@ -135,18 +135,18 @@ def look(state: ClusterState, record: GangRecord, now: int, *, trades: bool = Tr
 
 class _Round:
     def __init__(self, state: ClusterState, now: int, *, trades: bool = True) -> None:
-        self._state, self._now, self._effort = state, now, state.effort
-        self._borrowing = Borrowing(state.shares)
+        self._state, self._now, self._effort = state, now, state.agenda.effort
+        self._borrowing = Borrowing(state.queues.shares)
         self._nominator = Nominator(state, self._borrowing, now, trades=trades)
         self.kept: dict[str, tuple[Gang, Cells]] = {}
         self.left: list[PendingClass] = []
         self._lanes: dict[str, list[PendingClass]] = {}
-        for lane in state.lanes:
+        for lane in state.gangs.lanes:
             self._lanes.setdefault(lane.queue, []).append(lane)
 
     def heads(self) -> Iterator[Head]:
         """The heads of all queues in order, each looked at when those before were carried out."""
-        self._state.lanes.open(self._state.freed)
+        self._state.gangs.lanes.open(self._state.progress.freed)
         entries, first = self._nominated(), True
         self._keep_on()
         while entries:
@@ -156,14 +156,14 @@ class _Round:
             first = False
             entry = self._next(entries)
             entries.remove(entry)
-            self._state.attend(entry.nomination.record.gang.id)
-            reason = self._state.gates.crowded(entry.nomination.record.gang)
+            self._state.journal.attend(entry.nomination.record.gang.id)
+            reason = self._state.gangs.gates.crowded(entry.nomination.record.gang)
             head = self._look(entry) if reason is None else self._waits(entry, reason)
             if head is None or head.reason:
                 entry.lane.sweep = self._effort.sweep
             if head:
                 yield head
-            following = None if self._state.policy.heads_only else self._first(entry.queue)
+            following = None if self._state.config.policy.heads_only else self._first(entry.queue)
             if following and self._effort.is_spent:
                 self.left.append(following.lane)
             elif following:
@@ -175,23 +175,26 @@ class _Round:
         entry = _Entry(
             (0, gang.submitted, gang.index, gang.id), lane, self._nominator.nominate(record)
         )
-        reason = self._state.gates.crowded(gang)
+        reason = self._state.gangs.gates.crowded(gang)
         head = self._look(entry) if reason is None else None
         return head or self._waits(entry, reason or _LATER)
 
     def give_back(self) -> None:
         """Quota kept for heads that could not start is kept no longer."""
         for gang, kept in self.kept.values():
-            self._state.charge(gang, usages_of(kept), -1)
+            self._state.queues.charge(gang, usages_of(kept), -1)
 
     def _keep_on(self) -> None:
         """Keep what earlier cycles of the sweep have kept for heads that still wait."""
         for name, (gang, kept) in self._effort.kept.items():
-            if name in self._state.records and self._state.records[name].phase is Phase.PENDING:
+            if (
+                name in self._state.gangs.records
+                and self._state.gangs.records[name].phase is Phase.PENDING
+            ):
                 self._keep(gang, kept)
 
     def _keep(self, gang: Gang, kept: Cells) -> None:
-        self._state.charge(gang, usages_of(kept), 1)
+        self._state.queues.charge(gang, usages_of(kept), 1)
         self.kept[gang.id] = gang, kept
 
     def _nominated(self) -> list[_Entry]:
@@ -207,8 +210,8 @@ class _Round:
 
     def _entry(self, first: "_First") -> _Entry:
         gang = first.key[-1]
-        self._state.attend(gang)
-        nomination = self._nominator.nominate(self._state.records[gang])
+        self._state.journal.attend(gang)
+        nomination = self._nominator.nominate(self._state.gangs.records[gang])
         return _Entry(first.key, first.lane, nomination)
 
     def _first(self, queue: str) -> "_First | None":
@@ -219,8 +222,8 @@ class _Round:
 
     def _waiting(self, queue: str) -> Iterator[tuple[PendingClass, Key]]:
         """Lanes of a queue with a head; unless the queue is strict, those worth a look."""
-        strict = self._state.queues[queue].strict
-        strict = self._state.policy.strict if strict is None else strict
+        strict = self._state.queues.by_name[queue].strict
+        strict = self._state.config.policy.strict if strict is None else strict
         for lane in self._lanes[queue]:
             key = lane.head()
             if key and (strict or self._is_open(lane)):
@@ -228,19 +231,19 @@ class _Round:
 
     def _returning(self, key: Key) -> Key:
         """Gangs of workloads below their floor go before all others of their priority."""
-        if self._state.floors.is_short(self._state.records[key[-1]]):
+        if self._state.gangs.floors.is_short(self._state.gangs.records[key[-1]]):
             return (RETURNING, *key[1:])
         return key
 
     def _is_open(self, lane: PendingClass) -> bool:
-        return lane.shut_at != self._state.freed and lane.sweep != self._effort.sweep
+        return lane.shut_at != self._state.progress.freed and lane.sweep != self._effort.sweep
 
     def _next(self, entries: list[_Entry]) -> _Entry:
-        if self._state.policy.entitlement is Entitlement.DOMINANT:
+        if self._state.config.policy.entitlement is Entitlement.DOMINANT:
             root = self._borrowing.root(entries[0].queue)
             by_queue = {entry.queue: entry for entry in entries}
             return (
-                self._winner(root, by_queue, Dominant(self._state.shares, self._borrowing))
+                self._winner(root, by_queue, Dominant(self._state.queues.shares, self._borrowing))
                 or entries[0]
             )
         return min(entries, key=lambda each: (each.nomination.assignment.quality.level, each.age))
@@ -260,9 +263,9 @@ class _Round:
 
     def _standing(self, queue: str, entry: _Entry, dominant: Dominant) -> tuple[object, ...]:
         gang, charged = entry.nomination.record.gang, usages_of(entry.wants)
-        self._state.charge(gang, charged, 1)
+        self._state.queues.charge(gang, charged, 1)
         found = dominant.borrows(queue, frozenset(entry.wants)), dominant.share(queue)
-        self._state.charge(gang, charged, -1)
+        self._state.queues.charge(gang, charged, -1)
         return found
 
     def _look(self, entry: _Entry) -> Head | None:
@@ -294,7 +297,7 @@ class _Round:
         gone = any(record.phase not in SETTLED for record in victims)
         stale = (
             gone
-            or not self._state.floors.spare_all(victims)
+            or not self._state.gangs.floors.spare_all(victims)
             or (
                 nomination.able
                 and not nomination.victims
@@ -333,14 +336,14 @@ class _Round:
             flavor, kind = cell
             used, most = self._borrowing.used(queue, cell), self._borrowing.owned(queue, cell)
             if nomination.assignment.quality.level:
-                limit = self._state.queues[queue].limit.get(flavor)
+                limit = self._state.queues.by_name[queue].limit.get(flavor)
                 bound = getattr(limit, kind) if limit else None
                 most = used + amount if bound is None else bound
             kept[cell] = max(0, min(amount, most - used))
         self._keep(nomination.record.gang, kept)
 
     def _refused(self, nomination: Nomination, placement: Placement) -> Reason | None:
-        for plugin in self._state.plugins.permits:
+        for plugin in self._state.config.plugins.permits:
             reason = plugin.permit(nomination.record.gang, placement, self._now)
             if reason:
                 return reason

@@ -23,15 +23,15 @@ from ganglion.engine.kueue.classic_preemption import (
 )
 from ganglion.engine.queues.cohort import Borrowing, usages_of
 from ganglion.engine.queues.dominant_share import NONE, Dominant, Share
-from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import rules_for
+from ganglion.engine.store.store import Store
 from ganglion.model.causes import CauseKind
 from ganglion.model.queue import Victims
 
 T = TypeVar("T")
 
 
-def by_share(state: Holdings, borrowing: Borrowing, asker: Asker) -> Iterator[Attempt]:
+def by_share(state: Store, borrowing: Borrowing, asker: Asker) -> Iterator[Attempt]:
     """The one attempt of fair sharing."""
     search = _Search(state, borrowing, asker)
     if search.candidates:
@@ -39,9 +39,9 @@ def by_share(state: Holdings, borrowing: Borrowing, asker: Asker) -> Iterator[At
 
 
 class _Search:
-    def __init__(self, state: Holdings, borrowing: Borrowing, asker: Asker) -> None:
+    def __init__(self, state: Store, borrowing: Borrowing, asker: Asker) -> None:
         self._state, self._borrowing, self._asker = state, borrowing, asker
-        self._dominant = Dominant(state.shares, borrowing)
+        self._dominant = Dominant(state.queues.shares, borrowing)
         self._ancestors = set(borrowing.above(asker.queue))
         self.candidates = self._find()
 
@@ -135,16 +135,16 @@ class _Search:
         return self._borrowing.above(queue)
 
     def _without(self, record: GangRecord, queue: str) -> Share:
-        self._state.charge(record.gang, record.charged, -1)
+        self._state.queues.charge(record.gang, record.charged, -1)
         share = self.share(queue)
-        self._state.charge(record.gang, record.charged, 1)
+        self._state.queues.charge(record.gang, record.charged, 1)
         return share
 
     def _with_asker(self, read: Callable[[], T]) -> T:
         gang, charged = self._asker.record.gang, usages_of(self._asker.wants)
-        self._state.charge(gang, charged, 1)
+        self._state.queues.charge(gang, charged, 1)
         found = read()
-        self._state.charge(gang, charged, -1)
+        self._state.queues.charge(gang, charged, -1)
         return found
 
 

@@ -17,8 +17,8 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.kueue.classic_preemption import Asker
 from ganglion.engine.kueue.minimal_victims import user_limit_passed, victims_for
 from ganglion.engine.queues.cohort import KINDS, NOTHING, Borrowing, Cell, Cells
-from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import rules_for
+from ganglion.engine.store.store import Store
 from ganglion.model.policy import Entitlement
 from ganglion.model.queue import ANY_FLAVOR, Flavors, Victims
 
@@ -87,7 +87,7 @@ class Assigner:
 
     def __init__(
         self,
-        state: Holdings,
+        state: Store,
         borrowing: Borrowing,
         record: GangRecord,
         eligible: Eligible,
@@ -98,7 +98,7 @@ class Assigner:
         self._now, self._trades = now, trades
         self._state, self._borrowing, self._record = state, borrowing, record
         self._eligible, self._queue = eligible, record.gang.queue
-        self._rules = state.queues[self._queue].flavors or Flavors()
+        self._rules = state.queues.by_name[self._queue].flavors or Flavors()
         self._groups = list(_groups(state, borrowing, self._queue))
         self._governed = _governed(state, borrowing, self._queue)
 
@@ -228,7 +228,7 @@ class Assigner:
     def _is_barred(self, cell: Cell, amount: int) -> bool:
         """Whether work that may not be preempted would borrow."""
         flavor, kind = cell
-        gang, shares = self._record.gang, self._state.shares
+        gang, shares = self._record.gang, self._state.queues.shares
         if gang.preemptible:
             return False
         for name in (self._queue, *self._borrowing.above(self._queue)):
@@ -242,7 +242,7 @@ class Assigner:
     def _may_borrow(self) -> bool:
         """Whether others may be stopped while the queue borrows."""
         rules = rules_for(self._state, self._queue)
-        fair = self._state.policy.entitlement is Entitlement.DOMINANT
+        fair = self._state.config.policy.entitlement is Entitlement.DOMINANT
         return rules.borrowing is not Victims.NEVER or (fair and rules.reclaim is not Victims.NEVER)
 
     def _with_victims(self, cell: Cell, amount: int) -> Quality:
@@ -252,10 +252,10 @@ class Assigner:
         asker = Asker(self._record, {cell: amount}, frozenset((cell,)), self._now)
         victims = [record for record, _ in victims_for(self._state, borrowing, asker, None)]
         for record in victims:
-            self._state.charge(record.gang, record.charged, -1)
+            self._state.queues.charge(record.gang, record.charged, -1)
         level, _ = borrowing.reach(queue, cell, amount)
         for record in victims:
-            self._state.charge(record.gang, record.charged, 1)
+            self._state.queues.charge(record.gang, record.charged, 1)
         if not victims:
             return Quality(Mode.NO_VICTIMS, level)
         own = any(record.gang.queue == queue for record in victims)
@@ -277,14 +277,14 @@ class Group(Struct, frozen=True):
         return kind in self.kinds
 
 
-def _groups(state: Holdings, borrowing: Borrowing, queue: str) -> Iterator[Group]:
+def _groups(state: Store, borrowing: Borrowing, queue: str) -> Iterator[Group]:
     """Groups of a queue: kinds are together when one flavor has quota of both.
 
     Quota of all flavors together is a group only where there is no other; a tree without any
     quota is one group without bounds.
     """
-    quota = state.queues[queue].quota
-    rules = state.queues[queue].flavors or Flavors()
+    quota = state.queues.by_name[queue].quota
+    rules = state.queues.by_name[queue].flavors or Flavors()
     first = [flavor for flavor in rules.order if flavor in quota]
     ordered = (*first, *sorted(set(quota).difference(first)))
     ordered = tuple(each for each in ordered if each != ANY_FLAVOR) or ordered
@@ -304,7 +304,7 @@ def _groups(state: Holdings, borrowing: Borrowing, queue: str) -> Iterator[Group
         left = [kind for kind in left if kind not in group]
 
 
-def _governed(state: Holdings, borrowing: Borrowing, queue: str) -> frozenset[str]:
+def _governed(state: Store, borrowing: Borrowing, queue: str) -> frozenset[str]:
     """Kinds that no queue gets without quota: GPUs, and what any queue of the tree lists.
 
     In a tree without any quota nothing is.
@@ -313,6 +313,6 @@ def _governed(state: Holdings, borrowing: Borrowing, queue: str) -> frozenset[st
     while names:
         name = names.pop()
         names += borrowing.children(name)
-        for amount in state.queues[name].quota.values():
+        for amount in state.queues.by_name[name].quota.values():
             found |= {kind for kind in KINDS if getattr(amount, kind) is not None}
     return frozenset(found | {"gpu_milli"}) if found else frozenset()

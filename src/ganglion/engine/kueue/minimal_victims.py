@@ -7,7 +7,7 @@ from ganglion.engine.kueue.classic_preemption import Asker, Taken, by_priority
 from ganglion.engine.kueue.fair_preemption import by_share
 from ganglion.engine.queues.cohort import Borrowing, Cells
 from ganglion.engine.queues.limits import Passed
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.model.policy import Entitlement
 from ganglion.model.resources import Usage
 
@@ -15,7 +15,7 @@ HasPlace = Callable[[], bool]
 """Whether there is a place for the asker as things stand."""
 
 
-def user_limit_passed(state: Holdings, record: GangRecord, cells: Cells) -> Passed | None:
+def user_limit_passed(state: Store, record: GangRecord, cells: Cells) -> Passed | None:
     """The limit of its user that a gang would pass with `cells` more; None = none.
 
     Limits of users are not Kueue's; work of the same user is stopped for them by its rules.
@@ -23,13 +23,13 @@ def user_limit_passed(state: Holdings, record: GangRecord, cells: Cells) -> Pass
     gang = record.gang
     for (flavor, kind), amount in cells.items():
         more = Usage(**{kind: amount})
-        found = state.shares.beyond_user(gang.queue, flavor, more, gang.user)
+        found = state.queues.shares.beyond_user(gang.queue, flavor, more, gang.user)
         if found:
             return found
     return None
 
 
-def quota_fits(state: Holdings, borrowing: Borrowing, asker: Asker, may_borrow: bool) -> bool:
+def quota_fits(state: Store, borrowing: Borrowing, asker: Asker, may_borrow: bool) -> bool:
     """Whether the asker's queue, and its user, may use that much more."""
     if user_limit_passed(state, asker.record, asker.wants):
         return False
@@ -41,7 +41,7 @@ def quota_fits(state: Holdings, borrowing: Borrowing, asker: Asker, may_borrow: 
 
 
 def victims_for(
-    state: Holdings, borrowing: Borrowing, asker: Asker, has_place: HasPlace | None
+    state: Store, borrowing: Borrowing, asker: Asker, has_place: HasPlace | None
 ) -> list[Taken]:
     """Gangs to be stopped so that the asker fits; empty = no set is enough.
 
@@ -53,7 +53,7 @@ def victims_for(
         asker: the gang that asks.
         has_place: asked when quota suffices; None = quota is all that counts.
     """
-    by = by_share if state.policy.entitlement is Entitlement.DOMINANT else by_priority
+    by = by_share if state.config.policy.entitlement is Entitlement.DOMINANT else by_priority
     for attempt in by(state, borrowing, asker):
         away = _Away(state, places=has_place is not None)
 
@@ -63,7 +63,7 @@ def victims_for(
 
         enough = False
         for taken in attempt.victims:
-            if not state.floors.spares(taken[0]):
+            if not state.gangs.floors.spares(taken[0]):
                 continue
             away.take(taken)
             if fits():
@@ -79,7 +79,7 @@ def victims_for(
 class _Away:
     """Gangs that are taken out of the state for a while."""
 
-    def __init__(self, state: Holdings, *, places: bool) -> None:
+    def __init__(self, state: Store, *, places: bool) -> None:
         self._state, self._places = state, places
         self._taken: list[Taken] = []
 
@@ -104,9 +104,9 @@ class _Away:
         self._taken = []
 
     def _move(self, record: GangRecord, sign: int) -> None:
-        self._state.charge(record.gang, record.charged, sign)
-        floors = self._state.floors
+        self._state.queues.charge(record.gang, record.charged, sign)
+        floors = self._state.gangs.floors
         (floors.back if sign > 0 else floors.left)(record)
         if self._places and record.placement:
-            move = self._state.join if sign > 0 else self._state.part
+            move = self._state.holdings.join if sign > 0 else self._state.holdings.part
             move(record, record.placement.pods)

@@ -83,12 +83,12 @@ class Nominator:
         if not found.able and any(each.least < each.count for each in sets):
             found = self._shrunk(record, flavors) or found
         if not found.able:
-            self._state.effort.spend_in_vain(len(self._state.tree.nodes))
+            self._state.agenda.effort.spend_in_vain(len(self._state.fleet.tree.nodes))
         return found
 
     def place(self, nomination: Nomination) -> Placement | None:
         """A place for a nominated gang on nodes of its flavors, beside what is reserved."""
-        record, tree = nomination.record, self._state.tree
+        record, tree = nomination.record, self._state.fleet.tree
         wants = tuple(nomination.assignment.wants.items())
         key = (record.gang.id, nomination.assignment.counts, wants, tree.epoch, len(tree.changes))
         if key not in self._places:
@@ -97,29 +97,29 @@ class Nominator:
 
     def place_tentatively(self, nomination: Nomination) -> Placement | None:
         """The same while victims are taken out."""
-        self._state.effort.spend(LOOK)
+        self._state.agenda.effort.spend(LOOK)
         return self.place(nomination)
 
     def _search(self, record: GangRecord, assignment: Assignment) -> Placement | None:
         demand = self._demand(record, assignment)
 
         def search() -> Found:
-            return None, self._place(self._state.indexes, demand)
+            return None, self._place(self._state.fleet.indexes, demand)
 
         found = search()
         if found[1] is None:
             return None
-        return self._state.future.settle(record, self._now, found, search)[1]
+        return self._state.timeline.future.settle(record, self._now, found, search)[1]
 
     def fits_quota(self, nomination: Nomination) -> bool:
         """Whether the queue may use that much, without the victims."""
         asker = self._asker(nomination.record, nomination.assignment)
         gone = [record for record, _ in nomination.victims]
         for record in gone:
-            self._state.charge(record.gang, record.charged, -1)
+            self._state.queues.charge(record.gang, record.charged, -1)
         fits = quota_fits(self._state, self._borrowing, asker, may_borrow=True)
         for record in gone:
-            self._state.charge(record.gang, record.charged, 1)
+            self._state.queues.charge(record.gang, record.charged, 1)
         return fits
 
     def _shrunk(self, record: GangRecord, flavors: Assignment | None) -> Nomination | None:
@@ -143,7 +143,7 @@ class Nominator:
     def _try(
         self, record: GangRecord, counts: Sequence[int], flavors: Assignment | None
     ) -> Nomination:
-        self._state.effort.spend(SEARCH)
+        self._state.agenda.effort.spend(SEARCH)
         assigner = Assigner(
             self._state,
             self._borrowing,
@@ -184,23 +184,23 @@ class Nominator:
 
     def _could_be_placed(self, demand: Demand) -> bool:
         """Whether the empty fleet has a place."""
-        bare, gang = self._state.empty(), demand.gang
+        bare, gang = self._state.fleet.empty(), demand.gang
         key = (tuple(demand.shapes), gang.pod_sets, gang.topology, gang.kind)
         if key not in bare.answers:
             bare.answers[key] = self._place(bare, demand) is not None
         return bool(bare.answers[key])
 
     def _place(self, indexes: Indexes, demand: Demand) -> Placement | None:
-        policy = self._state.policy
+        policy = self._state.config.policy
         if policy.placement is Placing.COMPACT or not suits(demand):
-            return place(indexes, demand, policy.tries, self._state.turn)
+            return place(indexes, demand, policy.tries, self._state.progress.turn)
         return place_tightly(indexes, demand, even=policy.placement is Placing.EVEN)
 
     def _asker(self, record: GangRecord, assignment: Assignment) -> Asker:
         return Asker(record, assignment.wants, assignment.needs, self._now)
 
     def _eligible(self, record: GangRecord, flavors: Assignment | None) -> "_Eligible":
-        usable = [self._state.totals.charged(shape) for shape in record.shapes]
+        usable = [self._state.fleet.totals.charged(shape) for shape in record.shapes]
         if flavors:
             usable = [
                 names if ANY_FLAVOR in kept.values() else names & set(kept.values())
@@ -210,7 +210,7 @@ class Nominator:
 
     def _demand(self, record: GangRecord, assignment: Assignment) -> Demand:
         """The gang in its nominated size, each set kept to its flavors."""
-        gang, known = record.gang, self._state.totals.flavors()
+        gang, known = record.gang, self._state.fleet.totals.flavors()
         sets = tuple(
             each if each.least == count == each.count else replace(each, count=count, min_count=0)
             for each, count in zip(gang.pod_sets, assignment.counts, strict=True)
@@ -226,8 +226,10 @@ class Nominator:
     def _short(self, record: GangRecord, assignment: Assignment) -> Reason:
         """Which quota is not enough."""
         queue = record.gang.queue
-        owned = set(self._state.queues[queue].quota) - {ANY_FLAVOR}
-        if owned and not any(owned & self._state.totals.charged(each) for each in record.shapes):
+        owned = set(self._state.queues.by_name[queue].quota) - {ANY_FLAVOR}
+        if owned and not any(
+            owned & self._state.fleet.totals.charged(each) for each in record.shapes
+        ):
             return Reason(
                 Token.CONSTRAINT,
                 f"queue {queue} has quota of {', '.join(sorted(owned))}; no node of those can run"
@@ -256,7 +258,7 @@ class Nominator:
             Token.QUOTA,
             f"queue {queue} may use {_number(kind, max(left, 0))} more {what};"
             f" it asks for {_number(kind, asked)}",
-            never=asked > most and len(self._state.queues[queue].quota) == 1,
+            never=asked > most and len(self._state.queues.by_name[queue].quota) == 1,
             evidence={f"asked_{unit}": asked, f"available_{unit}": left, f"most_{unit}": most},
             remedy=Remedy.ADMIN if asked > most else Remedy.WAIT,
         )

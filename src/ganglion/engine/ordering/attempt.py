@@ -50,11 +50,13 @@ def seek(state: ClusterState, record: GangRecord, now: int, known: Reason | None
         now: the time in ms.
         known: an earlier reason to repeat when there still is no place; None = find out anew.
     """
-    if state.policy.entitlement in SIDE_BY_SIDE:
+    if state.config.policy.entitlement in SIDE_BY_SIDE:
         head = look(state, record, now, trades=False)
         return head.reason, head.placement
     found = find(state, record, now, known)
-    return state.future.settle(record, now, found, lambda: find(state, record, now, found[0]))
+    return state.timeline.future.settle(
+        record, now, found, lambda: find(state, record, now, found[0])
+    )
 
 
 class PlacementAttempt:
@@ -107,7 +109,9 @@ class PlacementAttempt:
         """When a gang has run long enough to be stopped for this one, in ms; None = unknown."""
         state = self._state
         return (
-            self._rules.next_ripe(state, record, self._now) if state.policy.evict.enabled else None
+            self._rules.next_ripe(state, record, self._now)
+            if state.config.policy.evict.enabled
+            else None
         )
 
     def deal(self, record: GangRecord, reason: Reason | None) -> PreemptionPlan | None:
@@ -133,19 +137,19 @@ class PlacementAttempt:
     def _clearable(self) -> bool:
         """Whether any spare gang runs: it leaves before others are moved."""
         if self._spares is None:
-            self._spares = any(each.gang.spare for each in self._state.settled())
+            self._spares = any(each.gang.spare for each in self._state.holdings.settled())
         return self._spares
 
 
 def resolve(state: ClusterState, record: GangRecord, now: int) -> Outcome:
     """What the next cycle would do with a gang if it were its turn; the state is left as it is."""
-    if state.policy.entitlement in SIDE_BY_SIDE:
+    if state.config.policy.entitlement in SIDE_BY_SIDE:
         head = look(state, record, now)
         place = head.trade.placement if head.trade else head.placement
         return Outcome(place, head.trade, head.reason)
     reason, placement = seek(state, record, now)
     if placement:
         return Outcome(placement)
-    with state.effort.apart():
+    with state.agenda.effort.apart():
         trade = PlacementAttempt(state, now).deal(record, reason)
     return Outcome(trade.placement, trade) if trade else Outcome(None, None, reason)

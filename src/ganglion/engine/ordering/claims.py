@@ -25,17 +25,17 @@ def new_claims(state: ClusterState, now: int) -> None:
         state: the fleet and the queues.
         now: the time in ms.
     """
-    if not state.policy.evict.enabled or not len(state.lanes):
-        state.over = frozenset()
+    if not state.config.policy.evict.enabled or not len(state.gangs.lanes):
+        state.agenda.over = frozenset()
         return
-    before, state.over = state.over, frozenset(_over(state))
-    names = state.over - before
+    before, state.agenda.over = state.agenda.over, frozenset(_over(state))
+    names = state.agenda.over - before
     if not names:
         return
     may_take = _takes_from(state, names, now)
     for _, record in _shut(state):
         if may_take(record):
-            state.lanes.reopen(record.gang.id)
+            state.gangs.lanes.reopen(record.gang.id)
 
 
 def _takes_from(
@@ -43,7 +43,7 @@ def _takes_from(
 ) -> Callable[[GangRecord], bool]:
     """Says whether a gang may have any gang under some queues stopped, as things stand."""
     found = _lowest(state, names)
-    if state.policy.entitlement in SIDE_BY_SIDE:
+    if state.config.policy.entitlement in SIDE_BY_SIDE:
         return lambda record: any(each.gang.queue != record.gang.queue for each in found)
     allows = rules().allows
     units = [
@@ -61,20 +61,20 @@ def overtaken(state: ClusterState, starts: Iterable[Start]) -> None:
         gang = start.gang
         if gang.preemptible:
             lowest[gang.queue] = min(gang.priority, lowest.get(gang.queue, gang.priority))
-    if not lowest or not state.policy.evict.enabled:
+    if not lowest or not state.config.policy.evict.enabled:
         return
     for lane, record in _shut(state):
         if lowest.get(lane.queue, lane.priority) < lane.priority:
-            state.lanes.reopen(record.gang.id)
+            state.gangs.lanes.reopen(record.gang.id)
 
 
 def _over(state: ClusterState) -> Iterator[str]:
     """Queues that use more than they deserve; as Kueue counts it, more than their quota."""
-    entitled = Entitled(state, state.policy.evict.dead_zone_permille)
-    borrows = state.policy.entitlement in SIDE_BY_SIDE
+    entitled = Entitled(state, state.config.policy.evict.dead_zone_permille)
+    borrows = state.config.policy.entitlement in SIDE_BY_SIDE
     is_over = entitled.over_quota if borrows else entitled.over_share
-    flavors = state.totals.flavors()
-    for name, used in state.shares.usage.items():
+    flavors = state.fleet.totals.flavors()
+    for name, used in state.queues.shares.usage.items():
         if used and any(is_over(name, each, KINDS) for each in flavors):
             yield name
 
@@ -82,9 +82,9 @@ def _over(state: ClusterState) -> Iterator[str]:
 def _lowest(state: ClusterState, names: frozenset[str]) -> list[GangRecord]:
     """The gang of the lowest priority that may be stopped, of each leaf under some queues."""
     found: dict[str, GangRecord] = {}
-    for record in state.settled():
+    for record in state.holdings.settled():
         gang = record.gang
-        if gang.preemptible and not names.isdisjoint(state.shares.path(gang.queue)):
+        if gang.preemptible and not names.isdisjoint(state.queues.shares.path(gang.queue)):
             known = found.get(gang.queue)
             if known is None or gang.priority < known.gang.priority:
                 found[gang.queue] = record
@@ -93,5 +93,7 @@ def _lowest(state: ClusterState, names: frozenset[str]) -> list[GangRecord]:
 
 def _shut(state: ClusterState) -> list[tuple[PendingClass, GangRecord]]:
     """Lanes that wait for something to be freed, each with its first gang."""
-    heads = ((lane, lane.head()) for lane in state.lanes if lane.shut_at == state.freed)
-    return [(lane, state.records[key[-1]]) for lane, key in heads if key]
+    heads = (
+        (lane, lane.head()) for lane in state.gangs.lanes if lane.shut_at == state.progress.freed
+    )
+    return [(lane, state.gangs.records[key[-1]]) for lane, key in heads if key]

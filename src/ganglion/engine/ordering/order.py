@@ -34,13 +34,15 @@ class GangOrder:
 
     def __init__(self, state: ClusterState, now: int) -> None:
         self._state = state
-        self._standing = ShareStanding(state, state.deserved, state.past, now)
-        kai = state.policy.entitlement is Entitlement.KAI
+        self._standing = ShareStanding(state, state.deserved, state.queues.past, now)
+        kai = state.config.policy.entitlement is Entitlement.KAI
         self._tournament = KaiStanding(state, state.deserved) if kai else None
         self._heads: dict[str, list[Head]] = {}
-        strict = {name for name in state.queues if self._is_strict(name)}
-        for lane in list(state.lanes) if strict else state.lanes.open(state.freed):
-            if not strict or lane.queue in strict or lane.shut_at != state.freed:
+        strict = {name for name in state.queues.by_name if self._is_strict(name)}
+        for lane in (
+            list(state.gangs.lanes) if strict else state.gangs.lanes.open(state.progress.freed)
+        ):
+            if not strict or lane.queue in strict or lane.shut_at != state.progress.freed:
                 head = self._head(lane)
                 if head:
                     self._heads.setdefault(lane.queue, []).append(head)
@@ -55,8 +57,8 @@ class GangOrder:
         while self._heads:
             self._current = name = self._first()
             lane = self._heads[name][0][3]
-            if lane.shut_at != self._state.freed:
-                return self._state.records[self._heads[name][0][2][-1]]
+            if lane.shut_at != self._state.progress.freed:
+                return self._state.gangs.records[self._heads[name][0][2][-1]]
             self.block(final=lane.reason is not None and lane.reason.never)
         return None
 
@@ -64,7 +66,7 @@ class GangOrder:
         """Lanes that were not handed out, apart from those in which none can start."""
         for heads in self._heads.values():
             for *_, lane in heads:
-                if lane.shut_at != self._state.freed:
+                if lane.shut_at != self._state.progress.freed:
                     yield lane
 
     def lane(self) -> PendingClass:
@@ -101,11 +103,11 @@ class GangOrder:
 
     def again(self, gang: str) -> None:
         """Yield a gang again whose lane was set aside, as it can start by now."""
-        lane = self._state.lanes.of(gang)
+        lane = self._state.gangs.lanes.of(gang)
         head = self._head(lane) if lane else None
         if lane is None or head is None or head[2][-1] != gang:
             return
-        self._state.lanes.reopen(gang)
+        self._state.gangs.lanes.reopen(gang)
         lane.sweep = -1
         known = lane.queue in self._heads
         heads = self._heads.setdefault(lane.queue, [])
@@ -120,15 +122,15 @@ class GangOrder:
         self._ranked = ""
 
     def _is_strict(self, queue: str) -> bool:
-        own = self._state.queues[queue].strict
-        return self._state.policy.strict if own is None else own
+        own = self._state.queues.by_name[queue].strict
+        return self._state.config.policy.strict if own is None else own
 
     def _head(self, lane: PendingClass) -> Head | None:
         key = lane.head()
         if key is None:
             return None
-        record = self._state.records[key[-1]]
-        if self._state.floors.is_short(record):
+        record = self._state.gangs.records[key[-1]]
+        if self._state.gangs.floors.is_short(record):
             return (-lane.priority, RETURNING, key, lane)
         return (-lane.priority, self._standing.of_user(record), key, lane)
 
@@ -175,18 +177,20 @@ class GangOrder:
         return (self._standing.rank(record), self._heads[name][0][2], name)
 
     def _record(self, name: str) -> GangRecord:
-        return self._state.records[self._heads[name][0][2][-1]]
+        return self._state.gangs.records[self._heads[name][0][2][-1]]
 
 
 def waiting_in_order(state: ClusterState, now: int = 0) -> list[str]:
     """Ids of all gangs that wait in lanes, in the order of the next cycle as things stand."""
-    standing = ShareStanding(state, state.deserved, state.past, max(now, state.clock))
+    standing = ShareStanding(
+        state, state.deserved, state.queues.past, max(now, state.progress.clock)
+    )
     ranked = []
-    for lane in state.lanes:
+    for lane in state.gangs.lanes:
         keys = lane.in_order()
         if keys:
-            record = state.records[keys[0][-1]]
-            short = state.floors.is_short(record)
+            record = state.gangs.records[keys[0][-1]]
+            short = state.gangs.floors.is_short(record)
             rank, user = standing.rank(record), RETURNING if short else standing.of_user(record)
             ranked += [((rank, user, key), key[-1]) for key in keys]
     return [gang for _, gang in sorted(ranked)]

@@ -33,10 +33,10 @@ class ShareStanding:
     """
 
     def __init__(self, scene: Scene, deserved: Deserved, past: PastUse, now: int) -> None:
-        self._shares, self._deserved = scene.shares, deserved
-        self._totals = scene.totals
-        self._compares = scene.policy.order is Order.FAIR and deserved.divided
-        levels = scene.policy.usage.levels if past.half_life_ms else ()
+        self._shares, self._deserved = scene.queues.shares, deserved
+        self._totals = scene.fleet.totals
+        self._compares = scene.config.policy.order is Order.FAIR and deserved.divided
+        levels = scene.config.policy.usage.levels if past.half_life_ms else ()
         self._past, self._now = past if "queue" in levels else None, now
         self._by_user = past if "user" in levels else None
         self._accounts = deserved.all_accounts()
@@ -116,7 +116,7 @@ class KaiStanding:
     """
 
     def __init__(self, scene: Scene, deserved: Deserved) -> None:
-        self._shares, self._deserved = scene.shares, deserved
+        self._shares, self._deserved = scene.queues.shares, deserved
 
     def rank(self, record: GangRecord) -> Rank:
         """The rank of a gang as things stand, its priority included, its age not."""

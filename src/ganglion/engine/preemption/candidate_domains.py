@@ -45,26 +45,26 @@ def grounds_of(
     demand = Demand(asker.gang, asker.shapes)
     widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
     shape = demand.shapes[demand.sets.index(widest)]
-    sight, total = state.table.sight(shape), sum(each.least for each in demand.sets)
-    levels = levels_for(state.indexes, asker.gang)
+    sight, total = state.fleet.table.sight(shape), sum(each.least for each in demand.sets)
+    levels = levels_for(state.fleet.indexes, asker.gang)
     free = _free(state)
     if Level.NODE in levels or required_level(asker.gang) or total == 1:
         whole = shape if total == 1 else times(shape, total, None)
-        rooms = state.empty().fits(whole, PlaceRules()).rooms
+        rooms = state.fleet.empty().fits(whole, PlaceRules()).rooms
         ranks = [rank for rank, room in enumerate(rooms) if room and _is_among(rank, nodes)]
-        yield _ground(ranks, state.table.sight(whole), 1, 1, free)
+        yield _ground(ranks, state.fleet.table.sight(whole), 1, 1, free)
     if total == 1:
         return
     rules = rules_of(asker.gang, widest, False, widest.least)
     unit = shape if not rules.inner else times(shape, rules.inner[1], rules.inner[0])
-    bare = state.empty().fits(unit, rules)
+    bare = state.fleet.empty().fits(unit, rules)
     for level in (each for each in levels if DEPTH[each] < DEPTH[Level.NODE]):
-        domains = [state.tree.ranks_in(each) for each in bare.domains(level, widest.least)]
+        domains = [state.fleet.tree.ranks_in(each) for each in bare.domains(level, widest.least)]
         if nodes is not None:
             domains = [[rank for rank in each if rank in nodes] for each in domains]
             domains = [ranks for ranks in domains if ranks]
         domains.sort(key=lambda ranks: (-sum(free[rank] for rank in ranks), ranks[0]))
-        for ranks in domains[: state.policy.evict.tries]:
+        for ranks in domains[: state.config.policy.evict.tries]:
             yield _ground(ranks, sight, widest.least, total, free)
 
 
@@ -90,9 +90,9 @@ def domains_of(
     for level in levels:
         if DEPTH[level] >= DEPTH[Level.NODE]:
             continue
-        bare = state.empty().fits(unit_of(shape, rules), rules)
-        for domain in list(bare.domains(level, widest.least))[: state.policy.evict.tries]:
-            ranks = state.tree.ranks_in(domain)
+        bare = state.fleet.empty().fits(unit_of(shape, rules), rules)
+        for domain in list(bare.domains(level, widest.least))[: state.config.policy.evict.tries]:
+            ranks = state.fleet.tree.ranks_in(domain)
             # A domain that is alone in a wider one holds the same nodes.
             if ranks not in seen:
                 seen.append(ranks)
@@ -105,8 +105,10 @@ def _is_among(rank: int, nodes: Container[int] | None) -> bool:
 
 def _free(state: ClusterState) -> list[int]:
     """Thousandths of GPUs that are free on every node."""
-    known = state.table.known
-    return [sum(known[each].usable) if known[each].open else 0 for each in state.tree.conditions]
+    known = state.fleet.table.known
+    return [
+        sum(known[each].usable) if known[each].open else 0 for each in state.fleet.tree.conditions
+    ]
 
 
 def _ground(

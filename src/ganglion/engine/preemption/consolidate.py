@@ -89,7 +89,7 @@ class Mover:
     def __init__(self, state: ClusterState, now: int, seek: Seek) -> None:
         self._state, self._now, self._seek = state, now, seek
         self.undecided = False
-        self._most = state.policy.repack.moves
+        self._most = state.config.policy.repack.moves
         self._rules: VictimRules | None = None
         self._growth = Growth(state)
         self._before: Use = {}
@@ -98,7 +98,7 @@ class Mover:
 
     @property
     def _may_search(self) -> bool:
-        return self._state.effort.missed_moves < SEARCHES
+        return self._state.agenda.effort.missed_moves < SEARCHES
 
     def room(self, asker: GangRecord, reason: Reason) -> PreemptionPlan | None:
         """Moves that let a gang start which has just been refused a place; None = there are none.
@@ -112,10 +112,10 @@ class Mover:
         if not self._may_help(asker, reason, milli):
             return None
         # What the gang had reserved is free for others once it is seated.
-        with self._state.future.apart_from(asker.gang.id):
+        with self._state.timeline.future.apart_from(asker.gang.id):
             best = self._best(asker, milli)
-        self._state.effort.missed_moves += best is None
-        self.undecided = best is None and any(map(self._is_fresh, self._state.settled()))
+        self._state.agenda.effort.missed_moves += best is None
+        self.undecided = best is None and any(map(self._is_fresh, self._state.holdings.settled()))
         return best
 
     def room_with(
@@ -130,7 +130,9 @@ class Mover:
         """
         state, now, milli = self._state, self._now, asked(asker).gpu_milli
         if not (
-            state.policy.repack.consolidate and state.policy.evict.enabled and self._may_search
+            state.config.policy.repack.consolidate
+            and state.config.policy.evict.enabled
+            and self._may_search
         ):
             return None
         if asker.gang.spare:
@@ -143,10 +145,10 @@ class Mover:
         if not victims:
             return None
         self._rules, self._before = rules, self._growth.use_of(asker)
-        with state.future.apart_from(asker.gang.id):
+        with state.timeline.future.apart_from(asker.gang.id):
             best = self._best(asker, milli, victims)
         self._rules = None
-        state.effort.missed_moves += best is None
+        state.agenda.effort.missed_moves += best is None
         return best
 
     def room_beside(self, more: Slice) -> PreemptionPlan | None:
@@ -161,7 +163,7 @@ class Mover:
         self, asker: GangRecord, milli: int, victims: Sequence[Unit] = ()
     ) -> PreemptionPlan | None:
         best: PreemptionPlan | None = None
-        gain = milli * self._state.policy.repack.horizon_ms
+        gain = milli * self._state.config.policy.repack.horizon_ms
         nodes: Container[int] | None = None
         fixed: Container[str] = ()
         if self._slice:
@@ -176,9 +178,9 @@ class Mover:
             if not victims and not self._is_enough(units, max(milli - ground.free, 0), gain):
                 continue
             units = [*victims, *(each for each in units if each.record.gang.id not in named)]
-            if best and self._state.effort.is_spent:
+            if best and self._state.agenda.effort.is_spent:
                 break
-            self._state.effort.spend(len(units) // WEIGHED)
+            self._state.agenda.effort.spend(len(units) // WEIGHED)
             found = self._search(asker, ground, units, gain)
             if found and (best is None or found.cost < best.cost):
                 best = found
@@ -197,19 +199,19 @@ class Mover:
 
     def _may_help(self, asker: GangRecord, reason: Reason, milli: int) -> bool:
         """Whether moves could help, by arithmetic alone: enough is free, but not together."""
-        if not self._state.policy.repack.consolidate or not self._may_search or not milli:
+        if not self._state.config.policy.repack.consolidate or not self._may_search or not milli:
             return False
         if asker.gang.spare:  # no other gang is disturbed for it
             return False
         if reason.never or reason.token not in ABOUT_ROOM:
             return False
-        return self._state.totals.free_for(asker.shapes) >= milli
+        return self._state.fleet.totals.free_for(asker.shapes) >= milli
 
     def _movable(self, ranks: Sequence[int]) -> list[Unit]:
         """Gangs on some nodes that may be moved, and of which a pod would find room elsewhere."""
-        names, found = self._state.tree.names, dict[str, Unit]()
+        names, found = self._state.fleet.tree.names, dict[str, Unit]()
         for rank in ranks:
-            for record in self._state.on_node(names[rank]):
+            for record in self._state.holdings.on_node(names[rank]):
                 unit = None if record.gang.id in found else self._unit(record)
                 if unit:
                     found[record.gang.id] = unit
@@ -218,13 +220,15 @@ class Mover:
     def _unit(self, record: GangRecord) -> Unit | None:
         if record.placement is None or not may_move(self._state, record, self._now):
             return None
-        cost = preemption_cost.of_victim(record, self._now, self._state.policy.evict.restart_ms)
+        cost = preemption_cost.of_victim(
+            record, self._now, self._state.config.policy.evict.restart_ms
+        )
         return Unit(record, record.placement.pods, True, cost, CauseKind.MOVED, grade=(-1,))
 
     def _may(self, asker: GangRecord, unit: Unit) -> bool:
         if unit.record.placed_at == self._now:
             return False
-        if unit.whole and not self._state.floors.spares(unit.record):
+        if unit.whole and not self._state.gangs.floors.spares(unit.record):
             return False
         return may_stop(self._state, unit.record, asker.gang, self._now)
 
@@ -239,7 +243,7 @@ class Mover:
             ground.sight,
             stock,
             ground.ranks,
-            self._state.effort,
+            self._state.agenda.effort,
             ground.slots,
             classless=pure,
         )
@@ -291,7 +295,7 @@ class Mover:
 
     def _may_take(self, asker: GangRecord, unit: Unit) -> bool:
         """Whether a unit may be stopped as things stand, or else be moved as a whole."""
-        if unit.whole and not self._state.floors.spares(unit.record):
+        if unit.whole and not self._state.gangs.floors.spares(unit.record):
             return False
         if self._rules is None or unit.cause is CauseKind.MOVED:
             return True
@@ -357,7 +361,7 @@ class Mover:
 
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations forbid."""
-        self._state.effort.spend(LOOK)
+        self._state.agenda.effort.spend(LOOK)
         return self._seek(self._state, record, self._now, TRIED)[1]
 
 
@@ -369,13 +373,13 @@ def may_move(state: ClusterState, record: GangRecord, now: int) -> bool:
     """Whether a gang may be moved at all, and a pod of it would find room elsewhere."""
     if record.phase not in SETTLED or not record.gang.preemptible or record.placed_at == now:
         return False
-    if not state.floors.spares(record):
+    if not state.gangs.floors.spares(record):
         return False
-    if record.moved_at and now - record.moved_at < state.policy.repack.horizon_ms:
+    if record.moved_at and now - record.moved_at < state.config.policy.repack.horizon_ms:
         return False
     if now - (record.started or record.placed_at) < protected_ms(state, record.gang):
         return False
-    return any(state.indexes.fits(shape, _ANY).values[0] for shape in record.shapes)
+    return any(state.fleet.indexes.fits(shape, _ANY).values[0] for shape in record.shapes)
 
 
 def as_it_is(record: GangRecord) -> GangRecord:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from typing import NamedTuple
 
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Grade, Unit
 from ganglion.engine.topology.tree import Tree
 
@@ -43,13 +43,13 @@ class Supply:
 
     def __init__(
         self,
-        state: Holdings,
+        state: Store,
         by_node: Mapping[int, Sequence[Unit]],
         ranks: Sequence[int],
         *,
         classless: bool,
     ) -> None:
-        names = {state.tree.names[rank] for rank in ranks}
+        names = {state.fleet.tree.names[rank] for rank in ranks}
         units = {unit.key: unit for rank in ranks for unit in by_node.get(rank, ())}
         found: dict[Grade, list[_Part]] = {}
         for order, unit in enumerate(units.values()):

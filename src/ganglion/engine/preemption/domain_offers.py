@@ -37,11 +37,11 @@ class Shops:
 
     def __init__(self, state: ClusterState, rules: VictimRules, now: int) -> None:
         self._state, self._rules, self._now = state, rules, now
-        self._classless = state.policy.evict.victims is VictimOrder.PRICE_FIRST
+        self._classless = state.config.policy.evict.victims is VictimOrder.PRICE_FIRST
         self._pools: dict[object, list[Unit]] = {}
         self._stocks: dict[object, Stock] = {}
         self._markets: dict[object, NodeOffers] = {}
-        self._leftovers = Leftovers(state.tree)
+        self._leftovers = Leftovers(state.fleet.tree)
 
     def useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
         """Whether a unit may be taken for a gang at all."""
@@ -50,7 +50,7 @@ class Shops:
             record = unit.record
             if record.placed_at == self._now or not unit.pods:
                 return False
-            if unit.whole and not self._state.floors.spares(record):
+            if unit.whole and not self._state.gangs.floors.spares(record):
                 return False
             return may_stop(self._state, record, asker.gang, self._now)
 
@@ -90,9 +90,11 @@ class Shops:
         self, asker: GangRecord, most: int, promised: Iterable[Unit]
     ) -> Iterator[tuple[Bound, int, Shop]]:
         state, demand = self._state, Demand(asker.gang, asker.shapes)
-        levels = levels_for(state.indexes, asker.gang)
+        levels = levels_for(state.fleet.indexes, asker.gang)
         whole = as_one_pod(demand)
-        if demand.single or (Level.NODE in levels and state.empty().fits(whole, FREE).values[0]):
+        if demand.single or (
+            Level.NODE in levels and state.fleet.empty().fits(whole, FREE).values[0]
+        ):
             yield NO_BOUND, 0, self._on_one_node(asker, whole, most)
         if demand.single:
             return
@@ -107,7 +109,7 @@ class Shops:
 
     def _by_domain(self, units: Iterable[Unit]) -> dict[int, int]:
         """Thousandths of GPUs that units free, by domain."""
-        tree, found = self._state.tree, dict[int, int]()
+        tree, found = self._state.fleet.tree, dict[int, int]()
         for unit in units:
             for pod in unit.pods:
                 for domain in tree.ancestors(tree.index[pod.node]):
@@ -120,7 +122,7 @@ class Shops:
         def shop() -> NodeOffers:
             market = self._markets.get(key)
             if market is None:
-                ranks = range(len(self._state.tree.nodes))
+                ranks = range(len(self._state.fleet.tree.nodes))
                 market = self._markets[key] = self._market(asker, shape, ranks, 1)
             return market
 
@@ -132,8 +134,8 @@ class Shops:
     def _market(
         self, asker: GangRecord, shape: Shape, ranks: Sequence[int], slots: int
     ) -> NodeOffers:
-        state, sight = self._state, self._state.table.sight(shape)
+        state, sight = self._state, self._state.fleet.table.sight(shape)
         stock = self._stocks[alike(state, asker, self._now)]
         return NodeOffers(
-            state, sight, stock, ranks, state.effort, slots, classless=self._classless
+            state, sight, stock, ranks, state.agenda.effort, slots, classless=self._classless
         )

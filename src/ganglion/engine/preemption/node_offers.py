@@ -14,7 +14,7 @@ from ganglion.engine.placement.place import Demand
 from ganglion.engine.preemption.knapsack import Item, cheapest
 from ganglion.engine.preemption.stock import Cost, LocalUnit, Stock
 from ganglion.engine.state.effort import Effort
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.undo import Tentative
 from ganglion.engine.store.victims import Unit, UnitKey
 from ganglion.engine.topology.node_state import ShapeView
@@ -51,7 +51,7 @@ class NodeOffers:
 
     def __init__(
         self,
-        state: Holdings,
+        state: Store,
         sight: ShapeView,
         stock: Stock,
         ranks: Sequence[int],
@@ -67,7 +67,7 @@ class NodeOffers:
         self._stock = stock
         self._offers: dict[int, Offer] = {}
         self._needs: dict[int, tuple[int, int]] = {}
-        self._epoch, self._cursor = state.tree.epoch, len(state.tree.changes)
+        self._epoch, self._cursor = state.fleet.tree.epoch, len(state.fleet.tree.changes)
         gpu = sight.shape.request.gpu
         self._each = 0 if gpu.share_mib else gpu.count * gpu.milli
         floors = stock.floors(ranks, self._each, shared=slots > 1)
@@ -116,7 +116,7 @@ class NodeOffers:
     def drop(self, unit: Unit) -> None:
         """A unit may not, or cannot, be taken any more."""
         self._gone.add(unit.key)
-        for rank in sorted({self._state.tree.index[pod.node] for pod in unit.pods}):
+        for rank in sorted({self._state.fleet.tree.index[pod.node] for pod in unit.pods}):
             if rank in self._by_node:
                 self._renew(rank)
 
@@ -166,7 +166,7 @@ class NodeOffers:
         return not (gone and key in gone) and not (taken and key in taken)
 
     def _sync(self) -> None:
-        tree = self._state.tree
+        tree = self._state.fleet.tree
         if self._epoch != tree.epoch:
             self._epoch, self._cursor = tree.epoch, 0
             changed = list(self._by_node)
@@ -179,8 +179,8 @@ class NodeOffers:
 
     def _roomy(self) -> list[int]:
         """Nodes with room for a pod already: one more needs more than the shared floors say."""
-        tree = self._state.tree
-        rooms = self._state.table.rooms(self._sight, tree.counts)
+        tree = self._state.fleet.tree
+        rooms = self._state.fleet.table.rooms(self._sight, tree.counts)
         found = [each for each, room in rooms.items() if room]
         return [r for each in found for r in tree.members(each) if r in self._by_node]
 
@@ -209,10 +209,10 @@ class NodeOffers:
 
     def _room_and_need(self, rank: int) -> tuple[int, int]:
         """Pods that a node has room for now, and what has to be freed for one more."""
-        condition = self._state.tree.conditions[rank]
+        condition = self._state.fleet.tree.conditions[rank]
         found = self._needs.get(condition)
         if found is None:
-            table, each = self._state.table, self._each
+            table, each = self._state.fleet.table, self._each
             room = table.room(self._sight, condition)
             need = each * (room + 1) - sum(table.known[condition].usable)
             found = self._needs[condition] = room, need
@@ -244,8 +244,8 @@ class NodeOffers:
         shape = self._sight.shape
         if not shape.request.gpu.count or shape.shares_a_device or len(here) < 2:
             return []
-        tree = self._state.tree
-        usable = self._state.table.known[tree.conditions[rank]].usable
+        tree = self._state.fleet.tree
+        usable = self._state.fleet.table.known[tree.conditions[rank]].usable
         need = shape.request.gpu.count * (start + 1) - usable.count(WHOLE)
         if need <= 0:
             return []
@@ -274,7 +274,7 @@ class NodeOffers:
 
     def _room(self, rank: int, units: Sequence[LocalUnit]) -> int:
         """Pods that the node has room for once the units have left."""
-        tree, table = self._state.tree, self._state.table
+        tree, table = self._state.fleet.tree, self._state.fleet.table
         condition, left = tree.conditions[rank], tree.pods[rank]
         for unit in units:
             for sight, devices, milli in unit.pods:

@@ -73,12 +73,12 @@ class Trader:
         self.refusal: Reason | None = None
         self.wait_until: int | None = None
         self._shops = Shops(state, rules, now)
-        evict = state.policy.evict
+        evict = state.config.policy.evict
         self._in_order = evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._classless = evict.victims is VictimOrder.PRICE_FIRST
         self._fresh = Fresh()
         self._outgrown = False
-        self._by_share = state.policy.entitlement is Entitlement.SHARE
+        self._by_share = state.config.policy.entitlement is Entitlement.SHARE
         self._most = UNBOUNDED
         self._pledges = Pledges(state)
         self._promised: list[Unit] = []
@@ -87,7 +87,7 @@ class Trader:
     def trade(self, asker: GangRecord) -> PreemptionPlan | None:
         """The best trade for a gang that found no place; None when there is none."""
         self.refusal, self.wait_until = None, None
-        if not self._state.policy.evict.enabled or asker.gang.spare:
+        if not self._state.config.policy.evict.enabled or asker.gang.spare:
             return None
         self._promised = []
         if self._by_share:
@@ -101,12 +101,12 @@ class Trader:
         yielding = self._yielding(asker)
         if not yielding:
             return self._now_or_later(asker)
-        with self._state.future.apart_from(*yielding):
+        with self._state.timeline.future.apart_from(*yielding):
             return self._now_or_later(asker)
 
     def _from_promises(self, asker: GangRecord) -> PreemptionPlan | None:
         """A place that is only promised so far: no running gang stops where one is to be had."""
-        free = self._state.totals.free_for(asker.shapes)
+        free = self._state.fleet.totals.free_for(asker.shapes)
         most = free + sum(unit.gpu_milli for unit in self._promised)
         if not self._promised or most < asked(asker).gpu_milli:
             return None
@@ -116,7 +116,7 @@ class Trader:
 
     def _now_or_later(self, asker: GangRecord) -> PreemptionPlan | None:
         """The best trade, unless it had better wait for the checkpoints of its victims."""
-        found, evict = self._work_out(asker), self._state.policy.evict
+        found, evict = self._work_out(asker), self._state.config.policy.evict
         if found and evict.checkpoint_wait_ms and not is_clear(found):
             left = asker.gang.submitted + evict.checkpoint_wait_ms - self._now
             self.wait_until = better_later(asker, found.units, self._now, left, evict.restart_ms)
@@ -124,7 +124,7 @@ class Trader:
 
     def _yielding(self, asker: GangRecord) -> list[str]:
         """Holders of reservations that this gang could preempt: they cannot block it with those."""
-        held = self._state.future.reservations()
+        held = self._state.timeline.future.reservations()
         state, allows, now = self._state, self._rules.allows, self._now
         return [e.record.gang.id for e in held if allows(state, asker, as_if_there(e), now)]
 
@@ -142,7 +142,7 @@ class Trader:
             asker: a gang for which there was no trade.
             starts: all starts of the cycle so far.
         """
-        if not self._state.policy.evict.enabled:
+        if not self._state.config.policy.evict.enabled:
             return False
         now, allows = self._now, self._rules.allows
         units = self._fresh.units(self._state, starts)
@@ -154,7 +154,7 @@ class Trader:
         def take(tentative: Tentative) -> list[Unit] | None:
             taken: list[Unit] = []
             for unit in units():
-                if unit.whole and not self._state.floors.spares(unit.record):
+                if unit.whole and not self._state.gangs.floors.spares(unit.record):
                     continue
                 tentative.take(unit)
                 taken.append(unit)
@@ -199,7 +199,7 @@ class Trader:
             return found
         best: tuple[Cost, int, PreemptionPlan] | None = None
         for bound, turn, shop in self._shops.for_gang(asker, self._most, self._first):
-            if best and (bound > best[0][:2] or self._state.effort.is_spent):
+            if best and (bound > best[0][:2] or self._state.agenda.effort.is_spent):
                 break
             found = self._attempt(asker, partial(self._buy, asker, way, shop))
             if found and (best is None or (found.cost, turn) < best[:2]):
@@ -213,11 +213,11 @@ class Trader:
         if (
             not market
             or not killed
-            or not self._state.policy.evict.move
+            or not self._state.config.policy.evict.move
             or not self._is_roomy(best)
         ):
             return best
-        for offer in market.rivals(best.cost, self._state.policy.evict.tries):
+        for offer in market.rivals(best.cost, self._state.config.policy.evict.tries):
             found = self._attempt(asker, self._from_offer(asker, market, offer))
             if found and found.cost < best.cost:
                 best = found
@@ -225,7 +225,7 @@ class Trader:
 
     def _is_roomy(self, trade: PreemptionPlan) -> bool:
         """Whether any victim could find room elsewhere at all."""
-        free = self._state.totals.free_gpu(ANY_FLAVOR)
+        free = self._state.fleet.totals.free_gpu(ANY_FLAVOR)
         return any(unit.whole and unit.gpu_milli <= free for unit in trade.units)
 
     def _from_offer(self, asker: GangRecord, market: NodeOffers, offer: Offer) -> Take:
@@ -295,8 +295,8 @@ class Trader:
             self._outgrown = True
             return None
         moves: list[tuple[GangRecord, Placement]] = []
-        if self._state.policy.evict.move:
-            with self._state.future.apart_from(asker.gang.id):
+        if self._state.config.policy.evict.move:
+            with self._state.timeline.future.apart_from(asker.gang.id):
                 moves = self._moves(units, tentative)
         return PreemptionPlan(
             placement,
@@ -341,9 +341,11 @@ class Trader:
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations nor bookings forbid."""
         state, now = self._state, self._now
-        state.effort.spend(LOOK)
+        state.agenda.effort.spend(LOOK)
         found = find(state, record, now, TRIED)
-        return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
+        return state.timeline.future.settle(
+            record, now, found, lambda: find(state, record, now, TRIED)
+        )[1]
 
     def _fits(self, asker: GangRecord) -> bool:
         if spent(self._state, asker)[0]:

@@ -38,11 +38,11 @@ def closed(state: ClusterState, asker: GangRecord) -> list[Flavors]:
         The flavors whose bounds must hold, for each way; the first way that is enough is the
         least. One empty way where no bound closes anything.
     """
-    if not state.shares.is_governed(asker.gang.queue, asker.gang.preemptible):
+    if not state.queues.shares.is_governed(asker.gang.queue, asker.gang.preemptible):
         return [()]
     wanted = asked(asker)
     whole = (ANY_FLAVOR,) if passed(state, asker, ANY_FLAVOR, wanted) else ()
-    usable = state.totals.flavors_for(asker.shapes)
+    usable = state.fleet.totals.flavors_for(asker.shapes)
     shut = [each for each in usable if passed(state, asker, each, wanted)]
     ways = [(*whole, each) for each in shut]
     return ways if ways and len(shut) == len(usable) else [whole, *ways]
@@ -135,9 +135,9 @@ class Relief:
         state, gang = self._state, unit.record.gang
         if bound.fixed or (bound.user is not None and gang.user != bound.user):
             return 0
-        if bound.queue and bound.queue not in state.shares.path(gang.queue):
+        if bound.queue and bound.queue not in state.queues.shares.path(gang.queue):
             return 0
-        used = state.usage_of(unit.record, Placement(unit.pods, Level.FLEET))
+        used = state.holdings.usage_of(unit.record, Placement(unit.pods, Level.FLEET))
         return sum(
             getattr(usage, bound.kind)
             for flavor, usage in used.items()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption.cost_bounds import Supply
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Grade, Unit, UnitKey
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.model.queue import Victims
@@ -89,11 +89,11 @@ class Stock:
         surplus: units of elastic gangs that leave before the gang itself, by gang.
     """
 
-    def __init__(self, state: Holdings, units: Sequence[Unit], *, classless: bool = False) -> None:
+    def __init__(self, state: Store, units: Sequence[Unit], *, classless: bool = False) -> None:
         self._state, self._classless = state, classless
         self.by_node: dict[int, list[Unit]] = {}
         self.surplus: dict[str, list[Unit]] = {}
-        index = state.tree.index
+        index = state.fleet.tree.index
         for unit in units:
             if not unit.whole:
                 self.surplus.setdefault(unit.record.gang.id, []).append(unit)
@@ -131,12 +131,12 @@ class Stock:
         """What each unit gives on a node, at its whole price."""
         found = self._here.get(rank)
         if found is None:
-            name = self._state.tree.names[rank]
+            name = self._state.fleet.tree.names[rank]
             found = self._here[rank] = [self._local(unit, name) for unit in self.by_node[rank]]
         return found
 
     def _local(self, unit: Unit, node: str) -> LocalUnit:
-        gang, table = unit.record.gang, self._state.table
+        gang, table = unit.record.gang, self._state.fleet.table
         shapes = dict(zip((s.name for s in gang.pod_sets), unit.record.shapes, strict=True))
         pods = tuple([pod for pod in unit.pods if pod.node == node])
         return LocalUnit(
@@ -235,9 +235,9 @@ class StopFloors:
     """
 
     def __init__(
-        self, state: Holdings, stock: Stock, ranks: Sequence[int], milli: int, *, shared: bool
+        self, state: Store, stock: Stock, ranks: Sequence[int], milli: int, *, shared: bool
     ) -> None:
-        self._tree, self._stock, self._milli, self._shared = state.tree, stock, milli, shared
+        self._tree, self._stock, self._milli, self._shared = state.fleet.tree, stock, milli, shared
         self.by_node = {r: stock.by_node[r] for r in ranks if r in stock.by_node}
         self.costs: dict[int, Cost] = {}
         self.heap: list[tuple[Cost, int]] = []
@@ -278,14 +278,14 @@ def _order(each: LocalUnit) -> tuple[Grade, bool, int, str]:
     return (each.grade, each.unit.whole, rate, each.unit.record.gang.id)
 
 
-def alike(state: Holdings, asker: GangRecord, now: int) -> Hashable:
+def alike(state: Store, asker: GangRecord, now: int) -> Hashable:
     """Gangs of which this is equal are offered the same victims, whatever their shape."""
     gang = asker.gang
-    if state.plugins.preempts:
+    if state.config.plugins.preempts:
         return asker.lane
-    pool = state.sharers.of(gang)
+    pool = state.gangs.sharers.of(gang)
     service = pool.level(asker, now) if pool else None
-    flavors = state.totals.flavors_for(asker.shapes)
-    rights = state.queues[gang.queue].preemption or state.policy.preemption
+    flavors = state.fleet.totals.flavors_for(asker.shapes)
+    rights = state.queues.by_name[gang.queue].preemption or state.config.policy.preemption
     by_age = Victims.LOWER_OR_NEWER in (rights.preempt, rights.reclaim, rights.borrowing)
     return gang.queue, gang.priority, flavors, service, gang.submitted if by_age else 0

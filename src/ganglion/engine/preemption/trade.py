@@ -7,7 +7,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption.stock import Cost
 from ganglion.engine.preemption_rules.growth import BY_RIGHT
 from ganglion.engine.search.quota import asked
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Unit, VictimRules
 from ganglion.model.placement import Placement
 
@@ -74,7 +74,7 @@ def cost_of(units: Sequence[Unit], moved: int, *, classless: bool) -> Cost:
 
 
 def unclaimed(
-    state: Holdings, rules: VictimRules, asker: GangRecord, trade: PreemptionPlan, now: int
+    state: Store, rules: VictimRules, asker: GangRecord, trade: PreemptionPlan, now: int
 ) -> Unit | None:
     """A victim that the asker may not take for the flavors that it gets; None = there is none.
 
@@ -87,7 +87,7 @@ def unclaimed(
         trade: what was worked out for it.
         now: the time in ms.
     """
-    tree, moved = state.tree, {record.gang.id for record, _ in trade.moves}
+    tree, moved = state.fleet.tree, {record.gang.id for record, _ in trade.moves}
     several = [
         unit
         for unit in trade.units
@@ -95,7 +95,7 @@ def unclaimed(
         and unit.record.gang.id not in moved
         and len({tree.flavors[tree.index[pod.node]] for pod in unit.pods}) > 1
     ]
-    gets = state.usage_of(asker, trade.placement) if several else {}
+    gets = state.holdings.usage_of(asker, trade.placement) if several else {}
     return next((e for e in several if not rules.allows(state, asker, e, now, gets)), None)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.store.entitlement import KINDS, Entitled
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Unit
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Usage
@@ -39,8 +39,8 @@ class Shortfall:
         state: the queues and what they use.
     """
 
-    def __init__(self, state: Holdings) -> None:
-        self._usage, self._deserved = state.shares.usage, state.deserved
+    def __init__(self, state: Store) -> None:
+        self._usage, self._deserved = state.queues.shares.usage, state.deserved
 
     def of(self, changes: Mapping[str, int], account: str) -> int:
         """The sum of (what a queue lacks)² / share over some queues.
@@ -68,11 +68,9 @@ class FairReclaim:
         now: the time in ms.
     """
 
-    def __init__(
-        self, state: Holdings, entitled: Entitled, queue: str, more: Usage, now: int
-    ) -> None:
+    def __init__(self, state: Store, entitled: Entitled, queue: str, more: Usage, now: int) -> None:
         self._state, self._entitled, self._more, self._now = state, entitled, more, now
-        self._path = state.shares.path(queue)
+        self._path = state.queues.shares.path(queue)
         self._shortfall = Shortfall(state)
         self._kinds = [kind for kind in KINDS if getattr(more, kind)]
 
@@ -114,7 +112,7 @@ class FairReclaim:
 
     def improves(self, unit: Unit, flavor: str) -> bool:
         """Whether use comes closer to the shares with the gang in the place of a unit."""
-        theirs = self._state.shares.path(unit.record.gang.queue)
+        theirs = self._state.queues.shares.path(unit.record.gang.queue)
         before = after = 0
         for account in self._state.deserved.accounts(flavor):
             changes = dict.fromkeys(self._path, self._more.gpu_milli)
@@ -147,7 +145,9 @@ class FairReclaim:
         Work without checkpoints gets done that way, too, whatever its queue holds.
         """
         state = self._state
-        rights = state.queues[record.gang.queue].preemption or state.policy.preemption
+        rights = (
+            state.queues.by_name[record.gang.queue].preemption or state.config.policy.preemption
+        )
         return rights.share_after_ms << min(record.preempted, DOUBLINGS)
 
     def _below(self, mine: str) -> tuple[str, ...]:
@@ -155,11 +155,11 @@ class FairReclaim:
         return self._path[: self._path.index(mine)]
 
 
-def milli_of(state: Holdings, unit: Unit, account: str) -> int:
+def milli_of(state: Store, unit: Unit, account: str) -> int:
     """Thousandths of GPUs that a unit frees in an account."""
     if account == ANY_FLAVOR:
         return unit.gpu_milli
-    tree = state.tree
+    tree = state.fleet.tree
     return sum(
         len(pod.devices) * pod.milli
         for pod in unit.pods

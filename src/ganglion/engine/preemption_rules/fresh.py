@@ -27,7 +27,7 @@ class Fresh:
             gang = start.gang
             known = self._lowest.get(gang.queue)
             if gang.preemptible and (known is None or gang.priority < known.gang.priority):
-                self._lowest[gang.queue] = state.records[gang.id]
+                self._lowest[gang.queue] = state.gangs.records[gang.id]
         self._noted = len(starts)
         for record in self._lowest.values():
             if record.placement:

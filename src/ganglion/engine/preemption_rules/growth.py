@@ -11,7 +11,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption_rules.fair_reclaim import Shortfall, milli_of
 from ganglion.engine.queues.limits import Passed
 from ganglion.engine.store.entitlement import KINDS, Entitled
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Unit
 from ganglion.model.causes import CauseKind
 from ganglion.model.policy import Entitlement
@@ -38,17 +38,17 @@ class Growth:
         state: the queues and what they use.
     """
 
-    def __init__(self, state: Holdings) -> None:
+    def __init__(self, state: Store) -> None:
         self._state = state
         self._entitled = Entitled(state)
-        self._rounds = state.policy.entitlement is Entitlement.SHARE
+        self._rounds = state.config.policy.entitlement is Entitlement.SHARE
 
     def use_of(self, asker: GangRecord) -> Use:
         """What the asker's queue and all above it use now."""
         used, accounts = self._entitled.used, self._entitled.all_accounts()
         return {
             (name, account, kind): used(name, account, kind)
-            for name in self._state.shares.path(asker.gang.queue)
+            for name in self._state.queues.shares.path(asker.gang.queue)
             for account in accounts
             for kind in KINDS
         }
@@ -107,8 +107,8 @@ class Growth:
         """What the queues beside the path of a queue neither deserve nor hold."""
         state, deserved = self._state, self._state.deserved
         room = deserved.capacity(account)
-        for name in state.shares.path(queue)[::-1]:
-            beside = state.shares.tree.children[state.queues[name].parent]
+        for name in state.queues.shares.path(queue)[::-1]:
+            beside = state.queues.shares.tree.children[state.queues.by_name[name].parent]
             room -= sum(
                 max(deserved.milli(each, account), self._entitled.used(each, account, "gpu_milli"))
                 for each in beside
@@ -122,9 +122,9 @@ class Growth:
         for account in self._entitled.all_accounts():
             changes: dict[str, int] = {}
             for unit in units:
-                for name in state.shares.path(unit.record.gang.queue):
+                for name in state.queues.shares.path(unit.record.gang.queue):
                     changes[name] = changes.get(name, 0) + milli_of(state, unit, account)
-            for name in state.shares.path(asker.gang.queue):
+            for name in state.queues.shares.path(asker.gang.queue):
                 key = (name, account, "gpu_milli")
                 changes[name] = before[key] - self._entitled.used(*key)
             fell += shortfall.of(changes, account) - shortfall.of(

@@ -17,8 +17,8 @@ from ganglion.engine.preemption_rules.units import Running, units_of
 from ganglion.engine.preemption_rules.victim_order import Key, by_price, in_turn
 from ganglion.engine.search.quota import asked
 from ganglion.engine.store.entitlement import KINDS, Entitled
-from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import protected_ms, rules_for
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Grade, Unit, Useful
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
@@ -41,13 +41,13 @@ class ShareRules:
         self._known: tuple[Entitled, Running] | None = None
         self._search: _Search | None = None
 
-    def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
+    def hopeless(self, state: Store, asker: GangRecord, now: int) -> Reason | None:
         """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
         search = self._searching(state, asker, now)
         if search.waits:
             return Reason(Token.POLICY, "it may not preempt others yet")
         wanted = search.more.gpu_milli
-        free = sum(state.totals.free_gpu(flavor) for flavor in search.flavors)
+        free = sum(state.fleet.totals.free_gpu(flavor) for flavor in search.flavors)
         takeable = search.takeable()
         by_gpus_alone = wanted and not any(each.request.extras for each in asker.shapes)
         if free + takeable >= wanted and (takeable or not by_gpus_alone):
@@ -60,18 +60,16 @@ class ShareRules:
         )
 
     def allows(
-        self, state: Holdings, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+        self, state: Store, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
     ) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         return self._searching(state, asker, now).may_take(unit, gets)
 
-    def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
+    def top(self, state: Store, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
         return self._searching(state, asker, now).top(queue)
 
-    def victims(
-        self, state: Holdings, asker: GangRecord, now: int, useful: Useful
-    ) -> Iterator[Unit]:
+    def victims(self, state: Store, asker: GangRecord, now: int, useful: Useful) -> Iterator[Unit]:
         """Units in the order in which they are to be taken; see `Rules`.
 
         Where the price decides, those that may not be taken yet come last: `allows` says
@@ -83,16 +81,16 @@ class ShareRules:
             return in_turn(pools, search.may_take, search.key, only_ready=search.in_order)
         return by_price(pools, search.may_take, search.key, search.alike)
 
-    def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
+    def next_ripe(self, state: Store, asker: GangRecord, now: int) -> int | None:
         """When a gang has run long enough to be stopped for this one's share; None = unknown."""
         search = self._searching(state, asker, now)
         return None if search.waits else search.next_ripe()
 
-    def _searching(self, state: Holdings, asker: GangRecord, now: int) -> "_Search":
-        made = (now, len(state.records))
+    def _searching(self, state: Store, asker: GangRecord, now: int) -> "_Search":
+        made = (now, len(state.gangs.records))
         if self._known is None or made != self._made:
             self._made, self._search = made, None
-            entitled = Entitled(state, state.policy.evict.dead_zone_permille)
+            entitled = Entitled(state, state.config.policy.evict.dead_zone_permille)
             self._known = entitled, Running(state)
         if self._search is None or self._search.asker is not asker:
             self._search = _Search(state, asker, now, *self._known)
@@ -110,13 +108,13 @@ class _Search:
     """One asker's look at who runs."""
 
     def __init__(
-        self, state: Holdings, asker: GangRecord, now: int, entitled: Entitled, running: Running
+        self, state: Store, asker: GangRecord, now: int, entitled: Entitled, running: Running
     ) -> None:
-        policy, gang = state.policy, asker.gang
+        policy, gang = state.config.policy, asker.gang
         self.state, self.asker, self.now = state, asker, now
         self.entitled, self.running = entitled, running
         self.rights = rules_for(state, gang.queue)
-        self.flavors = state.totals.flavors_for(asker.shapes)
+        self.flavors = state.fleet.totals.flavors_for(asker.shapes)
         self.more = asked(asker)
         delay = self.rights.delay_ms
         self.waits = delay > 0 and now - gang.submitted < delay
@@ -207,7 +205,7 @@ class _Search:
             return not self.asker.gang.spare
         if not branch.mine:
             return self._outranks(unit.record, self.rights.preempt)
-        version = self.state.shares.version
+        version = self.state.queues.shares.version
         if self._judged[0] != version:
             self._judged = version, {}
         unripe = unit.whole and self._fair.is_unripe(unit.record)
@@ -255,7 +253,7 @@ class _Search:
         queue = unit.record.gang.queue
         if self._by_queue:
             return (own, *self._last_in_order(queue), *self._unit_key(unit))
-        return (own, *self._unit_key(unit), -self.state.shares.tree.order[queue])
+        return (own, *self._unit_key(unit), -self.state.queues.shares.tree.order[queue])
 
     def _candidates(self) -> Iterator[GangRecord]:
         for queue, records in self.running.by_queue.items():
@@ -298,7 +296,7 @@ class _Search:
 
     def _branch(self, queue: str) -> _Branch:
         if queue not in self._branches:
-            path = self.state.shares.path
+            path = self.state.queues.shares.path
             paths = zip(path(self.asker.gang.queue)[::-1], path(queue)[::-1], strict=False)
             parted = (_Branch(mine, theirs) for mine, theirs in paths if mine != theirs)
             self._branches[queue] = next(parted, _Branch("", ""))
@@ -346,19 +344,19 @@ class _Search:
         return self.entitled.within_share(self.asker.gang.queue, flavor, self.more)
 
     def _flavors_of(self, unit: Unit) -> list[str]:
-        tree = self.state.tree
+        tree = self.state.fleet.tree
         found = {tree.flavors[tree.index[pod.node]] for pod in unit.pods}
         return [flavor for flavor in self.flavors if flavor in found]
 
     def _last_in_order(self, queue: str) -> Key:
         """KAI's order of queues, turned round, level by level from the top."""
-        path = self.state.shares.path(queue)[::-1]
+        path = self.state.queues.shares.path(queue)[::-1]
         return tuple(part for name in path for part in self._queue_key(name))
 
     def _queue_key(self, name: str) -> Key:
         used, share = self.entitled.of_share(name, self.flavors)
         part = used * 1_000_000 // max(share, 1)
-        return (*self._standing(name), -part, -self.state.shares.tree.order[name])
+        return (*self._standing(name), -part, -self.state.queues.shares.tree.order[name])
 
     def _standing(self, name: str) -> Key:
         """Above its share first; as KAI does, then above quota, by priority, without share."""
@@ -368,12 +366,12 @@ class _Search:
             return (-over_share,)
         over_quota = any(ours.over_quota(name, flavor, KINDS) for flavor in flavors)
         used, share = ours.of_share(name, flavors)
-        priority = self.state.queues[name].priority
+        priority = self.state.queues.by_name[name].priority
         return (-over_share, -over_quota, priority, -(used > 0 and share == 0))
 
     def _unit_key(self, unit: Unit) -> Key:
         gang = unit.record.gang
-        order = self.state.policy.evict.victims
+        order = self.state.config.policy.evict.victims
         youth = (-gang.submitted, -unit.record.placed_at)
         if order is VictimOrder.PRICE_FIRST:
             return (unit.price, gang.priority, unit.whole, *youth)
@@ -384,7 +382,7 @@ class _Search:
         return (gang.priority, unit.whole, unit.price, *youth)
 
     def _price(self, record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
-        restart = self.state.policy.evict.restart_ms
+        restart = self.state.config.policy.evict.restart_ms
         if whole:
             return preemption_cost.of_victim(record, self.now, restart)
         return preemption_cost.of_surplus(pods, restart)

@@ -12,7 +12,7 @@ from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption_rules.units import units_of
 from ganglion.engine.search.quota import asked
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Unit, Useful, VictimRules
 from ganglion.engine.timesharing.time_sharers import SharingPool
 from ganglion.model.causes import CauseKind
@@ -32,34 +32,32 @@ class TurnRules:
         self._had_turns: dict[tuple[str, int], list[_HadTurn]] = {}
         self._made = -1
 
-    def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
+    def hopeless(self, state: Store, asker: GangRecord, now: int) -> Reason | None:
         """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
         reason = self._inner.hopeless(state, asker, now)
         if reason is None or reason.token is Token.POLICY:
             return reason
         held = sum(each.milli for each in self._yielding(state, asker, now))
-        free = state.totals.free_for(asker.shapes)
+        free = state.fleet.totals.free_for(asker.shapes)
         return None if held and held + free >= asked(asker).gpu_milli else reason
 
     def allows(
-        self, state: Holdings, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+        self, state: Store, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
     ) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
-        if unit.whole and not state.floors.spares(unit.record):
+        if unit.whole and not state.gangs.floors.spares(unit.record):
             return False
         return unit.cause is CauseKind.YIELDED or self._inner.allows(state, asker, unit, now, gets)
 
-    def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
+    def top(self, state: Store, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
         return self._inner.top(state, asker, queue, now)
 
-    def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
+    def next_ripe(self, state: Store, asker: GangRecord, now: int) -> int | None:
         """When a gang has run long enough to be stopped for this one's share; None = unknown."""
         return self._inner.next_ripe(state, asker, now)
 
-    def victims(
-        self, state: Holdings, asker: GangRecord, now: int, useful: Useful
-    ) -> Iterator[Unit]:
+    def victims(self, state: Store, asker: GangRecord, now: int, useful: Useful) -> Iterator[Unit]:
         """Units in the order in which they are to be taken; see `VictimRules`."""
         offered = set()
         for unit in self._inner.victims(state, asker, now, useful):
@@ -70,7 +68,7 @@ class TurnRules:
             for each in self._yielding(state, asker, now)
             if each.record.gang.id not in offered
         ]
-        restart = state.policy.evict.restart_ms
+        restart = state.config.policy.evict.restart_ms
 
         def priced(record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
             if whole:
@@ -80,9 +78,9 @@ class TurnRules:
         for record in sorted(found, key=lambda each: (-each.attained, each.gang.id)):
             yield from units_of(record, CauseKind.YIELDED, priced, useful)
 
-    def _yielding(self, state: Holdings, asker: GangRecord, now: int) -> list["_HadTurn"]:
+    def _yielding(self, state: Store, asker: GangRecord, now: int) -> list["_HadTurn"]:
         """Gangs that have to yield to a gang if it needs their place."""
-        pool = state.sharers.of(asker.gang)
+        pool = state.gangs.sharers.of(asker.gang)
         if pool is None:
             return []
         if now != self._made:

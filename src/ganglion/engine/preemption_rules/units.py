@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Grade, Unit, Useful
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
@@ -72,9 +72,9 @@ def _groups(pod_set: PodSet, pods: list[PodPlacement]) -> list[tuple[PodPlacemen
 class Running:
     """Gangs that run and may be stopped, by queue, as they were when it was made."""
 
-    def __init__(self, state: Holdings) -> None:
+    def __init__(self, state: Store) -> None:
         self.by_queue: dict[str, list[GangRecord]] = {}
-        for record in state.settled():
+        for record in state.holdings.settled():
             if record.gang.preemptible:
                 self.by_queue.setdefault(record.gang.queue, []).append(record)
         self._milli: dict[str, dict[int, int]] = {}

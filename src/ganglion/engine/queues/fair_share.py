@@ -8,15 +8,14 @@ quota, or `*` for all flavors together where no queue has quota by flavor.
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from ganglion.engine.config import EngineConfig
 from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.decayed_usage import PastUse
 from ganglion.engine.queues.lending import NOTHING
-from ganglion.engine.queues.usage import Shares
+from ganglion.engine.queues.queues import Queues
 from ganglion.engine.queues.water_filling import PARTS, Claim, divide_tree
-from ganglion.engine.topology.totals import Totals
-from ganglion.engine.topology.tree import Tree
-from ganglion.model.policy import Policy
+from ganglion.engine.topology.fleet import NodeFleet
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount
 
@@ -24,36 +23,33 @@ Bounds = tuple[tuple[str, int], ...]
 """Pairs of (account, thousandths of GPUs)."""
 
 
+class Waiting(Protocol):
+    """What is read of the gangs."""
+
+    lanes: Pending
+    records: dict[str, GangRecord]
+
+
+class Leaving(Protocol):
+    """What is read of the holdings."""
+
+    leaving: dict[str, dict[str, None]]
+
+
 class Scene(Protocol):
     """What the division reads of the state."""
 
-    @property
-    def policy(self) -> Policy:
-        """How to decide."""
+    config: EngineConfig
+    fleet: NodeFleet
+    queues: Queues
 
     @property
-    def shares(self) -> Shares:
-        """Queues and what they use."""
+    def gangs(self) -> Waiting:
+        """All gangs, and what waits."""
 
     @property
-    def lanes(self) -> Pending:
-        """What waits."""
-
-    @property
-    def totals(self) -> Totals:
-        """What there is."""
-
-    @property
-    def tree(self) -> Tree:
-        """The nodes."""
-
-    @property
-    def records(self) -> Mapping[str, GangRecord]:
-        """All gangs."""
-
-    @property
-    def leaving(self) -> Mapping[str, Mapping[str, None]]:
-        """Node -> gangs with pods that were asked to stop."""
+    def holdings(self) -> Leaving:
+        """Which gangs leave which node."""
 
 
 class Deserved:
@@ -76,12 +72,12 @@ class Deserved:
     @property
     def governed(self) -> bool:
         """Whether any queue has a quota of GPUs."""
-        return bool(self._scene.shares.tree.accounts)
+        return bool(self._scene.queues.shares.tree.accounts)
 
     @property
     def divided(self) -> bool:
         """Whether there is more than one queue to divide among."""
-        return len(self._scene.shares.queues) > 1
+        return len(self._scene.queues.shares.queues) > 1
 
     def refresh(self, now: int) -> None:
         """A cycle begins: what is deserved is worked out anew when it is next asked for."""
@@ -97,7 +93,7 @@ class Deserved:
 
     def bound(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
         """The same, but at least its quota: what it uses within this is safe from reclaim."""
-        quota = self._quota(self._scene.shares.queues[queue], flavor)
+        quota = self._quota(self._scene.queues.shares.queues[queue], flavor)
         return max(quota, self.milli(queue, flavor))
 
     def bounds(self, queue: str, flavor: str) -> Bounds:
@@ -112,11 +108,11 @@ class Deserved:
     def used(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
         """What a queue uses of a flavor's account, in thousandths of GPUs."""
         account = self._account(flavor) or ANY_FLAVOR
-        return self._scene.shares.usage[queue].get(account, NOTHING).gpu_milli
+        return self._scene.queues.shares.usage[queue].get(account, NOTHING).gpu_milli
 
     def is_over(self, queue: str, flavor: str = ANY_FLAVOR, extra_milli: int = 0) -> bool:
         """Whether a queue with `extra_milli` more of a flavor uses more than it deserves."""
-        usage = self._scene.shares.usage[queue]
+        usage = self._scene.queues.shares.usage[queue]
         for account, bound in self.bounds(queue, flavor):
             if usage.get(account, NOTHING).gpu_milli + extra_milli > bound:
                 return True
@@ -124,7 +120,7 @@ class Deserved:
 
     def all_accounts(self) -> tuple[str, ...]:
         """All accounts in which some queue has a quota; `*` when none has any."""
-        return self._scene.shares.tree.accounts or (ANY_FLAVOR,)
+        return self._scene.queues.shares.tree.accounts or (ANY_FLAVOR,)
 
     def capacity(self, account: str) -> int:
         """What there is to divide in an account, in thousandths of GPUs."""
@@ -132,7 +128,7 @@ class Deserved:
 
     def accounts(self, flavor: str) -> tuple[str, ...]:
         """The accounts in which GPUs of a flavor count."""
-        known = self._scene.shares.tree.accounts
+        known = self._scene.queues.shares.tree.accounts
         if not known:
             return (ANY_FLAVOR,)
         whole = ANY_FLAVOR in known and flavor != ANY_FLAVOR
@@ -141,7 +137,7 @@ class Deserved:
 
     def _account(self, flavor: str) -> str:
         """The account that a flavor is divided in; empty = `*` is the sum of all flavors."""
-        known = self._scene.shares.tree.accounts
+        known = self._scene.queues.shares.tree.accounts
         if flavor in known:
             return flavor
         if not known or ANY_FLAVOR in known:
@@ -158,7 +154,7 @@ class Deserved:
 
     def _capacities(self) -> dict[str, int]:
         if not self._capacity:
-            self._capacity = self._scene.totals.capacity()
+            self._capacity = self._scene.fleet.totals.capacity()
         return self._capacity
 
     def _divided(self, account: str) -> dict[str, int]:
@@ -168,7 +164,7 @@ class Deserved:
         return found
 
     def _divide(self, account: str) -> dict[str, int]:
-        tree, correction = self._scene.shares.tree, self._correction()
+        tree, correction = self._scene.queues.shares.tree, self._correction()
         requests = self._requests(account)
         claims = {
             name: self._claim(tree.queues[name], account, requests[name])
@@ -188,7 +184,7 @@ class Deserved:
         )
 
     def _correction(self) -> int:
-        usage = self._scene.policy.usage
+        usage = self._scene.config.policy.usage
         return usage.correction_permille if usage.half_life_ms and self._past else 0
 
     def _past_part(self, queue: str) -> int:
@@ -199,7 +195,7 @@ class Deserved:
 
     def _requests(self, account: str) -> dict[str, int]:
         """What each queue with anything to ask for asks for, subtree included."""
-        shares = self._scene.shares
+        shares = self._scene.queues.shares
         sums: dict[str, int] = {}
         for leaf, users in shares.users.items():
             if users:
@@ -218,19 +214,21 @@ class Deserved:
 
     def _waiting(self, account: str) -> Iterable[tuple[str, int]]:
         known: dict[tuple[str, ...], bool] = {}
-        for leaf, by_types in self._scene.lanes.demand.items():
+        for leaf, by_types in self._scene.gangs.lanes.demand.items():
             for types, milli in by_types.items():
                 if types not in known:
-                    flavors = self._scene.totals.flavors_with(types)
+                    flavors = self._scene.fleet.totals.flavors_with(types)
                     known[types] = account == ANY_FLAVOR or account in flavors
                 if milli and known[types]:
                     yield leaf, milli
 
     def _leaving(self, account: str) -> Iterable[tuple[str, int]]:
-        gangs = dict.fromkeys(gang for each in self._scene.leaving.values() for gang in each)
-        tree = self._scene.tree
+        gangs = dict.fromkeys(
+            gang for each in self._scene.holdings.leaving.values() for gang in each
+        )
+        tree = self._scene.fleet.tree
         for gang in gangs:
-            record = self._scene.records[gang]
+            record = self._scene.gangs.records[gang]
             for pod in record.leaving:
                 rank = tree.index.get(pod.node)
                 if account == ANY_FLAVOR or (rank is not None and tree.flavors[rank] == account):

@@ -33,9 +33,9 @@ def diagnose(state: ClusterState, demand: Demand) -> Reason:
 
 def _no_node(state: ClusterState, shape: Shape) -> Reason | None:
     """No node would take one such pod, not even an empty one."""
-    table, tree = state.table, state.tree
+    table, tree = state.fleet.table, state.fleet.tree
     sight = table.sight(shape)
-    classes = state.totals.present()
+    classes = state.fleet.totals.present()
     if not classes:
         return Reason(Token.CAPACITY, "there are no nodes", never=True, remedy=Remedy.ADMIN)
     obstacles: dict[str, int] = {}
@@ -59,8 +59,8 @@ def _no_node(state: ClusterState, shape: Shape) -> Reason | None:
 
 def _may_open(state: ClusterState, shape: Shape) -> bool:
     """Whether some node is closed to such pods only until an obstacle passes."""
-    sight = state.table.sight(shape)
-    return any(state.table.view(sight, each).passing for each in state.totals.present())
+    sight = state.fleet.table.sight(shape)
+    return any(state.fleet.table.view(sight, each).passing for each in state.fleet.totals.present())
 
 
 def _impossible(state: ClusterState, shape: Shape, obstacles: dict[str, int]) -> Reason:
@@ -74,22 +74,22 @@ def _impossible(state: ClusterState, shape: Shape, obstacles: dict[str, int]) ->
         Token.CONSTRAINT,
         f"no node is allowed{'' if never else ' now'}: {listed}",
         never=never,
-        evidence={"nodes": len(state.tree.nodes)},
+        evidence={"nodes": len(state.fleet.tree.nodes)},
         remedy=Remedy.CHANGE if never else Remedy.WAIT,
     )
 
 
 def _too_large(state: ClusterState, shape: Shape, worst: str) -> Reason:
-    classes, request = state.table.classes, shape.request
-    narrow, sight = request.together, state.table.sight(shape)
+    classes, request = state.fleet.table.classes, shape.request
+    narrow, sight = request.together, state.fleet.table.sight(shape)
     if worst == "too few free GPUs" and narrow:
         groups = [
-            largest(each.devices, state.table.view(sight, i).devices, narrow)
+            largest(each.devices, state.fleet.table.view(sight, i).devices, narrow)
             for i, each in enumerate(classes)
         ]
         return _too_narrow(narrow, request.gpu.count, max(groups))
     if worst == "too few free GPUs":
-        most = max(len(state.table.view(sight, i).devices) for i in range(len(classes)))
+        most = max(len(state.fleet.table.view(sight, i).devices) for i in range(len(classes)))
         asked, told, held, unit = (
             request.gpu.count,
             counted(request.gpu.count, "GPU"),
@@ -112,7 +112,7 @@ def _too_large(state: ClusterState, shape: Shape, worst: str) -> Reason:
 
 
 def _totals(state: ClusterState, empty: bool) -> Totals:
-    return Totals(state.table, state.empty().tree) if empty else state.totals
+    return Totals(state.fleet.table, state.fleet.empty().tree) if empty else state.fleet.totals
 
 
 def _too_narrow(level: Level, asked: int, most: int) -> Reason:
@@ -130,13 +130,13 @@ def _too_narrow(level: Level, asked: int, most: int) -> Reason:
 def _fits_when_empty(state: ClusterState, demand: Demand) -> bool:
     return (
         _plainly_fits(state, demand)
-        or place(state.empty(), demand, state.policy.tries, 0) is not None
+        or place(state.fleet.empty(), demand, state.config.policy.tries, 0) is not None
     )
 
 
 def _plainly_fits(state: ClusterState, demand: Demand) -> bool:
     """Whether counting is enough to see that a gang of equal pods fits into the empty fleet."""
-    indexes, (first, *others) = state.empty(), demand.sets
+    indexes, (first, *others) = state.fleet.empty(), demand.sets
     level = required_level(demand.gang) or Level.FLEET
     rules = rules_of(demand.gang, first, False, first.least)
     shape = demand.shapes[0]
@@ -165,9 +165,9 @@ def _room_in_all(indexes: Indexes, shape: Shape, rules: PlaceRules) -> int:
 def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
     """Too little room in all, or in one domain; counted in the empty fleet when for ever."""
     gang = demand.gang
-    indexes = state.empty() if never else state.indexes
+    indexes = state.fleet.empty() if never else state.fleet.indexes
     if demand.single:
-        free = state.totals.free_for(demand.shapes)
+        free = state.fleet.totals.free_for(demand.shapes)
         text = _extras_text(state, demand) or _single_text(demand.shapes[0].request.gpu, free)
         return Reason(Token.CAPACITY, text, evidence={"free_milli": free})
     needed = [each.least for each in demand.sets]
@@ -211,7 +211,7 @@ def _capacity_text(demand: Demand, evidence: dict[str, int], never: bool) -> str
 
 def _extras_text(state: ClusterState, demand: Demand) -> str:
     """Of a gang for which only a counted resource is short: which, and where; else empty."""
-    table, counts = state.table, state.tree.counts
+    table, counts = state.fleet.table, state.fleet.tree.counts
     for shape in demand.shapes:
         if not shape.request.extras:
             continue

@@ -27,14 +27,14 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
         now: the time in ms.
         known: an earlier reason to repeat when there still is no place; None = find out anew.
     """
-    state.effort.spend(SEARCH)
-    crowded = state.gates.crowded(record.gang)
+    state.agenda.effort.spend(SEARCH)
+    crowded = state.gangs.gates.crowded(record.gang)
     if crowded:
         return crowded, None
     reason, off = spent(state, record)
     if reason:
         return reason, None
-    means = Means(state, record) if state.shares.is_governed(record.gang.queue) else None
+    means = Means(state, record) if state.queues.shares.is_governed(record.gang.queue) else None
     siblings, small = _siblings(state, record.gang), _starts_small(state, record.gang)
     demand = Demand(record.gang, record.shapes, tuple(sorted(off)), siblings, small=small)
     # For one pod the search itself is as fast.
@@ -49,7 +49,7 @@ def is_short(state: ClusterState, record: GangRecord) -> bool:
         gpu = each.request.gpu
         if gpu.count:
             least = 0 if gpu.share_mib else each.least * gpu.count * gpu.milli
-            return least > state.totals.free_for(record.shapes)
+            return least > state.fleet.totals.free_for(record.shapes)
     return False
 
 
@@ -63,7 +63,14 @@ def _placed(
     gang, plugin = record.gang, _pod_by_pod(state)
 
     def search(rules: PodFilter | None = None) -> Placement | None:
-        return place(state.indexes, demand, state.policy.tries, state.turn, means, rules)
+        return place(
+            state.fleet.indexes,
+            demand,
+            state.config.policy.tries,
+            state.progress.turn,
+            means,
+            rules,
+        )
 
     def by_rules(context: AbstractContextManager[PodFilter] | None) -> Placement | None:
         if context is None:
@@ -90,14 +97,18 @@ def _placed(
 
 
 def _pod_by_pod(state: ClusterState) -> PodByPod | None:
-    return next((each for each in state.plugins.permits if isinstance(each, PodByPod)), None)
+    return next((each for each in state.config.plugins.permits if isinstance(each, PodByPod)), None)
 
 
 def _missed(state: ClusterState, record: GangRecord, off: dict[str, Reason]) -> Reason:
     """Why there is no place: quota, when the flavors that are off would have had one."""
     wider = Demand(record.gang, record.shapes)
-    beyond = place(state.indexes, wider, state.policy.tries, state.turn) if off else None
-    for flavor in state.usage_of(record, beyond) if beyond else ():
+    beyond = (
+        place(state.fleet.indexes, wider, state.config.policy.tries, state.progress.turn)
+        if off
+        else None
+    )
+    for flavor in state.holdings.usage_of(record, beyond) if beyond else ():
         if flavor in off:
             return off[flavor]
     return diagnose(state, wider)
@@ -107,28 +118,30 @@ def _starts_small(state: ClusterState, gang: Gang) -> bool:
     """Whether a gang gets its least at first, as there is not enough for all that wait."""
     if not any(each.min_count for each in gang.pod_sets):
         return False
-    if not state.policy.elastic or not grows_outside_nodes(gang):
+    if not state.config.policy.elastic or not grows_outside_nodes(gang):
         return False
-    waiting = sum(sum(asked.values()) for asked in state.lanes.demand.values())
-    return waiting > state.totals.free_gpu(ANY_FLAVOR)
+    waiting = sum(sum(asked.values()) for asked in state.gangs.lanes.demand.values())
+    return waiting > state.fleet.totals.free_gpu(ANY_FLAVOR)
 
 
 def _siblings(state: ClusterState, gang: Gang) -> frozenset[int]:
     """Ranks of the nodes that a gang keeps away from, as its siblings hold places there."""
     if not gang.spreads:
         return frozenset()
-    siblings = (state.records[each] for each in state.gates.siblings(gang.workload))
+    siblings = (state.gangs.records[each] for each in state.gangs.gates.siblings(gang.workload))
     counted = (
         each.promise or (each.placement if each.phase in SETTLED else None) for each in siblings
     )
-    return frozenset(state.tree.index[pod.node] for place in counted if place for pod in place.pods)
+    return frozenset(
+        state.fleet.tree.index[pod.node] for place in counted if place for pod in place.pods
+    )
 
 
 def _refused(state: ClusterState, gang: Gang, placement: Placement, now: int) -> Reason | None:
     """Ask the Permit plugins; the first reason against the start."""
-    for plugin in state.plugins.permits:
+    for plugin in state.config.plugins.permits:
         reason = plugin.permit(gang, placement, now)
         if reason:
-            state.vetoes += 1
+            state.agenda.vetoes += 1
             return reason
     return None

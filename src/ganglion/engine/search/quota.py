@@ -27,7 +27,7 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         (reason, {}) when no flavor is left that the gang could use, else (None, the flavors
         that it must keep off, each with the reason).
     """
-    if not state.shares.is_governed(record.gang.queue, record.gang.preemptible):
+    if not state.queues.shares.is_governed(record.gang.queue, record.gang.preemptible):
         return None, {}
     wanted = asked(record)
     whole = passed(state, record, ANY_FLAVOR, wanted)
@@ -35,10 +35,10 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         return whole.reason, {}
     refusals = {
         flavor: found.reason
-        for flavor in state.totals.flavors()
+        for flavor in state.fleet.totals.flavors()
         if (found := passed(state, record, flavor, wanted))
     }
-    usable = state.totals.flavors_for(record.shapes) if refusals else ()
+    usable = state.fleet.totals.flavors_for(record.shapes) if refusals else ()
     if usable and all(flavor in refusals for flavor in usable):
         return refusals[usable[0]], {}
     return None, refusals
@@ -47,8 +47,8 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
 def passed(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Passed | None:
     """The bound that a gang would pass with `wanted` of a flavor; None = it would pass none."""
     gang = record.gang
-    return state.shares.passed(
-        gang.queue, flavor, wanted, gang.preemptible, state.totals.free_gpu, gang.user
+    return state.queues.shares.passed(
+        gang.queue, flavor, wanted, gang.preemptible, state.fleet.totals.free_gpu, gang.user
     )
 
 
@@ -70,7 +70,7 @@ class Means:
         """Whether the queue and all above it may use that much."""
         state, record = self._state, self._record
         self.refusal, total = None, Usage()
-        used = state.usage_of(record, placement)
+        used = state.holdings.usage_of(record, placement)
         for usage in used.values():
             total = total.plus(usage)
         for flavor, usage in ((ANY_FLAVOR, total), *used.items()):

@@ -3,18 +3,63 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ganglion.engine.config import EngineConfig
+from ganglion.engine.forecast.forecast import Forecast
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.progress import EngineProgress
+from ganglion.engine.queues.fair_share import Deserved
+from ganglion.engine.queues.queues import Queues
 from ganglion.engine.state import events
-from ganglion.engine.state.components import Components
+from ganglion.engine.state.agenda import Agenda
 from ganglion.engine.state.invariants import check
 from ganglion.engine.state.rollback import Image, roll_back
 from ganglion.engine.store import fleet_events, gang_events
+from ganglion.engine.store.gangs import Gangs
+from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.journal import Journal
+from ganglion.engine.timeline.timeline import Timeline
+from ganglion.engine.topology.fleet import NodeFleet
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
 from ganglion.model.events.access import PodAccess
+from ganglion.model.policy import Policy
 
 
-class ClusterState(Components):
-    """Nodes, queues and gangs as the events so far have made them."""
+class ClusterState:
+    """Nodes, queues and gangs as the events so far have made them, and what is expected of them.
+
+    Each component has one invariant, which its docstring gives and its `check` verifies.
+
+    Args:
+        policy: in force from the beginning.
+        plugins: those of the policy; by default the built-in ones that it names.
+
+    Attributes:
+        config: the policy in force, and plugins.
+        progress: the time, and what has changed.
+        journal: what is being decided.
+        fleet: the nodes.
+        queues: the queues with their use.
+        gangs: records, and where those that wait do so.
+        holdings: what is held, promised and left.
+        deserved: what every queue is entitled to as of the last cycle.
+        timeline: what is spoken for, kept and reserved.
+        forecast: what is expected of the work that waits and runs.
+        agenda: what one cycle leaves to the next.
+    """
+
+    def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
+        self.config = EngineConfig(policy, plugins)
+        self.progress = EngineProgress()
+        self.journal = Journal()
+        self.fleet = NodeFleet(self.config.plugins, self.progress)
+        self.queues = Queues(self.config.policy.usage.half_life_ms)
+        self.gangs = Gangs(self.config, self.progress, self.queues)
+        self.holdings = Holdings(self.fleet, self.queues, self.gangs, self.progress)
+        self.deserved = Deserved(self, self.queues.past)
+        self.timeline = Timeline(self)
+        self.forecast = Forecast(self)
+        self.agenda = Agenda()
 
     def apply(self, event: ev.Event) -> bool:
         """Take one event in.
@@ -38,7 +83,8 @@ class ClusterState(Components):
         return self._change(event, events.taken_over, event, place)
 
     def _change(self, event: ev.Event, handler: Callable[..., bool], *given: ev.Event) -> bool:
-        self.clock = max(self.clock, event.at)
+        progress = self.progress
+        progress.clock = max(progress.clock, event.at)
         before = Image(self, event)
         try:
             changed = handler(self, *given)
@@ -47,12 +93,32 @@ class ClusterState(Components):
             if not isinstance(error, GanglionError) or not before.holds():
                 roll_back(self, [before])
             raise
-        if self.journal is not None:
-            self.journal.append(before)
+        self.journal.applied(before)
         return changed
 
+    def rebuild(self) -> None:
+        """Make everything anew that follows from nodes, queues, records and reservations."""
+        self.fleet.rebuild()
+        self.queues.rebuild()
+        lanes = self.gangs.rebuild()
+        self.holdings.rebuild()
+        self.gangs.lanes.remember(lanes)
+        self.timeline.rebuild()
+
+    def again(self, now: int) -> None:
+        """What the time alone does to the state at the beginning of a cycle, in a replay."""
+        self.fleet.settle()
+        self.gangs.wake(now)
+        self.gangs.sharers.refresh(now)
+
+    def next_wake(self) -> int | None:
+        """When the time alone makes a difference next, in ms; None = never."""
+        reserved = self.timeline.future.next_wake(self.progress.clock)
+        times = (self.gangs.next_wake(), reserved, self.agenda.again_at)
+        return min((each for each in times if each is not None), default=None)
+
     def validate(self) -> None:
-        """Check every invariant. Raises InvariantBroken."""
+        """Check the invariant of every component. Raises InvariantBroken."""
         check(self)
 
 

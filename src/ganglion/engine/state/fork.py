@@ -18,9 +18,7 @@ from msgspec.structs import force_setattr
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.pod_shape import Shape
-from ganglion.engine.topology.totals import Totals
 
 T = TypeVar("T")
 
@@ -40,17 +38,13 @@ def fork(state: ClusterState) -> ClusterState:
     Returns:
         A state that decides as the given one would, and shares nothing with it that changes.
     """
-    table = state.table.fork()
+    table = state.fleet.table.fork()
     copier = _Copier()
-    copier.keep(state.table, table)
-    copier.keep(state.indexes, state.indexes)
-    copier.keep(state.totals, state.totals)
-    empty = state.__dict__["_empty"]
-    if empty:
-        copier.keep(empty, empty)
+    copier.keep(state.fleet.table, table)
+    for each in state.fleet.followers():
+        copier.keep(each, each)
     found = copier.copy(state)
-    found.indexes = Indexes(table, found.tree)
-    found.totals = Totals(table, found.tree)
+    found.fleet.index_anew()
     return found
 
 

@@ -68,15 +68,14 @@ class Isolation:
     def _tried(self, step: Callable[[], None]) -> Exception | None:
         """What a stage raised; all that it did since it turned to its last gang is undone."""
         state = self._state
-        state.attended, state.journal = "", []
+        state.journal.open()
         try:
             step()
         except Exception as error:
-            undone, state.journal = state.journal, None
-            self._undo(undone)
+            self._undo(state.journal.close())
             return error
         finally:
-            state.journal = None
+            state.journal.close()
         return None
 
     def _undo(self, undone: list[Undo]) -> None:
@@ -94,10 +93,10 @@ class Isolation:
 
     def _set_apart(self, stage: str, error: Exception) -> bool:
         """Leave the gang out that a stage failed over; False = there is none."""
-        state, plan, gang = self._state, self._plan, self._state.attended
+        state, plan, gang = self._state, self._plan, self._state.journal.attended
         told = _told(error)
         plan.defects.append(Defect(stage, gang, told))
-        record = state.records.get(gang)
+        record = state.gangs.records.get(gang)
         if record is None or record.fault:
             return False
         event = GangSetApart(plan.at, gang, stage, told)

@@ -1,7 +1,7 @@
 """Going back to the state before an event, however far the event has got.
 
 An `Image` holds what an event may change by its own: records, a node, queues, reservations and
-the like. Everything else follows from those and is made anew by `Components.rebuild`. That is
+the like. Everything else follows from those and is made anew by `ClusterState.rebuild`. That is
 slow, and happens only where the engine has failed. What was learnt from the event (run times,
 usual pods, how bands held) stays learnt.
 """
@@ -47,11 +47,11 @@ class Image:
         self._restore: Restore | None = None
         named = getattr(event, "gang", None)
         gang = named.id if isinstance(named, Gang) else named
-        self._backlog = state.backlog.image(gang) if gang else None
-        self._held, self._promised = state.future.held(), dict(state.promised)
-        records = [state.records[gang]] if gang in state.records else []
-        wide = gang is None or state.kept.get(gang) or isinstance(event, ev.PlaceKept)
-        self._kept = tuple(state.kept) if wide else None
+        self._backlog = state.forecast.backlog.image(gang) if gang else None
+        self._held, self._promised = state.timeline.future.held(), tuple(state.holdings.promised)
+        records = [state.gangs.records[gang]] if gang in state.gangs.records else []
+        wide = gang is None or state.timeline.kept.get(gang) or isinstance(event, ev.PlaceKept)
+        self._kept = tuple(state.timeline.kept) if wide else None
         if gang is None:
             records = _others(state, event)
             self._restore = _rare(state, event)
@@ -66,7 +66,7 @@ class Image:
         return (
             self._named
             and self._mark == _mark(state)
-            and self._held == state.future.held()
+            and self._held == state.timeline.future.held()
             and all(live == before for live, before in self._records)
         )
 
@@ -79,12 +79,11 @@ class Image:
         if self._restore:
             self._restore(state)
         if self._backlog:
-            state.backlog.restore(self._backlog)
-        state.promised = self._promised
-        state.promises += 1
-        state.future.restore(self._held)
+            state.forecast.backlog.restore(self._backlog)
+        state.holdings.list_promised(self._promised)
+        state.timeline.future.restore(self._held)
         if self._kept is not None:
-            state.kept.list_only(self._kept)
+            state.timeline.kept.list_only(self._kept)
 
 
 def roll_back(state: Components, images: Sequence[Undo]) -> None:
@@ -96,13 +95,14 @@ def roll_back(state: Components, images: Sequence[Undo]) -> None:
 
 def _mark(state: Components) -> tuple[object, ...]:
     """Grows with every change of what follows from records, queues and nodes."""
-    tree = state.tree
-    versions = (state.occupants.version, state.lanes.changes, state.shares.version)
+    tree = state.fleet.tree
     return (
-        *versions,
-        state.kept.version,
-        state.freed,
-        len(state.records),
+        state.holdings.occupants.version,
+        state.gangs.lanes.changes,
+        state.queues.shares.version,
+        state.timeline.kept.version,
+        state.progress.freed,
+        len(state.gangs.records),
         tree.version,
         tree.descriptions,
     )
@@ -110,19 +110,16 @@ def _mark(state: Components) -> tuple[object, ...]:
 
 def _of_gang(state: Components, gang: Gang, *, known: bool) -> Restore:
     """Puts back what is counted of a gang's workload, queue and user, but for its record."""
-    tally, submissions, past = state.gates.image(gang.workload), state.submissions, None
-    if state.past.half_life_ms and gang.queue in state.queues:
-        past = state.past.image(state.shares.path(gang.queue), gang.user)
+    tally, submissions, past = state.gangs.gates.image(gang.workload), state.gangs.submissions, None
+    if state.queues.past.half_life_ms and gang.queue in state.queues.by_name:
+        past = state.queues.past.image(state.queues.shares.path(gang.queue), gang.user)
 
     def restore(state: Components) -> None:
-        if not known and gang.id in state.records:
-            del state.records[gang.id]
-            state.submissions = submissions
-            state.gates.forget(gang)
-            state.fresh = [each for each in state.fresh if each != gang.id]
-        state.gates.restore(gang.workload, tally)
+        if not known and gang.id in state.gangs.records:
+            state.gangs.withdraw(gang, submissions)
+        state.gangs.gates.restore(gang.workload, tally)
         if past:
-            state.past.restore(past)
+            state.queues.past.restore(past)
 
     return restore
 
@@ -130,10 +127,10 @@ def _of_gang(state: Components, gang: Gang, *, known: bool) -> Restore:
 def _others(state: Components, event: ev.Event) -> list[GangRecord]:
     """Gangs that an event touches which is about none of them."""
     if isinstance(event, ev.PolicySet):
-        return list(state.records.values())
-    found = {gang: state.records[gang] for gang in state.promised}
+        return list(state.gangs.records.values())
+    found = {gang: state.gangs.records[gang] for gang in state.holdings.promised}
     if isinstance(event, ev.NodeAdded):
-        found |= {each.gang.id: each for each in state.on_node(event.node.name)}
+        found |= {each.gang.id: each for each in state.holdings.on_node(event.node.name)}
     return list(found.values())
 
 
@@ -142,17 +139,17 @@ def _rare(state: Components, event: ev.Event) -> Restore:
     if isinstance(event, ev.NodeAdded | ev.NodeLost | ev.NodeCordoned | ev.DeviceHealth):
         return _node(state, _name(event))
     if isinstance(event, ev.QueueSet | ev.QueueRemoved):
-        queues, order = dict(state.queues), dict(state.shares.tree.order)
-        return lambda state: state.shares.tree.list_only(queues, order)
+        queues, order = dict(state.queues.by_name), dict(state.queues.shares.tree.order)
+        return lambda state: state.queues.shares.tree.list_only(queues, order)
     if isinstance(event, ev.BookingSet | ev.BookingRemoved):
-        bookings = state.bookings.all()
-        return lambda state: state.bookings.restore(bookings)
-    policy, typical = state.policy, state.table.typical
+        bookings = state.timeline.bookings.all()
+        return lambda state: state.timeline.bookings.restore(bookings)
+    policy, typical = state.config.policy, state.fleet.table.typical
 
     def restore(state: Components) -> None:
-        state.policy = policy
-        state.past.half_life_ms = policy.usage.half_life_ms
-        state.table.typical = typical
+        state.config.policy = policy
+        state.queues.past.half_life_ms = policy.usage.half_life_ms
+        state.fleet.table.typical = typical
 
     return restore
 
@@ -164,5 +161,5 @@ def _name(event: ev.NodeAdded | ev.NodeLost | ev.NodeCordoned | ev.DeviceHealth)
 
 
 def _node(state: Components, name: str) -> Restore:
-    node, gone = state.tree.known(name), state.tree.is_gone(name)
-    return lambda state: state.tree.list_as(name, node, gone)
+    node, gone = state.fleet.tree.known(name), state.fleet.tree.is_gone(name)
+    return lambda state: state.fleet.tree.list_as(name, node, gone)

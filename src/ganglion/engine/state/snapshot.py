@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec.structs import fields
 
-from ganglion.engine.forecast.backlog import Backlog
 from ganglion.engine.forecast.start_estimates import SCORED, StartEstimates, Told
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.plugins.protocols import Plugins
@@ -21,6 +20,7 @@ from ganglion.engine.runtimes.calibration import Ratios
 from ganglion.engine.runtimes.estimates import Estimates
 from ganglion.engine.runtimes.history import History
 from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import shapes_for
 from ganglion.engine.timeline.reservation import Reservation
 from ganglion.engine.timesharing.time_sharers import SharingPool, TimeSharers
@@ -30,8 +30,6 @@ from ganglion.model.policy import Policy
 Parts = dict[str, Any]
 """Values by the name of the part."""
 
-_COUNTERS = ("freed", "vetoes", "turn", "submissions", "clock")
-_LISTS = ("asleep", "short", "oversized", "stranded")
 _FOLLOWS = frozenset({"shapes", "lane"})
 _RECORD: Mapping[str, Any] = {
     each.name: each.default for each in fields(GangRecord) if each.name not in _FOLLOWS
@@ -40,31 +38,31 @@ _RECORD: Mapping[str, Any] = {
 
 def saved(state: ClusterState) -> Parts:
     """Take the values out of a state, which stays as it is; they are not copied."""
-    tree, queues = state.tree, state.shares.tree
+    tree, queues = state.fleet.tree, state.queues.shares.tree
     by_age = sorted(queues.order, key=queues.order.__getitem__)
     return {
-        "policy": state.policy,
-        "counters": {name: getattr(state, name) for name in _COUNTERS},
+        "policy": state.config.policy,
+        "counters": _counters(state),
         "nodes": list(tree.described().values()),
         "gone": sorted(tree.gone() & tree.described().keys()),
         "queues": [queues.queues[name] for name in by_age],
-        "typical": state.table.typical,
-        "gangs": [_changed(record) for record in state.records.values()],
-        "holding": list(state.occupants.records),
-        "promised": list(state.promised),
-        "fresh": list(state.fresh),
-        "lists": {name: list(getattr(state, name)) for name in _LISTS},
-        "reservations": [_reservation(each) for each in state.future.reservations()],
-        "kept": [(each.record.gang.id, each.placement) for each in state.kept],
-        "bookings": state.bookings.all(),
-        "gates": state.gates,
-        "census": state.census,
-        "alarms": state.alarms(),
-        "estimates": _histories(state.estimates),
-        "past": _past(state.past),
-        "bands": _bands(state.bands),
-        "backlog": state.backlog.saved(),
-        "sharers": _pools(state.sharers),
+        "typical": state.fleet.table.typical,
+        "gangs": [_changed(record) for record in state.gangs.records.values()],
+        "holding": list(state.holdings.occupants.records),
+        "promised": list(state.holdings.promised),
+        "fresh": list(state.gangs.fresh),
+        "lists": {"asleep": list(state.gangs.asleep), **_lists(state.holdings)},
+        "reservations": [_reservation(each) for each in state.timeline.future.reservations()],
+        "kept": [(each.record.gang.id, each.placement) for each in state.timeline.kept],
+        "bookings": state.timeline.bookings.all(),
+        "gates": state.gangs.gates,
+        "census": state.gangs.census,
+        "alarms": state.gangs.alarms(),
+        "estimates": _histories(state.gangs.estimates),
+        "past": _past(state.queues.past),
+        "bands": _bands(state.forecast.bands),
+        "backlog": state.forecast.backlog.saved(),
+        "sharers": _pools(state.gangs.sharers),
     }
 
 
@@ -78,23 +76,22 @@ def state_of(parts: Parts, plugins: Plugins) -> ClusterState:
     policy: Policy = parts["policy"]
     state = ClusterState(policy, plugins)
     for node in parts["nodes"]:
-        state.tree.put(node)
-    state.tree.settle()
+        state.fleet.tree.put(node)
+    state.fleet.tree.settle()
     for name in parts["gone"]:
-        state.tree.drop(name)
+        state.fleet.tree.drop(name)
     for queue in parts["queues"]:
-        state.shares.put(queue)
-    state.table.measure_by(parts["typical"], {})
+        state.queues.shares.put(queue)
+    state.fleet.table.measure_by(parts["typical"], {})
     for each in parts["gangs"]:
         gang = each["gang"]
-        state.records[gang.id] = GangRecord(shapes=shapes_for(state, gang), lane=None, **each)
-    state.gates, state.census = parts["gates"], parts["census"]
-    _take_histories(state.estimates, parts["estimates"])
-    _take_past(state.past, parts["past"])
-    _take_pools(state.sharers, parts["sharers"])
+        state.gangs.records[gang.id] = GangRecord(shapes=shapes_for(state, gang), lane=None, **each)
+    state.gangs.gates, state.gangs.census = parts["gates"], parts["census"]
+    _take_histories(state.gangs.estimates, parts["estimates"])
+    _take_past(state.queues.past, parts["past"])
+    _take_pools(state.gangs.sharers, parts["sharers"])
     _hold(state, parts)
-    for name, value in parts["counters"].items():
-        setattr(state, name, value)
+    _count_on(state, parts["counters"])
     state.rebuild()
     _after_rebuilding(state, parts)
     return state
@@ -102,33 +99,57 @@ def state_of(parts: Parts, plugins: Plugins) -> ClusterState:
 
 def _hold(state: ClusterState, parts: Parts) -> None:
     """What is held, promised, reserved and kept, from which `rebuild` makes the rest."""
-    records = state.records
-    state.occupants.records = {gang: records[gang] for gang in parts["holding"]}
-    state.promised = dict.fromkeys(parts["promised"])
-    for name, gangs in parts["lists"].items():
-        setattr(state, name, dict.fromkeys(gangs))
-    state.bookings.restore(parts["bookings"])
+    records = state.gangs.records
+    state.holdings.occupants.records = {gang: records[gang] for gang in parts["holding"]}
+    state.holdings.list_promised(parts["promised"])
+    lists = parts["lists"]
+    state.gangs.asleep = dict.fromkeys(lists["asleep"])
+    state.holdings.oversized = dict.fromkeys(lists["oversized"])
+    state.holdings.stranded = dict.fromkeys(lists["stranded"])
+    state.timeline.bookings.restore(parts["bookings"])
     held = [Reservation(records[gang], *rest) for gang, *rest in parts["reservations"]]
-    state.future.restore({each.record.gang.id: each for each in held})
+    state.timeline.future.restore({each.record.gang.id: each for each in held})
     for gang, placement in parts["kept"]:
-        state.kept.put(records[gang], placement)
+        state.timeline.kept.put(records[gang], placement)
 
 
 def _after_rebuilding(state: ClusterState, parts: Parts) -> None:
     """What rebuilding counted anew, as it was."""
-    for name, value in parts["counters"].items():
-        setattr(state, name, value)
-    state.fresh = list(parts["fresh"])
-    for name in ("oversized", "stranded"):
-        setattr(state, name, dict.fromkeys(parts["lists"][name]))
+    _count_on(state, parts["counters"])
+    state.gangs.fresh = list(parts["fresh"])
     for at, gang in parts["alarms"]:
-        state.alarm(at, gang)
-    state.backlog = Backlog(state)
-    state.backlog.take(parts["backlog"])
-    _take_bands(state.bands, parts["bands"])
-    for pool, turns in zip(state.sharers.pools().values(), parts["sharers"], strict=True):
+        state.gangs.alarm(at, gang)
+    state.forecast.backlog.take(parts["backlog"])
+    _take_bands(state.forecast.bands, parts["bands"])
+    for pool, turns in zip(state.gangs.sharers.pools().values(), parts["sharers"], strict=True):
         pool.relearnt, pool.passed_by = turns["relearnt"], turns["passed_by"]
         pool.overdue = turns.get("late", {})
+
+
+def _counters(state: ClusterState) -> dict[str, int]:
+    progress = state.progress
+    return {
+        "freed": progress.freed,
+        "vetoes": state.agenda.vetoes,
+        "turn": progress.turn,
+        "submissions": state.gangs.submissions,
+        "clock": progress.clock,
+    }
+
+
+def _count_on(state: ClusterState, counters: Mapping[str, int]) -> None:
+    progress = state.progress
+    progress.freed, progress.turn = counters["freed"], counters["turn"]
+    progress.clock, state.agenda.vetoes = counters["clock"], counters["vetoes"]
+    state.gangs.submissions = counters["submissions"]
+
+
+def _lists(holdings: Holdings) -> Parts:
+    return {
+        "short": list(holdings.short),
+        "oversized": list(holdings.oversized),
+        "stranded": list(holdings.stranded),
+    }
 
 
 def _changed(record: GangRecord) -> Parts:

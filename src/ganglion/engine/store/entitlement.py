@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Usage
 
@@ -21,11 +21,11 @@ class Entitled:
         dead_zone_permille: a queue counts as over only beyond this part of its entitlement.
     """
 
-    def __init__(self, state: Holdings, dead_zone_permille: int = 0) -> None:
-        self._shares = state.shares
+    def __init__(self, state: Store, dead_zone_permille: int = 0) -> None:
+        self._shares = state.queues.shares
         self._deserved = state.deserved
         self._zone = dead_zone_permille
-        self._accounts = {key for queue in state.queues.values() for key in queue.quota}
+        self._accounts = {key for queue in state.queues.by_name.values() for key in queue.quota}
 
     def accounts(self, flavor: str) -> tuple[str, ...]:
         """The keys under which use of a flavor is compared."""

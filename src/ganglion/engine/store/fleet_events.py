@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.plugins.builtin import check_scores
 from ganglion.engine.store.gang_events import broken
-from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import reshape
+from ganglion.engine.store.store import Store
 from ganglion.model import events as ev
 from ganglion.model.causes.former import cordon_of
 from ganglion.model.errors import Conflict, NotFound
@@ -17,12 +17,12 @@ from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase
 
 
-def node_added(state: Holdings, event: ev.NodeAdded) -> bool:
+def node_added(state: Store, event: ev.NodeAdded) -> bool:
     """A node joined or changed."""
-    if state.promised:
+    if state.holdings.promised:
         _break_promises(state, event.node.name)
-    state.tree.put(event.node)
-    state.fleet_changed()
+    state.fleet.tree.put(event.node)
+    state.fleet.changed()
     return True
 
 
@@ -37,27 +37,27 @@ def lacks(node: Node, record: GangRecord, pod: PodPlacement) -> bool:
     return bool(types) and any(node.devices[each].type not in types for each in pod.devices)
 
 
-def node_lost(state: Holdings, event: ev.NodeLost) -> bool:
+def node_lost(state: Store, event: ev.NodeLost) -> bool:
     """A node is gone."""
-    if state.tree.is_gone(event.name):
+    if state.fleet.tree.is_gone(event.name):
         return False
-    state.tree.drop(event.name)
+    state.fleet.tree.drop(event.name)
     _break_promises(state, event.name)
-    state.fleet_changed()
+    state.fleet.changed()
     return True
 
 
-def node_cordoned(state: Holdings, event: ev.NodeCordoned) -> bool:
+def node_cordoned(state: Store, event: ev.NodeCordoned) -> bool:
     """A node takes nothing new, or does again."""
-    node = state.tree.node(event.name)
+    node = state.fleet.tree.node(event.name)
     return _redescribe(
         state, node, cordoned=event.reason, cordoned_by=cordon_of(event.reason, event.by)
     )
 
 
-def device_health(state: Holdings, event: ev.DeviceHealth) -> bool:
+def device_health(state: Store, event: ev.DeviceHealth) -> bool:
     """A device fell sick or is well again."""
-    node = state.tree.node(event.node)
+    node = state.fleet.tree.node(event.node)
     if not 0 <= event.device < len(node.devices):
         raise NotFound(f"node {event.node} has no device {event.device}")
     devices = list(node.devices)
@@ -65,85 +65,85 @@ def device_health(state: Holdings, event: ev.DeviceHealth) -> bool:
     return _redescribe(state, node, devices=tuple(devices))
 
 
-def _break_promises(state: Holdings, node: str) -> None:
+def _break_promises(state: Store, node: str) -> None:
     """The node is not what it was when places on it were promised."""
-    for gang in list(state.promised):
-        record = state.records[gang]
+    for gang in list(state.holdings.promised):
+        record = state.gangs.records[gang]
         if record.promise and any(pod.node == node for pod in record.promise.pods):
             broken(state, record)
 
 
-def _redescribe(state: Holdings, node: Node, **changes: Any) -> bool:  # noqa: ANN401 - fields of Node
+def _redescribe(state: Store, node: Node, **changes: Any) -> bool:  # noqa: ANN401 - fields of Node
     changed = replace(node, **changes)
     if changed == node:
         return False
     _break_promises(state, node.name)
-    gone = state.tree.is_gone(node.name)
-    state.tree.put(changed)
+    gone = state.fleet.tree.is_gone(node.name)
+    state.fleet.tree.put(changed)
     if gone:
-        state.tree.drop(node.name)
-    state.fleet_changed()
+        state.fleet.tree.drop(node.name)
+    state.fleet.changed()
     return True
 
 
-def queue_set(state: Holdings, event: ev.QueueSet) -> bool:
+def queue_set(state: Store, event: ev.QueueSet) -> bool:
     """A queue was made or changed."""
-    if state.shares.queues.get(event.queue.name) == event.queue:
+    if state.queues.shares.queues.get(event.queue.name) == event.queue:
         return False
     if event.queue.parent and any(
         each.gang.queue == event.queue.parent and each.phase is not Phase.ENDED
-        for each in state.records.values()
+        for each in state.gangs.records.values()
     ):
         raise Conflict(f"queue {event.queue.parent} has gangs and cannot get queues under it")
     for each in event.queue.kinds.values():
-        check_scores(state.plugins, each.scores)
-    before = state.queues.get(event.queue.name)
-    state.shares.put(event.queue)
-    state.sharers.regroup()
+        check_scores(state.config.plugins, each.scores)
+    before = state.queues.by_name.get(event.queue.name)
+    state.queues.shares.put(event.queue)
+    state.gangs.sharers.regroup()
     if before and before.kinds != event.queue.kinds:
-        for record in state.records.values():
+        for record in state.gangs.records.values():
             if record.gang.queue == event.queue.name and record.phase is Phase.PENDING:
                 reshape(state, record)
     # What was promised was within the means of before; it is decided anew.
-    for gang in list(state.promised):
-        broken(state, state.records[gang])
-    state.freed += 1
+    for gang in list(state.holdings.promised):
+        broken(state, state.gangs.records[gang])
+    state.progress.changed()
     return True
 
 
-def queue_removed(state: Holdings, event: ev.QueueRemoved) -> bool:
+def queue_removed(state: Store, event: ev.QueueRemoved) -> bool:
     """A queue was removed."""
-    for each in state.records.values():
+    for each in state.gangs.records.values():
         if each.gang.queue == event.name and each.phase is not Phase.ENDED:
             raise Conflict(f"queue {event.name} still has gang {each.gang.id}")
-    state.shares.remove(event.name)
+    state.queues.shares.remove(event.name)
     return True
 
 
-def policy_set(state: Holdings, event: ev.PolicySet) -> bool:
+def policy_set(state: Store, event: ev.PolicySet) -> bool:
     """Another policy is in force. Its plugins are those the state was made with."""
-    if state.policy == event.policy:
+    if state.config.policy == event.policy:
         return False
-    state.policy = event.policy
-    state.past.change(event.policy.usage.half_life_ms, state.clock)
-    state.sharers.regroup()
-    for record in state.records.values():
+    state.config.policy = event.policy
+    state.queues.past.change(event.policy.usage.half_life_ms, state.progress.clock)
+    state.gangs.sharers.regroup()
+    for record in state.gangs.records.values():
         record.fault = ""
         if record.phase is Phase.PENDING:
             reshape(state, record)
-    state.freed += 1
+    state.progress.changed()
     return True
 
 
-def typical(state: Holdings, event: ev.TypicalPods) -> bool:
+def typical(state: Store, event: ev.TypicalPods) -> bool:
     """Fragmentation is measured against another workload."""
-    state.census.told(event.learnt)
-    if state.table.typical == event.pods:
+    state.gangs.census.told(event.learnt)
+    if state.fleet.table.typical == event.pods:
         return False
-    state.table.measure_by(event.pods, state.table.supply)
+    state.fleet.table.measure_by(event.pods, state.fleet.table.supply)
     return True
 
 
-def of_no_concern(_state: Holdings, _event: ev.Event) -> bool:
+def of_no_concern(_state: Store, _event: ev.Event) -> bool:
     """Something that others keep: it makes no difference to decisions."""
     return False

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from ganglion.engine.gangs.preemption_cost import attained
 from ganglion.engine.gangs.record import HOLDING, SETTLED, WAITING, GangRecord
-from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import protected_ms, reshape, shapes_for
+from ganglion.engine.store.store import Store
 from ganglion.model import events as ev
 from ganglion.model.causes import MOVES, cancels
 from ganglion.model.errors import Conflict, NotFound
@@ -27,33 +27,31 @@ CHANGEABLE = (
 """Properties of a gang that may change until it ends."""
 
 
-def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
+def submitted(state: Store, event: ev.GangSubmitted) -> bool:
     """A gang entered its queue."""
     record = entered(state, event)
     if record is None:
         return False
-    state.wait(record)
+    state.gangs.wait(record)
     return True
 
 
-def entered(state: Holdings, event: ev.GangSubmitted) -> GangRecord | None:
+def entered(state: Store, event: ev.GangSubmitted) -> GangRecord | None:
     """The record of a gang that entered its queue and does not wait yet; None = it was known."""
     gang = event.gang
-    if gang.id in state.records:
-        if state.records[gang.id].gang == gang:
+    if gang.id in state.gangs.records:
+        if state.gangs.records[gang.id].gang == gang:
             return None
         raise Conflict(f"there already is a gang {gang.id}")
     _check_leaf(state, gang.queue)
     record = GangRecord(gang, shapes_for(state, gang), None, waits_since=gang.submitted)
-    state.enter(record)
-    state.fresh.append(gang.id)
-    state.census.add(gang)
+    state.gangs.enter(record)
     return record
 
 
-def updated(state: Holdings, event: ev.GangUpdated) -> bool:
+def updated(state: Store, event: ev.GangUpdated) -> bool:
     """Properties of a gang changed."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if record.phase is Phase.ENDED:
         return False
     changes = {
@@ -70,25 +68,25 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
         if record.phase not in WAITING:
             raise Conflict(f"gang {event.gang} is {record.phase} and cannot change its queue")
     if "pod_sets" in changes and record.phase in SETTLED:
-        state.oversized[event.gang] = None
+        state.holdings.oversized[event.gang] = None
     if record.phase is Phase.RESERVED:
-        state.redeem(record)
+        state.holdings.redeem(record)
         record.phase = Phase.PENDING
     if changes.get("recall_ms"):
-        state.redeem(record)
+        state.holdings.redeem(record)
     if changes.get("recall_ms") == 0:
-        state.asleep.pop(event.gang, None)
-    state.lanes.discard(event.gang)
+        state.gangs.asleep.pop(event.gang, None)
+    state.gangs.lanes.discard(event.gang)
     before = record.gang.priority
-    state.sharers.change(record, replace(record.gang, **changes))
+    state.gangs.sharers.change(record, replace(record.gang, **changes))
     step = (event.at, before, record.gang.priority)
     record.raised += (step,) if event.escalated else ()
     record.fault = ""
     if "held" in changes:
         record.held_for = event.cause if event.held else None
-    state.freed += "floor" in changes
+    state.progress.changed("floor" in changes)
     if record.phase in SETTLED:
-        state.measure(record)
+        state.holdings.measure(record)
     if record.phase is Phase.PENDING:
         reshape(state, record)
     return True
@@ -116,40 +114,42 @@ def _resized(gang: str, each: PodSet, count: int | None) -> PodSet:
     return replace(each, count=count, min_count=min(each.least, count))
 
 
-def placed(state: Holdings, event: ev.GangPlaced) -> bool:
+def placed(state: Store, event: ev.GangPlaced) -> bool:
     """A gang takes its resources."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if event.attempt <= record.attempt or record.phase not in WAITING:
         return False
-    state.redeem(record)
-    state.hold(record, event.placement)
-    state.leave_lane(record)
+    state.holdings.redeem(record)
+    state.holdings.hold(record, event.placement)
+    state.gangs.leave_lane(record)
     record.phase, record.attempt, record.placed_at = Phase.STARTING, event.attempt, event.at
     record.started, record.committed_at, record.reason, record.cause = 0, 0, None, None
     record.resized_at = 0
-    state.gates.started(record.gang)
-    state.freed += bool(record.gang.floor)
-    state.turn += 1
+    state.gangs.gates.started(record.gang)
+    state.progress.changed(bool(record.gang.floor))
+    state.progress.turn += 1
     return True
 
 
-def started(state: Holdings, event: ev.GangStarted) -> bool:
+def started(state: Store, event: ev.GangStarted) -> bool:
     """All pods of an attempt run."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if event.attempt != record.attempt or record.phase is not Phase.STARTING:
         return False
     record.phase, record.started = Phase.RUNNING, event.at
-    state.floors.runs(record)
-    state.freed += bool(record.gang.floor)  # its siblings may be stopped for others from now on
+    state.gangs.floors.runs(record)
+    state.progress.changed(
+        bool(record.gang.floor)
+    )  # its siblings may be stopped for others from now on
     protected = protected_ms(state, record.gang)
     if protected:
-        state.alarm(event.at + protected, event.gang)
+        state.gangs.alarm(event.at + protected, event.gang)
     return True
 
 
-def stopping(state: Holdings, event: ev.GangStopping) -> bool:
+def stopping(state: Store, event: ev.GangStopping) -> bool:
     """A gang was asked to stop."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if event.attempt != record.attempt or record.phase not in HOLDING:
         return False
     # A cancel overrides whatever else a gang is being stopped for, and nothing overrides it.
@@ -157,103 +157,103 @@ def stopping(state: Holdings, event: ev.GangStopping) -> bool:
         return False
     if record.phase in SETTLED:
         record.attained = attained(record, event.at)
-        state.step_off(record)
+        state.holdings.step_off(record)
         record.stopping_at = event.at
         record.moved_at = event.at if event.cause.kind in MOVES else record.moved_at
     if cancels(event.cause):
-        state.redeem(record)
+        state.holdings.redeem(record)
     record.phase, record.cause = Phase.STOPPING, event.cause
     return True
 
 
-def reserved(state: Holdings, event: ev.GangReserved) -> bool:
+def reserved(state: Store, event: ev.GangReserved) -> bool:
     """A gang got a promise, or lost it."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if record.phase not in (*WAITING, Phase.STOPPING) or event.placement == record.promise:
         return False
-    state.redeem(record)
+    state.holdings.redeem(record)
     if event.placement:
-        state.pledge(record, event.placement)
+        state.holdings.pledge(record, event.placement)
     if record.phase in WAITING:
         _stand(state, record)
     return True
 
 
-def resized(state: Holdings, event: ev.GangResized) -> bool:
+def resized(state: Store, event: ev.GangResized) -> bool:
     """An elastic gang grew or shrank."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if event.attempt != record.attempt or record.phase not in SETTLED:
         return False
     if event.placement == record.placement:
         return False
     before = record.placement
-    state.resize(record, event.placement)
+    state.holdings.resize(record, event.placement)
     grew = before is not None and set(before.pods) < set(event.placement.pods)
     if grew and record.gang.in_place:
         return True
     record.resized_at = event.at
-    state.alarm(event.at + state.policy.evict.restart_ms, event.gang)
+    state.gangs.alarm(event.at + state.config.policy.evict.restart_ms, event.gang)
     return True
 
 
-def pods_left(state: Holdings, event: ev.PodsLeft) -> bool:
+def pods_left(state: Store, event: ev.PodsLeft) -> bool:
     """The pods that a resized gang dropped are gone."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if event.attempt != record.attempt or record.phase not in SETTLED or not record.leaving:
         return False
-    state.gone(record)
-    state.freed += 1
+    state.holdings.gone(record)
+    state.progress.changed()
     return True
 
 
-def set_apart(state: Holdings, event: ev.GangSetApart) -> bool:
+def set_apart(state: Store, event: ev.GangSetApart) -> bool:
     """The engine failed over a gang, which is left out of decisions from now on."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     fault = f"{event.stage}: {event.error}"
     if record.phase is Phase.ENDED or record.fault == fault:
         return False
     record.fault = fault
-    state.redeem(record)
+    state.holdings.redeem(record)
     if record.phase in WAITING:
         _stand(state, record)
     return True
 
 
-def committed(state: Holdings, event: ev.CheckpointCommitted) -> bool:
+def committed(state: Store, event: ev.CheckpointCommitted) -> bool:
     """A gang saved its work."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if event.attempt != record.attempt or event.at <= record.committed_at:
         return False
     record.committed_at = event.at
     return True
 
 
-def broken(state: Holdings, record: GangRecord) -> None:
+def broken(state: Store, record: GangRecord) -> None:
     """A promise cannot be kept, as its place is gone: the gang waits again."""
-    state.redeem(record)
+    state.holdings.redeem(record)
     if record.phase in WAITING:
         _stand(state, record)
 
 
-def _stand(state: Holdings, record: GangRecord) -> None:
+def _stand(state: Store, record: GangRecord) -> None:
     """A waiting gang waits in its lane, or for its promise."""
     if record.promise:
-        state.leave_lane(record)
+        state.gangs.leave_lane(record)
         record.phase, record.reason = Phase.RESERVED, None
-        state.promises += 1
+        state.holdings.awaited()
     else:
         record.phase = Phase.PENDING
         reshape(state, record)
 
 
-def ended(state: Holdings, event: ev.GangEnded) -> bool:
+def ended(state: Store, event: ev.GangEnded) -> bool:
     """An attempt is over."""
-    record = state.record(event.gang)
+    record = state.gangs.record(event.gang)
     if record.phase is Phase.ENDED or event.attempt != record.attempt:
         return False
     if record.phase in HOLDING:
         record.attained = attained(record, event.at)
-        state.release(record)
+        state.holdings.release(record)
     elif event.outcome not in (ev.Outcome.CANCELLED, ev.Outcome.STOPPED_EARLY):
         # Only a user who gives a gang up ends one that waits: anything else is old news of its
         # last attempt.
@@ -271,21 +271,21 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
     return True
 
 
-def _end(state: Holdings, record: GangRecord, event: ev.GangEnded) -> None:
-    state.leave_lane(record)
-    state.asleep.pop(record.gang.id, None)
-    state.redeem(record)
+def _end(state: Store, record: GangRecord, event: ev.GangEnded) -> None:
+    state.gangs.leave_lane(record)
+    state.gangs.asleep.pop(record.gang.id, None)
+    state.holdings.redeem(record)
     record.phase, record.outcome, record.ended_at = Phase.ENDED, event.outcome, event.at
     record.reason = None
-    for workload in state.gates.ended(record.gang, event.outcome):
-        for waiting in state.gates.dependents(workload):
-            if state.records[waiting].phase is Phase.PENDING:
-                state.wait(state.records[waiting])
+    for workload in state.gangs.gates.ended(record.gang, event.outcome):
+        for waiting in state.gangs.gates.dependents(workload):
+            if state.gangs.records[waiting].phase is Phase.PENDING:
+                state.gangs.wait(state.gangs.records[waiting])
 
 
-def _check_leaf(state: Holdings, queue: str) -> None:
-    state.shares.path(queue)
-    if not state.shares.is_leaf(queue):
+def _check_leaf(state: Store, queue: str) -> None:
+    state.queues.shares.path(queue)
+    if not state.queues.shares.is_leaf(queue):
         raise Conflict(
             f"queue {queue} has queues under it and takes no gangs itself",
             "use one of the queues under it",

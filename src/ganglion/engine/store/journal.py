@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from ganglion.model.errors import InvariantBroken
 from ganglion.model.events import Event
 
 
@@ -16,24 +17,44 @@ class Undo(Protocol):
         """Put back what the event changed by its own."""
 
 
-class Journaled:
+class Journal:
     """Knows what is being decided.
 
+    Invariant: between stages it is closed, and nothing is to be undone.
+
     Attributes:
-        journal: how to undo what was applied since the last gang was turned to; None = not kept.
         attended: the gang that is decided about; empty = none alone.
     """
 
     def __init__(self) -> None:
-        self.journal: list[Undo] | None = None
+        self._steps: list[Undo] | None = None
         self.attended = ""
+
+    def open(self) -> None:
+        """A stage begins: what is applied from here on may be undone."""
+        self.attended, self._steps = "", []
+
+    def close(self) -> list[Undo]:
+        """A stage is over; returns what was applied since it turned to its last gang."""
+        steps, self._steps = self._steps, None
+        return steps or []
+
+    def applied(self, undo: Undo) -> None:
+        """An event was applied."""
+        if self._steps is not None:
+            self._steps.append(undo)
 
     def attend(self, gang: str) -> None:
         """What was decided so far stays; what raises from here on is about this gang."""
         self.attended = gang
-        if self.journal:
-            self.journal.clear()
+        if self._steps:
+            self._steps.clear()
 
     def blame(self, gang: str) -> None:
         """What raises from here on is about this gang, and undoes what was decided beside it."""
         self.attended = gang
+
+    def check(self) -> None:
+        """Check the invariant, between stages. Raises InvariantBroken."""
+        if self._steps is not None:
+            raise InvariantBroken("a stage was not closed")

@@ -1,7 +1,7 @@
 """Changes to tree and queue usage that are tried and taken back."""
 
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Unit
 from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
@@ -19,7 +19,7 @@ class Tentative:
         state: as it was, once `undo` has been called.
     """
 
-    def __init__(self, state: Holdings) -> None:
+    def __init__(self, state: Store) -> None:
         self._state = state
         self._steps: dict[Key, list[Step]] = {}
 
@@ -27,7 +27,7 @@ class Tentative:
         """The pods of a unit leave."""
         self._do(unit.key, unit.record, unit.pods, -1)
         if unit.whole:
-            self._state.floors.left(unit.record)
+            self._state.gangs.floors.left(unit.record)
 
     def give_back(self, unit: Unit) -> None:
         """The pods of a unit that was taken are there again."""
@@ -48,7 +48,7 @@ class Tentative:
 
     def _do(self, key: Key, record: GangRecord, pods: tuple[PodPlacement, ...], sign: int) -> None:
         placement = Placement(pods, Level.FLEET)
-        charged = tuple(self._state.usage_of(record, placement).items())
+        charged = tuple(self._state.holdings.usage_of(record, placement).items())
         step = (record, pods, charged, sign)
         self._apply(step, sign)
         self._steps.setdefault(key, []).append(step)
@@ -60,16 +60,16 @@ class Tentative:
             del self._steps[key]
         self._apply(step, -step[3])
         if key[1]:
-            self._state.floors.back(step[0])
+            self._state.gangs.floors.back(step[0])
 
     def _apply(self, step: Step, sign: int) -> None:
         record, pods, charged, _ = step
-        attended = self._state.attended
-        self._state.blame(record.gang.id)
-        move = self._state.join if sign > 0 else self._state.part
+        attended = self._state.journal.attended
+        self._state.journal.blame(record.gang.id)
+        move = self._state.holdings.join if sign > 0 else self._state.holdings.part
         move(record, pods)
-        self._state.charge(record.gang, charged, sign)
-        self._state.blame(attended)
+        self._state.queues.charge(record.gang, charged, sign)
+        self._state.journal.blame(attended)
 
 
 def _seat(record: GangRecord, placement: Placement) -> Key:

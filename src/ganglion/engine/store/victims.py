@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, Protocol
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.reasons import Reason
@@ -70,30 +70,30 @@ Useful = Callable[[Unit], bool]
 """Whether a unit may help at all, as by lying in the domain that is looked at."""
 
 
-def may_stop(state: Holdings, victim: GangRecord, favoured: Gang, now: int) -> bool:
+def may_stop(state: Store, victim: GangRecord, favoured: Gang, now: int) -> bool:
     """Whether plugins let a gang be stopped for another; one that is set apart is left alone.
 
     What a plugin raises is about the victim: any other asker would meet it, too.
     """
     if victim.fault:
         return False
-    vetoes, attended = state.plugins.preempts, state.attended
+    vetoes, attended = state.config.plugins.preempts, state.journal.attended
     if not vetoes:
         return True
-    state.blame(victim.gang.id)
+    state.journal.blame(victim.gang.id)
     allowed = all(each.may_stop(victim.gang, favoured, now) for each in vetoes)
-    state.blame(attended)
+    state.journal.blame(attended)
     return allowed
 
 
 class VictimRules(Protocol):
     """Who may take from whom, and in which order."""
 
-    def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
+    def hopeless(self, state: Store, asker: GangRecord, now: int) -> Reason | None:
         """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
 
     def allows(
-        self, state: Holdings, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+        self, state: Store, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
     ) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is.
 
@@ -105,15 +105,13 @@ class VictimRules(Protocol):
             gets: flavors that the asker's place uses, where that is known; empty = any.
         """
 
-    def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
+    def top(self, state: Store, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
 
-    def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
+    def next_ripe(self, state: Store, asker: GangRecord, now: int) -> int | None:
         """When a gang has run long enough to be stopped for this one's share; None = unknown."""
 
-    def victims(
-        self, state: Holdings, asker: GangRecord, now: int, useful: Useful
-    ) -> Iterator[Unit]:
+    def victims(self, state: Store, asker: GangRecord, now: int, useful: Useful) -> Iterator[Unit]:
         """Units in the order in which they are to be taken.
 
         Between two of them the state changes: whatever was taken so far has left the tree and

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Self
 
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.topology.node_state import NodeState, changed
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.placement import PodPlacement
@@ -23,8 +23,8 @@ class Sketch:
         state: as it was, once `restore` has been called.
     """
 
-    def __init__(self, state: Holdings) -> None:
-        self._state, self._tree = state, state.tree
+    def __init__(self, state: Store) -> None:
+        self._state, self._tree = state, state.fleet.tree
         self._before: dict[int, tuple[int, int]] = {}
         self._shut: dict[int, None] = {}
         self._overfull: dict[int, NodeState] = {}

@@ -56,7 +56,7 @@ class BackfillPlanner:
     """
 
     def __init__(self, ground: Ground, kept: StandbyPlaces) -> None:
-        self._ground, self._kept, self._policy = ground, kept, ground.state.policy.future
+        self._ground, self._kept, self._policy = ground, kept, ground.state.config.policy.future
         self._held = Reservations(kept)
         self._renewed = -1
         self._ticked = -1
@@ -88,7 +88,7 @@ class BackfillPlanner:
         """Take a reservation in, move it or take it back; False when that changes nothing."""
         if event.placement is None:
             return self.drop(event.gang)
-        record = self._ground.state.record(event.gang)
+        record = self._ground.state.gangs.record(event.gang)
         times = (event.start_ms, event.end_ms, event.drains)
         made = Reservation(record, event.placement, *times)
         if not self._held.put(made):
@@ -121,12 +121,12 @@ class BackfillPlanner:
         state = self._ground.state
         # The time alone lets a gang start whose reservation begins, or a booking ends.
         due = any(self._ticked < each.start_ms <= now for each in self._held)
-        state.freed += due or self._ground.bookings.changed(self._ticked, now)
+        state.progress.changed(due or self._ground.bookings.changed(self._ticked, now))
         self._ticked = now
         self._in_vain, self._none_due, self._scanned = (), False, ()
-        fresh, self._renewed = state.freed != self._renewed, state.freed
+        fresh, self._renewed = state.progress.freed != self._renewed, state.progress.freed
         for held in self._held.by_priority():
-            state.attend(held.record.gang.id)
+            state.journal.attend(held.record.gang.id)
             if held.record.phase is not Phase.PENDING or held.record.reason:
                 yield StartPlanned(now, held.record.gang.id, None)
             else:
@@ -224,7 +224,7 @@ class BackfillPlanner:
         for held in self._held.binding(record.gang):
             if held.keeps_off(record.gang, ends):
                 sketch.come(held.record, held.placement.pods)
-        sketch.shut(ground.bookings.closed(record.gang, now, ground.state.tree))
+        sketch.shut(ground.bookings.closed(record.gang, now, ground.state.fleet.tree))
         return sketch
 
     def due(self, record: GangRecord, now: int) -> Placement | None:
@@ -232,7 +232,7 @@ class BackfillPlanner:
         held = self._held.get(record.gang.id)
         if held is None:
             return None
-        tree = self._ground.state.tree
+        tree = self._ground.state.fleet.tree
         for node, pods in by_node(held.placement).items():
             if node not in tree.index:
                 return None
@@ -246,7 +246,7 @@ class BackfillPlanner:
 
     def _put_first(self, record: GangRecord) -> None:
         """Let a gang with a reservation go before its equals, which are not to have its place."""
-        lanes, gang = self._ground.state.lanes, record.gang
+        lanes, gang = self._ground.state.gangs.lanes, record.gang
         lane = lanes.of(gang.id)
         head = lane.head() if lane else None
         if lane is None or head is None or head[-1] in self._held:
@@ -344,7 +344,7 @@ class BackfillPlanner:
         state = self._ground.state
         if self._policy.backfill is Backfill.CONSERVATIVE:
             return None if record.gang.id in self._held else record
-        version = (self._ground.version(), state.lanes.changes)
+        version = (self._ground.version(), state.gangs.lanes.changes)
         senior: tuple[GangRecord, ...] = ()
         if not self._none_due:
             # In one cycle this is asked for every gang that is blocked.
@@ -362,16 +362,16 @@ class BackfillPlanner:
     def _heads(self) -> tuple[GangRecord, ...]:
         """The first gang of every lane that waits for room."""
         state = self._ground.state
-        firsts = ((lane.head(), lane.reason) for lane in state.lanes)
+        firsts = ((lane.head(), lane.reason) for lane in state.gangs.lanes)
         return tuple(
-            state.records[key[-1]]
+            state.gangs.records[key[-1]]
             for key, reason in firsts
             if key and reason and not reason.never and is_about_room(reason)
         )
 
     def _wants_room(self, record: GangRecord) -> bool:
         """Whether a gang still goes first in its lane, waits for room and holds no reservation."""
-        lane = self._ground.state.lanes.of(record.gang.id)
+        lane = self._ground.state.gangs.lanes.of(record.gang.id)
         key = lane.head() if lane else None
         if lane is None or lane.reason is None or key is None or key[-1] != record.gang.id:
             return False
@@ -388,7 +388,7 @@ class BackfillPlanner:
         most = self._most()
         if len(self._held) < most:
             return False
-        highest = self._ground.state.lanes.highest(record.gang.priority)
+        highest = self._ground.state.gangs.lanes.highest(record.gang.priority)
         return not most or self._held.below(highest) is None
 
     def _slot(self, record: GangRecord) -> list[Reservation] | None:

@@ -3,7 +3,7 @@
 from ganglion.engine.gangs.equivalence import asked_by
 from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.timeline.free_at import by_node
 from ganglion.engine.timeline.profile import Ground
 from ganglion.engine.timeline.reservation import Reservation
@@ -18,9 +18,7 @@ STARVING_MS = 1_800_000
 """No place is drained for a gang that has waited for less."""
 
 
-def starves(
-    state: Holdings, record: GangRecord, held: Reservations, policy: Future, now: int
-) -> bool:
+def starves(state: Store, record: GangRecord, held: Reservations, policy: Future, now: int) -> bool:
     """Whether a place is drained for a gang: for one gang at a time, as GPUs idle for it."""
     if any(each.drains for each in held):
         return False
@@ -32,14 +30,16 @@ def starves(
     return not _takes_turns(state, record)
 
 
-def _takes_turns(state: Holdings, record: GangRecord) -> bool:
+def _takes_turns(state: Store, record: GangRecord) -> bool:
     """Whether there is room without gangs that share time with it: they yield in their turn."""
-    pool = state.sharers.of(record.gang)
+    pool = state.gangs.sharers.of(record.gang)
     if pool is None:
         return False
-    others = (each.placement for each in state.settled() if each.gang.id not in pool.running)
+    others = (
+        each.placement for each in state.holdings.settled() if each.gang.id not in pool.running
+    )
     held = sum(gpu_milli(each.pods) for each in others if each)
-    return state.totals.capacity()[ANY_FLAVOR] - held >= asked_by(record.gang)[1]
+    return state.fleet.totals.capacity()[ANY_FLAVOR] - held >= asked_by(record.gang)[1]
 
 
 def later(ground: Ground, held: Reservation, now: int) -> int:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import Unit
 from ganglion.engine.timeline.reservation import Reservation
 from ganglion.engine.topology.node_state import UNBOUNDED, NodeState, added
@@ -17,7 +17,7 @@ from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
 
 
-def is_clear(state: Holdings, record: GangRecord, placement: Placement, *, counted: bool) -> bool:
+def is_clear(state: Store, record: GangRecord, placement: Placement, *, counted: bool) -> bool:
     """Whether a gang's pods could really start there now.
 
     The tree no longer counts pods that were asked to stop; until they are gone, what it shows
@@ -29,7 +29,7 @@ def is_clear(state: Holdings, record: GangRecord, placement: Placement, *, count
         placement: its place.
         counted: whether the tree counts the gang there already.
     """
-    leaving = state.leaving
+    leaving = state.holdings.leaving
     if not leaving:
         return True
     shapes = _shapes(record)
@@ -41,7 +41,7 @@ def is_clear(state: Holdings, record: GangRecord, placement: Placement, *, count
 
 
 def _holds(
-    state: Holdings,
+    state: Store,
     node: str,
     pods: list[PodPlacement],
     shapes: dict[str, Shape],
@@ -52,8 +52,8 @@ def _holds(
     cpu, memory, slots, gpu = condition.cpu, condition.memory, condition.slots, [*condition.gpu]
     extras = condition.extras
     spent = [] if counted else [(pod, shapes[pod.pod_set]) for pod in pods]
-    for gang in state.leaving[node]:
-        other = state.records[gang]
+    for gang in state.holdings.leaving[node]:
+        other = state.gangs.records[gang]
         beside = _shapes(other)
         gone = [(pod, beside[pod.pod_set]) for pod in other.leaving if pod.node == node]
         if not _tenants_agree((shape for _, shape in gone), pods, shapes):
@@ -80,7 +80,7 @@ def _tenants_agree(
     return tenancies == {SHARED} or len(tenancies) == 1
 
 
-def overfull(state: Holdings, nodes: Iterable[str], *, extras: bool = False) -> list[str]:
+def overfull(state: Store, nodes: Iterable[str], *, extras: bool = False) -> list[str]:
     """Nodes among these on which more is counted than they have.
 
     Args:
@@ -100,9 +100,9 @@ def overfull(state: Holdings, nodes: Iterable[str], *, extras: bool = False) -> 
     return found
 
 
-def condition_of(state: Holdings, node: str) -> NodeState:
+def condition_of(state: Store, node: str) -> NodeState:
     """What is free on a node as the tree counts it. Raises NotFound."""
-    return state.table.known[state.tree.conditions[state.tree.rank(node)]]
+    return state.fleet.table.known[state.fleet.tree.conditions[state.fleet.tree.rank(node)]]
 
 
 class Pledges:
@@ -115,7 +115,7 @@ class Pledges:
         by_queue: those of each queue, by priority, as of the last `sync`.
     """
 
-    def __init__(self, state: Holdings) -> None:
+    def __init__(self, state: Store) -> None:
         self._state = state
         self._seen = -1
         self.by_queue: dict[str, list[_Pledge]] = {}
@@ -145,11 +145,11 @@ class Pledges:
 
     def sync(self) -> None:
         """Look again if promises were made, broken or passed on since."""
-        if self._seen == self._state.promises:
+        if self._seen == self._state.holdings.promises:
             return
-        self._seen, self.by_queue = self._state.promises, {}
-        for turn, holder in enumerate(self._state.promised):
-            record = self._state.records[holder]
+        self._seen, self.by_queue = self._state.holdings.promises, {}
+        for turn, holder in enumerate(self._state.holdings.promised):
+            record = self._state.gangs.records[holder]
             if record.promise and record.phase is Phase.RESERVED:
                 gang, milli = record.gang, gpu_milli(record.promise.pods)
                 pledge = _Pledge(gang.priority, milli, -gang.submitted, turn, record)
@@ -183,12 +183,12 @@ def as_if_there(held: Reservation) -> Unit:
     return Unit(held.record, held.placement.pods, True, 0, CauseKind.RECLAIMED)
 
 
-def blockers(state: Holdings, record: GangRecord) -> tuple[str, ...]:
+def blockers(state: Store, record: GangRecord) -> tuple[str, ...]:
     """Gangs whose pods still have to leave the nodes that a gang was promised."""
     if record.promise is None:
         return ()
     nodes = dict.fromkeys(pod.node for pod in record.promise.pods)
-    found = dict.fromkeys(gang for node in nodes for gang in state.leaving.get(node, ()))
+    found = dict.fromkeys(gang for node in nodes for gang in state.holdings.leaving.get(node, ()))
     return tuple(found)
 
 

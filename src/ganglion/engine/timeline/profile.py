@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.place import Demand, place, required_level, rules_of
 from ganglion.engine.runtimes.occupants import Clock, Occupants
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.what_if import Sketch, shapes_by_set
 from ganglion.engine.timeline.bookings import Bookings
 from ganglion.engine.timeline.free_at import Room
@@ -26,7 +26,7 @@ class Ground(NamedTuple):
         bookings: which nodes are spoken for.
     """
 
-    state: Holdings
+    state: Store
     occupants: Occupants
     clock: Clock
     bookings: Bookings
@@ -38,7 +38,7 @@ class Ground(NamedTuple):
 
     def version(self) -> tuple[int, int, int]:
         """Grows with every decision of a cycle that changes where or when a gang can be placed."""
-        return self.state.freed, self.state.turn, self.occupants.version
+        return self.state.progress.freed, self.state.progress.turn, self.occupants.version
 
     def foresees(self, others: Iterable[Reservation], now: int) -> bool:
         """Whether any end to come is certain: a time limit, a reservation or a booking says it."""
@@ -64,7 +64,7 @@ class Ground(NamedTuple):
             now: the present time.
             others: reservations that hold their places at that time.
         """
-        tree = self.state.tree
+        tree = self.state.fleet.tree
         condition = tree.table.known[tree.conditions[tree.index[node]]]
         stays: list[tuple[PodPlacement, Shape]] = []
         gone: list[tuple[PodPlacement, Shape]] = []
@@ -112,7 +112,9 @@ def earliest(ground: Ground, search: Search, now: int) -> tuple[int, Placement] 
     with Sketch(state) as sketch:
         for at in _times(ground, search, sketch, now):
             if _may_fit(state, demand):
-                found = place(state.indexes, demand, state.policy.tries, state.turn)
+                found = place(
+                    state.fleet.indexes, demand, state.config.policy.tries, state.progress.turn
+                )
                 if found:
                     return at, found
     return None
@@ -141,7 +143,7 @@ def _times(ground: Ground, search: Search, sketch: Sketch, now: int) -> Iterator
         _meet(
             sketch, present, [r for r in others if r.keeps_off(gang, at + length) and r.end_ms > at]
         )
-        sketch.shut(ground.bookings.closed(gang, at, ground.state.tree))
+        sketch.shut(ground.bookings.closed(gang, at, ground.state.fleet.tree))
         yield at
 
 
@@ -157,7 +159,7 @@ def _meet(sketch: Sketch, present: dict[str, Reservation], wanted: list[Reservat
             sketch.come(each.record, each.placement.pods)
 
 
-def _may_fit(state: Holdings, demand: Demand) -> bool:
+def _may_fit(state: Store, demand: Demand) -> bool:
     """Whether counters leave it open that there is a place."""
     level = required_level(demand.gang)
     narrow = level is not None and DEPTH[level] < DEPTH[Level.NODE] and level is not Level.FLEET
@@ -165,7 +167,7 @@ def _may_fit(state: Holdings, demand: Demand) -> bool:
         rules = rules_of(demand.gang, pod_set, False, pod_set.least)
         if rules.inner:
             continue
-        fits = state.indexes.fits(shape, rules)
+        fits = state.fleet.indexes.fits(shape, rules)
         held = fits.most(level) if narrow and level else fits.values[0]
         if held < pod_set.least:
             return False

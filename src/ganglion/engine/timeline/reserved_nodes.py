@@ -29,17 +29,17 @@ class Rooms:
     def flavors_left_out(self, held: Reservation) -> tuple[str, ...]:
         """Where quotas decide about flavors, a reservation stays with those it has."""
         state = self._ground.state
-        if not state.shares.is_governed(held.record.gang.queue):
+        if not state.queues.shares.is_governed(held.record.gang.queue):
             return ()
-        tree = state.tree
+        tree = state.fleet.tree
         ranks = [tree.index[pod.node] for pod in held.placement.pods if pod.node in tree.index]
         kept = {tree.flavors[rank] for rank in ranks}
-        return tuple(each for each in state.totals.flavors() if kept and each not in kept)
+        return tuple(each for each in state.fleet.totals.flavors() if kept and each not in kept)
 
     def is_open(self, held: Reservation, now: int) -> bool:
         """Whether the fleet has the nodes of a reservation, and no booking closes them then."""
         at = max(held.start_ms, now)
-        tree = self._ground.state.tree
+        tree = self._ground.state.fleet.tree
         nodes = by_node(held.placement)
         if any(node not in tree.index for node in nodes):
             return False
@@ -71,7 +71,7 @@ class Rooms:
     def _room(self, held: Reservation, node: str, now: int) -> Room:
         """What is free of a node when a reservation begins, its own place taken."""
         key = (held.record.gang.id, node)
-        freed, joined = self._ground.state.freed, self._ground.occupants.version
+        freed, joined = self._ground.state.progress.freed, self._ground.occupants.version
         version = (joined, freed, self._held.version, now)
         known = self._known.get(key)
         if known is None or known[0] != version:

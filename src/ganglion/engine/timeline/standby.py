@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from ganglion.engine.gangs.equivalence import leaves_within
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.runtimes.occupants import Occupants
-from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.store import Store
 from ganglion.engine.store.what_if import Sketch, shapes_by_set
 from ganglion.engine.timeline.free_at import Room
 from ganglion.engine.timeline.nominations import condition_of
@@ -62,7 +61,6 @@ class StandbyPlaces:
 
     Args:
         state: the fleet.
-        occupants: whose pods are where.
 
     Attributes:
         version: grows with every change.
@@ -70,8 +68,8 @@ class StandbyPlaces:
         checked: the same counter when all were last found to be within the bounds of queues.
     """
 
-    def __init__(self, state: Holdings, occupants: Occupants) -> None:
-        self._state, self._occupants = state, occupants
+    def __init__(self, state: Store) -> None:
+        self._state, self._occupants = state, state.holdings.occupants
         self._all: dict[str, Kept] = {}
         self._on: dict[str, dict[str, Kept]] = {}
         self.version = 0
@@ -91,7 +89,7 @@ class StandbyPlaces:
     def put(self, record: GangRecord, placement: Placement) -> None:
         """Keep a place for a gang that sleeps, instead of what was kept before. Raises NotFound."""
         for pod in placement.pods:
-            self._state.tree.rank(pod.node)
+            self._state.fleet.tree.rank(pod.node)
         self.drop(record.gang.id)
         self._keep(self._made(record, placement))
 
@@ -113,8 +111,8 @@ class StandbyPlaces:
 
     def _made(self, record: GangRecord, placement: Placement) -> Kept:
         charged: tuple[tuple[str, Usage], ...] = ()
-        if self._state.policy.sleeping is Rights.QUOTA:
-            charged = tuple(self._state.usage_of(record, placement).items())
+        if self._state.config.policy.sleeping is Rights.QUOTA:
+            charged = tuple(self._state.holdings.usage_of(record, placement).items())
         held = Reservation(record, placement, 0, FOREVER)
         return Kept(held, record.gang.recall_ms, charged)
 
@@ -134,13 +132,13 @@ class StandbyPlaces:
     def _changed(self, kept: Kept, sign: int) -> None:
         self._charge(kept, sign)
         self.version += 1
-        self._state.freed += 1
+        self._state.progress.changed()
 
     def _charge(self, kept: Kept, sign: int) -> None:
         """A right that cannot be taken back is charged like work that may not be preempted."""
         gang = kept.record.gang
         for flavor, usage in kept.charged:
-            self._state.shares.charge(gang.queue, flavor, usage, False, sign, gang.user)
+            self._state.queues.shares.charge(gang.queue, flavor, usage, False, sign, gang.user)
 
     def is_within_bounds(self, kept: Kept) -> bool:
         """Whether a queue, and all above it, may have what it is charged for a kept place."""
@@ -153,7 +151,7 @@ class StandbyPlaces:
         gang, total = kept.record.gang, Usage()
         for _, usage in kept.charged:
             total = total.plus(usage)
-        beyond = self._state.shares.beyond
+        beyond = self._state.queues.shares.beyond
         return not any(
             beyond(gang.queue, flavor, usage, gang.user)
             for flavor, usage in (*kept.charged, (ANY_FLAVOR, total))
@@ -241,7 +239,7 @@ class StandbyPlaces:
             coming: more pods of a gang.
             gone: gangs that leave anyway.
         """
-        if here and node not in self._state.tree.index:
+        if here and node not in self._state.fleet.tree.index:
             return False
         for limit in sorted({each.recall_ms for each in here}):
             stays = coming and not all(
@@ -279,11 +277,11 @@ class StandbyPlaces:
         """Whether a gang leaves within a time for one that sleeps, for all that plugins say."""
         if not self._leaves(gang, limit):
             return False
-        now, vetoes = self._state.clock, self._state.plugins.preempts
+        now, vetoes = self._state.progress.clock, self._state.config.plugins.preempts
         return all(each.may_stop(gang, record.gang, now) for each in vetoes)
 
     def _leaves(self, gang: Gang, limit: int) -> bool:
-        return self._state.policy.evict.enabled and 0 <= leaves_within(gang) <= limit
+        return self._state.config.policy.evict.enabled and 0 <= leaves_within(gang) <= limit
 
 
 def _nodes(placement: Placement) -> dict[str, None]:

@@ -14,15 +14,17 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Protocol
 
+from ganglion.engine.config import EngineConfig
 from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.preemption_cost import attained
 from ganglion.engine.gangs.record import SETTLED, GangRecord
+from ganglion.engine.progress import EngineProgress
 from ganglion.engine.timesharing.first_come import FirstCome
 from ganglion.engine.timesharing.running_attempt import RunningAttempt
 from ganglion.engine.timesharing.service_levels import FEWEST, Levels, fixed, insert, learnt, prior
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.plan import Phase
-from ganglion.model.policy import Order, Policy
+from ganglion.model.policy import Order
 from ganglion.model.queue import Queue
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Kind
@@ -50,17 +52,25 @@ RUNS_TO_AN_END = (Kind.TRAIN, Kind.SWEEP, Kind.BATCH)
 """Kinds of gangs that share time by default."""
 
 
-class Holder(Protocol):
-    """What is read and changed of the state that the gangs are part of; see `Holdings`."""
-
-    policy: Policy
-    records: dict[str, GangRecord]
-    lanes: Pending
-    freed: int
+class ByName(Protocol):
+    """What is read of the queues."""
 
     @property
-    def queues(self) -> dict[str, Queue]:
+    def by_name(self) -> dict[str, Queue]:
         """All queues by name."""
+
+
+class Holder(Protocol):
+    """What is read and changed of the component that the gangs are in; see `Gangs`."""
+
+    config: EngineConfig
+    progress: EngineProgress
+    records: dict[str, GangRecord]
+    lanes: Pending
+
+    @property
+    def queues(self) -> ByName:
+        """The queues."""
 
     def wait(self, record: GangRecord, now: int = 0) -> None:
         """Put a pending gang where it waits."""
@@ -252,7 +262,7 @@ class TimeSharers:
         key = (gang.queue, gang.priority)
         found = self._pools.get(key)
         if found is None or found.quantum_ms != quantum:
-            restart = self._state.policy.evict.restart_ms
+            restart = self._state.config.policy.evict.restart_ms
             levels = fixed(quantum) if quantum else prior(restart)
             found = self._pools[key] = SharingPool(quantum, levels)
         return found
@@ -261,7 +271,7 @@ class TimeSharers:
         """The first quantum that is set; 0 = it is learnt, None = no sharing."""
         if gang.checkpoint is None or not gang.preemptible or gang.spare:
             return None
-        policy, own = self._state.policy, self._state.queues[gang.queue].timeshare_ms
+        policy, own = self._state.config.policy, self._state.queues.by_name[gang.queue].timeshare_ms
         if own is not None:
             return own or None
         # What saves by the clock alone would lose work at every turn.
@@ -309,7 +319,7 @@ class TimeSharers:
         if pool is None:
             return
         if learn:
-            pool.learn(record, self._state.policy.evict.restart_ms)
+            pool.learn(record, self._state.config.policy.evict.restart_ms)
         self.leave(record)
 
     def regroup(self) -> None:
@@ -381,7 +391,7 @@ class TimeSharers:
                 record = pool.live[gang]
                 if self._state.lanes.of(gang) is not None:
                     self._state.wait(record)
-            self._state.freed += bool(changed or moved)
+            self._state.progress.changed(bool(changed or moved))
             for least, end in pool.take_turns(now):
                 self._state.lanes.reopen_levels(*key, least, end)
 

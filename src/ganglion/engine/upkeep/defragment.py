@@ -41,19 +41,19 @@ def empty_nodes(state: ClusterState, plan: Plan) -> None:
     A node whose gangs found no other place is not tried again until something is freed, or
     a node that was empty is in use.
     """
-    if not state.policy.repack.empty_nodes or not _is_quiet(state):
+    if not state.config.policy.repack.empty_nodes or not _is_quiet(state):
         return
-    tree = state.tree
+    tree = state.fleet.tree
     on_node = _occupants(state)
     bare = {rank for rank, pods in enumerate(tree.pods) if not pods}
-    version = state.freed, len(bare)
-    known = {name: then for name, then in state.unemptied.items() if then == version}
-    state.unemptied = known
+    version = state.progress.freed, len(bare)
+    known = {name: then for name, then in state.agenda.unemptied.items() if then == version}
+    state.agenda.unemptied = known
     untried = (e for e in _candidates(state, on_node, plan.at) if tree.names[e] not in known)
     for number, rank in enumerate(untried):
-        first = not number and not state.growth_cut
-        if number == TRIES or not state.effort.may_step(first=first):
-            state.again_at = plan.at + 1
+        first = not number and not state.agenda.growth_cut
+        if number == TRIES or not state.agenda.effort.may_step(first=first):
+            state.agenda.again_at = plan.at + 1
             return
         moves = _moves(state, on_node[rank], {rank, *bare}, plan.at)
         if moves:
@@ -64,16 +64,18 @@ def empty_nodes(state: ClusterState, plan: Plan) -> None:
 
 def _is_quiet(state: ClusterState) -> bool:
     """Whether no gang waits for room, and no gang is starting or stopping."""
-    if state.promised or state.leaving:
+    if state.holdings.promised or state.holdings.leaving:
         return False
-    return not any(lane.reason is None or lane.reason.token in ABOUT_ROOM for lane in state.lanes)
+    return not any(
+        lane.reason is None or lane.reason.token in ABOUT_ROOM for lane in state.gangs.lanes
+    )
 
 
 def _occupants(state: ClusterState) -> dict[int, list[GangRecord]]:
     found: dict[int, dict[str, GangRecord]] = {}
-    for record in state.settled():
+    for record in state.holdings.settled():
         for pod in record.placement.pods if record.placement else ():
-            found.setdefault(state.tree.rank(pod.node), {})[record.gang.id] = record
+            found.setdefault(state.fleet.tree.rank(pod.node), {})[record.gang.id] = record
     return {rank: list(records.values()) for rank, records in found.items()}
 
 
@@ -81,7 +83,7 @@ def _candidates(
     state: ClusterState, on_node: dict[int, list[GangRecord]], now: int
 ) -> Iterator[int]:
     """Nodes with GPUs whose gangs may all be moved at a price that pays, the emptiest first."""
-    policy, free = state.policy, {rank: _free(state, rank) for rank in on_node}
+    policy, free = state.config.policy, {rank: _free(state, rank) for rank in on_node}
     movable: dict[str, int] = {}
     for rank in sorted(on_node, key=lambda each: (-free[each], each)):
         records = on_node[rank]
@@ -105,7 +107,7 @@ def _may(state: ClusterState, record: GangRecord, now: int) -> bool:
 
 def _free(state: ClusterState, rank: int) -> int:
     """Thousandths of GPUs that are free on a node; 0 for one that accepts no pods."""
-    condition = state.table.known[state.tree.conditions[rank]]
+    condition = state.fleet.table.known[state.fleet.tree.conditions[rank]]
     return sum(condition.usable) if condition.open else 0
 
 
@@ -121,13 +123,13 @@ def _moves(
     ]
     try:
         for unit in units:
-            if not state.floors.spares(unit.record):
+            if not state.gangs.floors.spares(unit.record):
                 return None
             tentative.take(unit)
         with Sketch(state) as sketch:
             sketch.shut(dict.fromkeys(sorted(shut)))
             for unit in sorted(units, key=lambda each: (-each.gpu_milli, each.record.gang.id)):
-                state.effort.spend(LOOK)
+                state.agenda.effort.spend(LOOK)
                 place = seek(state, as_it_is(unit.record), now, TRIED)[1]
                 if place is None or unit.record.placement is None:
                     return None

@@ -36,11 +36,11 @@ booking begins."""
 
 def clear(state: ClusterState, plan: Plan) -> None:
     """Have gangs leave the nodes of bookings that clear theirs."""
-    for booking in state.bookings.clearing(plan.at):
+    for booking in state.timeline.bookings.clearing(plan.at):
         for record in leavers(state, booking):
             if record.fault:
                 continue
-            state.attend(record.gang.id)
+            state.journal.attend(record.gang.id)
             _leave(state, record, booking, plan)
 
 
@@ -48,8 +48,8 @@ def leavers(state: ClusterState, booking: Booking) -> Iterator[GangRecord]:
     """Gangs that start or run on the nodes of a booking that is not for them."""
     found: dict[str, GangRecord] = {}
     for node in booking.nodes:
-        for record in state.on_node(node):
-            if record.phase in SETTLED and not state.bookings.is_for(booking, record.gang):
+        for record in state.holdings.on_node(node):
+            if record.phase in SETTLED and not state.timeline.bookings.is_for(booking, record.gang):
                 found[record.gang.id] = record
     yield from found.values()
 
@@ -72,29 +72,31 @@ def leaves_at(record: GangRecord, booking: Booking, now: int) -> int:
 
 def _leave(state: ClusterState, record: GangRecord, booking: Booking, plan: Plan) -> None:
     now = plan.at
-    if not state.floors.spares(record):
+    if not state.gangs.floors.spares(record):
         if now < booking.begin:
-            state.alarm(booking.begin, record.gang.id)
+            state.gangs.alarm(booking.begin, record.gang.id)
         return
     if now >= booking.begin:
         _stop(state, record, booking, None, plan)
         return
     at = leaves_at(record, booking, now)
     if at > now or not _is_its_turn(state, record):
-        state.alarm(max(at, now + 1) if at > now else booking.begin, record.gang.id)
+        state.gangs.alarm(max(at, now + 1) if at > now else booking.begin, record.gang.id)
         return
     place = _elsewhere(state, record, booking, now)
     if place or _is_last_chance(record, booking, now):
         _stop(state, record, booking, place, plan)
     else:
-        state.alarm(_next_chance(record, booking, now), record.gang.id)
+        state.gangs.alarm(_next_chance(record, booking, now), record.gang.id)
 
 
 def _is_its_turn(state: ClusterState, record: GangRecord) -> bool:
     """Whether no other replica of a service is on its way."""
     if record.gang.kind is not Kind.SERVICE:
         return True
-    others = (state.records[gang] for gang in state.gates.siblings(record.gang.workload))
+    others = (
+        state.gangs.records[gang] for gang in state.gangs.gates.siblings(record.gang.workload)
+    )
     return all(each.phase in (Phase.RUNNING, Phase.ENDED) for each in others if each is not record)
 
 
@@ -119,7 +121,11 @@ def _elsewhere(
 ) -> Placement | None:
     """Another place for a gang, off the booked nodes; None = there is none now."""
     assert record.placement
-    ranks = {state.tree.index[node]: None for node in booking.nodes if node in state.tree.index}
+    ranks = {
+        state.fleet.tree.index[node]: None
+        for node in booking.nodes
+        if node in state.fleet.tree.index
+    }
     tentative = Tentative(state)
     try:
         tentative.take(Unit(record, record.placement.pods, True, 0, CauseKind.MOVED))

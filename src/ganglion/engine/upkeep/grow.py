@@ -47,7 +47,7 @@ def grow(state: ClusterState, plan: Plan) -> None:
         state: changed by the decisions.
         plan: they are added to it.
     """
-    if not state.policy.elastic:
+    if not state.config.policy.elastic:
         return
     growers = {each.gang.id: Grower(each) for each in _elastic(state, plan.at)}
     if growers:
@@ -56,9 +56,9 @@ def grow(state: ClusterState, plan: Plan) -> None:
 
 def _elastic(state: ClusterState, now: int) -> Iterator[GangRecord]:
     """Gangs that are not as large as they might be, and may be resized now."""
-    rest = state.policy.evict.restart_ms
-    for gang in state.short:
-        record = state.records[gang]
+    rest = state.config.policy.evict.restart_ms
+    for gang in state.holdings.short:
+        record = state.gangs.records[gang]
         if record.phase not in SETTLED or record.leaving or record.fault:
             continue
         fresh = record.placed_at == now
@@ -85,25 +85,27 @@ class _Season:
         self._wishes = [
             wish for each in growers.values() for wish in askers(state, each.record, each.pods)[:1]
         ]
-        self._surplus = any(map(_has_surplus, state.settled()))
+        self._surplus = any(map(_has_surplus, state.holdings.settled()))
 
     def run(self) -> None:
         """Grow in order until no gang can grow any more."""
         state, growers = self._state, self._growers
-        known = {name: freed for name, freed in state.unhelped.items() if name in growers}
-        state.unhelped = known
-        left = [name for name in growers if not (state.growth_cut and self._is_unhelped(name))]
+        known = {name: freed for name, freed in state.agenda.unhelped.items() if name in growers}
+        state.agenda.unhelped = known
+        left = [
+            name for name in growers if not (state.agenda.growth_cut and self._is_unhelped(name))
+        ]
         try:
-            state.growth_cut = not self._deal([growers[name] for name in left])
+            state.agenda.growth_cut = not self._deal([growers[name] for name in left])
         finally:
             self._tentative.undo()
-        if state.growth_cut:
-            state.again_at = self._now + 1
+        if state.agenda.growth_cut:
+            state.agenda.again_at = self._now + 1
         self._emit()
 
     def _is_unhelped(self, name: str) -> bool:
         """Whether nothing helped the gang as things still stand."""
-        return self._state.unhelped.get(name) == self._state.freed
+        return self._state.agenda.unhelped.get(name) == self._state.progress.freed
 
     def _deal(self, growers: Iterable[Grower]) -> bool:
         """Grow in order; whether the work allowed in this cycle sufficed for every gang."""
@@ -111,7 +113,7 @@ class _Season:
         heapify(turns)
         first = True
         while turns:
-            if not self._state.effort.may_step(first=first):
+            if not self._state.agenda.effort.may_step(first=first):
                 return False
             first = False
             name = heappop(turns)[-1]
@@ -125,7 +127,7 @@ class _Season:
                     heapify(turns)
                 elif not grower.added and not self._plan.starts:
                     # What starts now can be moved in the next cycle.
-                    self._state.unhelped[name] = self._state.freed
+                    self._state.agenda.unhelped[name] = self._state.progress.freed
         return True
 
     def _turn(self, grower: Grower) -> list[Turn]:
@@ -144,7 +146,7 @@ class _Season:
 
     def _step(self, grower: Grower) -> bool:
         """One slice more; whether the gang may have another."""
-        self._state.blame(grower.record.gang.id)
+        self._state.journal.blame(grower.record.gang.id)
         wanted = askers(self._state, grower.record, grower.pods)
         for asker in wanted:
             place = self._place(grower, asker)
@@ -157,9 +159,9 @@ class _Season:
         return False
 
     def _place(self, grower: Grower, asker: GangRecord) -> Placement | None:
-        if self._state.totals.free_for(asker.shapes) < asked(asker).gpu_milli:
+        if self._state.fleet.totals.free_for(asker.shapes) < asked(asker).gpu_milli:
             return None
-        self._state.effort.spend(LOOK)
+        self._state.agenda.effort.spend(LOOK)
         place = place_beside(self._state, grower.record, asker, grower.pods, self._now)
         return place and grower.numbered(place)
 
@@ -199,13 +201,13 @@ class _Season:
     def _move(self, grower: Grower, asker: GangRecord) -> bool:
         """Have others go on elsewhere so that the gang can grow by a slice once they have left."""
         state, record = self._state, grower.record
-        if not state.policy.repack.consolidate or record.gang.spare:
+        if not state.config.policy.repack.consolidate or record.gang.spare:
             return False
-        gain = asked(asker).gpu_milli * state.policy.repack.horizon_ms - self._price(record)
+        gain = asked(asker).gpu_milli * state.config.policy.repack.horizon_ms - self._price(record)
         # The gang must be at work when they have left.
         if record.placed_at == self._now or gain <= 0:
             return False
-        if state.totals.free_for(asker.shapes) < asked(asker).gpu_milli:
+        if state.fleet.totals.free_for(asker.shapes) < asked(asker).gpu_milli:
             return False
         nodes = nodes_for(state, record, asker, grower.pods)
         fixed = {record.gang.id, *self._moved, *(unit.record.gang.id for unit, _ in self._taken)}
@@ -244,13 +246,13 @@ class _Season:
         They give no more than the slice: growth must not leave GPUs idle.
         """
         state, now, most = self._state, self._now, asked(asker).gpu_milli
-        if not (self._surplus and state.policy.evict.enabled):
+        if not (self._surplus and state.config.policy.evict.enabled):
             return
         if self._rules.hopeless(state, asker, now):
             return
         taken: list[Unit] = []
         for unit in self._rules.victims(state, asker, now, self._useful(grower)):
-            state.effort.spend(1)
+            state.agenda.effort.spend(1)
             if unit.gpu_milli > most or not self._rules.allows(state, asker, unit, now):
                 continue
             self._tentative.take(unit)
@@ -324,7 +326,7 @@ class _Season:
 
     def _pays(self, grower: Grower) -> bool:
         """Whether what a running gang gains is worth that all of it has to start over."""
-        record, policy = grower.record, self._state.policy
+        record, policy = grower.record, self._state.config.policy
         if record.placed_at == self._now or record.gang.in_place:
             return True
         return gpu_milli(tuple(grower.added)) * policy.repack.horizon_ms >= self._price(record)
@@ -334,14 +336,16 @@ class _Season:
         assert record.placement
         if record.gang.in_place:
             return 0
-        return gpu_milli(record.placement.pods) * self._state.policy.evict.restart_ms
+        return gpu_milli(record.placement.pods) * self._state.config.policy.evict.restart_ms
 
     def _resize(self, record: GangRecord, pods: list[PodPlacement], cause: Cause) -> None:
         state, plan = self._state, self._plan
-        state.blame(record.gang.id)
+        state.journal.blame(record.gang.id)
         order = {each.name: number for number, each in enumerate(record.gang.pod_sets)}
         pods.sort(key=lambda pod: (order[pod.pod_set], pod.index))
-        level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+        level, domain = common(
+            state.fleet.indexes, [state.fleet.tree.rank(pod.node) for pod in pods]
+        )
         place = Placement(tuple(pods), level, domain)
         event = GangResized(plan.at, record.gang.id, record.attempt, place, cause)
         decide(state, [event], plan)
@@ -353,18 +357,18 @@ class _Season:
 
 
 def _standing(state: ClusterState, now: int) -> ShareStanding | KaiStanding:
-    if state.policy.entitlement is Entitlement.KAI:
+    if state.config.policy.entitlement is Entitlement.KAI:
         return KaiStanding(state, state.deserved)
-    return ShareStanding(state, state.deserved, state.past, now)
+    return ShareStanding(state, state.deserved, state.queues.past, now)
 
 
 def _claimants(state: ClusterState) -> Iterator[GangRecord]:
     """Of those that wait in each queue, the one asking for least, and the most important one."""
     by_queue: dict[str, list[GangRecord]] = {}
-    for lane in state.lanes:
+    for lane in state.gangs.lanes:
         key = lane.head()
         if key and not (lane.reason and lane.reason.never):
-            by_queue.setdefault(lane.queue, []).append(state.records[key[-1]])
+            by_queue.setdefault(lane.queue, []).append(state.gangs.records[key[-1]])
     for records in by_queue.values():
         yield min(records, key=lambda each: asked(each).gpu_milli)
         yield max(records, key=lambda each: each.gang.priority)

@@ -61,7 +61,7 @@ def askers(state: ClusterState, record: GangRecord, pods: Pods) -> list[GangReco
     Returns:
         Gangs of one slice each, in the name of the gang.
     """
-    state.blame(record.gang.id)
+    state.journal.blame(record.gang.id)
     if not grows_outside_nodes(record.gang):
         return []
     counts = Counter(pod.pod_set for pod in pods)
@@ -90,11 +90,11 @@ def place_beside(
         pods: what the gang has by now.
         now: the time in ms.
     """
-    ranks = [state.tree.rank(pod.node) for pod in pods]
+    ranks = [state.fleet.tree.rank(pod.node) for pod in pods]
     allowed = nodes_for(state, record, asker, pods)
     home = dict.fromkeys(rank for rank in ranks if allowed is None or rank in allowed)
-    sight = state.table.sight(asker.shapes[0])
-    if any(state.table.room(sight, state.tree.conditions[rank]) for rank in home):
+    sight = state.fleet.table.sight(asker.shapes[0])
+    if any(state.fleet.table.room(sight, state.fleet.tree.conditions[rank]) for rank in home):
         found = _within(state, asker, home, now)
         if found:
             return found
@@ -120,7 +120,7 @@ def _within(
 ) -> Placement | None:
     if allowed is None:
         return seek(state, asker, now, TRIED)[1]
-    shut = {rank: None for rank in range(len(state.tree.nodes)) if rank not in allowed}
+    shut = {rank: None for rank in range(len(state.fleet.tree.nodes)) if rank not in allowed}
     with Sketch(state) as sketch:
         sketch.shut(shut)
         return seek(state, asker, now, TRIED)[1]
@@ -130,7 +130,7 @@ def _asker(state: ClusterState, record: GangRecord, number: int, pods: Pods) -> 
     gang = record.gang
     pod_set, shape = gang.pod_sets[number], record.shapes[number]
     first = next((pod for pod in pods if pod.pod_set == pod_set.name and pod.devices), None)
-    device = state.tree.device(first.node, first.devices[0]) if first else None
+    device = state.fleet.tree.device(first.node, first.devices[0]) if first else None
     if device:
         shape = of_type(shape, device.type)
     apart = Topology(forbidden=pod_set.topology.forbidden or gang.topology.forbidden)
@@ -157,13 +157,13 @@ def _allowed(state: ClusterState, gang: Gang, pod_set: str, pods: Pods) -> dict[
     }
     if not shunned:
         return allowed
-    known = range(len(state.tree.nodes)) if allowed is None else allowed
+    known = range(len(state.fleet.tree.nodes)) if allowed is None else allowed
     return {rank: None for rank in known if rank not in shunned}
 
 
 def _domain(state: ClusterState, node: str, level: Level) -> Iterator[int]:
     """Ranks of the nodes in the domain of a level around a node."""
-    tree = state.tree
+    tree = state.fleet.tree
     rank = tree.rank(node)
     at = tree.parents[rank]
     while at > 0 and tree.domains[at].level is not level:

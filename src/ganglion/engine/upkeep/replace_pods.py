@@ -43,21 +43,21 @@ def mend(state: ClusterState, plan: Plan) -> None:
         if isinstance(event, GangStopping):
             plan.stops.append(Stop(event.gang, event.attempt, event.cause))
         else:
-            gang = state.records[event.gang].gang
+            gang = state.gangs.records[event.gang].gang
             plan.resizes.append(Resize(gang, event.attempt, event.placement, event.cause))
 
 
 def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStopping]:
     """What becomes of gangs that lost pods; apply each before asking for the next."""
-    gone = state.tree.gone()
-    if not gone and not state.tree.sick and not state.stranded:
+    gone = state.fleet.tree.gone()
+    if not gone and not state.fleet.tree.sick and not state.holdings.stranded:
         return
-    for record in state.settled():
+    for record in state.holdings.settled():
         if record.fault:
             continue
-        state.attend(record.gang.id)
+        state.journal.attend(record.gang.id)
         stranded = _stranded(state, record)
-        may = record.gang.replace or (state.policy.repair and (gone or stranded))
+        may = record.gang.replace or (state.config.policy.repair and (gone or stranded))
         lost = stranded + (_lost(state, record, stranded) if may else ())
         if not lost or record.phase not in SETTLED:
             continue
@@ -68,12 +68,12 @@ def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStoppin
 
 def _stranded(state: ClusterState, record: GangRecord) -> Pods:
     """Pods that hold devices which their nodes came back without."""
-    if record.gang.id not in state.stranded:
+    if record.gang.id not in state.holdings.stranded:
         return ()
-    node, pods = state.tree.node, record.placement.pods if record.placement else ()
+    node, pods = state.fleet.tree.node, record.placement.pods if record.placement else ()
     found = tuple(pod for pod in pods if lacks(node(pod.node), record, pod))
     if not found:
-        del state.stranded[record.gang.id]
+        del state.holdings.stranded[record.gang.id]
     return found
 
 
@@ -93,7 +93,7 @@ def _devices(lost: Pods) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 def _lost(state: ClusterState, record: GangRecord, beside: Pods) -> Pods:
     """Pods on nodes that are gone, or with GPUs that fell sick, but for some."""
-    tree, sick = state.tree, state.tree.sick if record.gang.replace else {}
+    tree, sick = state.fleet.tree, state.fleet.tree.sick if record.gang.replace else {}
     return tuple(
         pod
         for pod in (record.placement.pods if record.placement else ())
@@ -125,7 +125,9 @@ def completed(state: ClusterState, record: GangRecord, pods: Pods) -> Placement 
     if found is None:
         return None
     everybody = tuple((sitting | found)[each] for each in order)
-    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in everybody])
+    level, domain = common(
+        state.fleet.indexes, [state.fleet.tree.rank(pod.node) for pod in everybody]
+    )
     return Placement(everybody, level, domain)
 
 
@@ -148,7 +150,7 @@ def elsewhere(state: ClusterState, record: GangRecord, lost: Pods) -> Placement 
     new = tuple(pod for pod in pods if pod not in rest)
     if not is_clear(state, record, Placement(new), counted=False):
         return None
-    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+    level, domain = common(state.fleet.indexes, [state.fleet.tree.rank(pod.node) for pod in pods])
     return Placement(pods, level, domain)
 
 
@@ -160,7 +162,7 @@ def _repair(
     rest = tuple(pod for pod in record.placement.pods if pod not in lost)
     nodes = tuple(sorted({pod.node for pod in lost}))
     pods = _replaced(state, record, rest, lost)
-    if pods is None and state.policy.elastic and is_enough(record.gang, rest):
+    if pods is None and state.config.policy.elastic and is_enough(record.gang, rest):
         pods = rest
     if pods is None:
         cause = Cause(CauseKind.PODS_LOST, nodes=nodes)
@@ -168,7 +170,7 @@ def _repair(
     new = tuple(pod for pod in pods if pod not in rest)
     if not is_clear(state, record, Placement(new), counted=False):
         return None
-    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+    level, domain = common(state.fleet.indexes, [state.fleet.tree.rank(pod.node) for pod in pods])
     place = Placement(pods, level, domain)
     cause = Cause(CauseKind.REPAIRED, nodes=nodes)
     return GangResized(now, record.gang.id, record.attempt, place, cause)
@@ -177,13 +179,13 @@ def _repair(
 def _replaced(state: ClusterState, record: GangRecord, rest: Pods, lost: Pods) -> Pods | None:
     """All pods of the gang with new places for those lost; None = there is none."""
     assert record.placement
-    with state.kept.beside(record.gang):
+    with state.timeline.kept.beside(record.gang):
         tentative = Tentative(state)
         try:
             found = _new_places(state, record, rest, lost, tentative)
         finally:
             tentative.undo()
-    if found is None or state.kept.refusal(record, Placement(tuple(found.values()))):
+    if found is None or state.timeline.kept.refusal(record, Placement(tuple(found.values()))):
         return None
     return tuple(found.get((pod.pod_set, pod.index), pod) for pod in record.placement.pods)
 
@@ -213,11 +215,11 @@ def _place(
     missing: Sequence[PodPlacement],
     others: Pods,
 ) -> Placement | None:
-    tree, gang = state.tree, record.gang
+    tree, gang = state.fleet.tree, record.gang
     pod_set = gang.pod_sets[number]
     ranks = [tree.rank(pod.node) for pod in missing]
     had = {kinds[rank] for rank in ranks for kinds in (tree.flavors, tree.cpu_flavors)}
-    off = tuple(flavor for flavor in state.totals.flavors() if flavor not in had)
+    off = tuple(flavor for flavor in state.fleet.totals.flavors() if flavor not in had)
     slices, broken = _layers(pod_set, len(missing))
     own = [pod for pod in others if pod.pod_set == pod_set.name]
     homes = _homes(state, gang.topology, others) + _homes(state, pod_set.topology, own)
@@ -229,7 +231,7 @@ def _place(
     demand = _alone(gang, asked, excluding(record.shapes[number], off))
     known = suits(_alone(gang, replace(asked, topology=pod_set.topology), demand.shapes[0]))
     apart = gang.topology.forbidden or pod_set.topology.forbidden
-    return place_tightly(state.indexes, demand, within=home) if known and not apart else None
+    return place_tightly(state.fleet.indexes, demand, within=home) if known and not apart else None
 
 
 def _alone(gang: Gang, pod_set: PodSet, shape: Shape) -> Demand:
@@ -275,8 +277,8 @@ def _broken_homes(
 
 def _home(state: ClusterState, node: str, level: Level) -> tuple[str, ...]:
     """Names of the domains around a node down to a level."""
-    domains = state.tree.node(node).domains
-    above = list(reversed(state.tree.levels()[:-1]))
+    domains = state.fleet.tree.node(node).domains
+    above = list(reversed(state.fleet.tree.levels()[:-1]))
     if level not in above:
         return (*(domains.get(each, node) for each in above), node)
     return tuple(domains.get(each, node) for each in above[: above.index(level) + 1])

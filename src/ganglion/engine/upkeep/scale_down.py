@@ -53,7 +53,9 @@ def to_release(state: ClusterState, gangs: Sequence[str], count: int) -> list[st
     Returns:
         At most `count` ids.
     """
-    known = [state.records[gang] for gang in dict.fromkeys(gangs) if gang in state.records]
+    known = [
+        state.gangs.records[gang] for gang in dict.fromkeys(gangs) if gang in state.gangs.records
+    ]
     waiting = sorted((each for each in known if each.phase in WAITING), key=_dispensable)
     chosen = [each.gang.id for each in waiting[:count]]
     settled = [each for each in known if each.phase in SETTLED]
@@ -73,7 +75,9 @@ def to_wake(state: ClusterState, gangs: Sequence[str], count: int) -> list[str]:
     Returns:
         At most `count` ids.
     """
-    known = [state.records[gang] for gang in dict.fromkeys(gangs) if gang in state.records]
+    known = [
+        state.gangs.records[gang] for gang in dict.fromkeys(gangs) if gang in state.gangs.records
+    ]
     asleep = [each for each in known if each.gang.recall_ms and each.phase is Phase.PENDING]
     return [each.gang.id for each in sorted(asleep, key=lambda e: _effort(state, e))[:count]]
 
@@ -84,12 +88,13 @@ def _dispensable(record: GangRecord) -> tuple[bool, int, int, str]:
 
 
 def _effort(state: ClusterState, record: GangRecord) -> tuple[bool, int, int, int, str]:
-    kept, gang = state.kept.get(record.gang.id), record.gang
-    if kept is None or not state.kept.is_sound(kept):
+    kept, gang = state.timeline.kept.get(record.gang.id), record.gang
+    if kept is None or not state.timeline.kept.is_sound(kept):
         return (True, 0, 0, gang.index, gang.id)
-    restart, leaving = state.policy.evict.restart_ms, in_the_way(state, kept)
+    restart, leaving = state.config.policy.evict.restart_ms, in_the_way(state, kept)
     lost = sum(
-        preemption_cost.of_gang(state.records[each], state.clock, restart) for each in leaving
+        preemption_cost.of_gang(state.gangs.records[each], state.progress.clock, restart)
+        for each in leaving
     )
     return (False, lost, len(leaving), gang.index, gang.id)
 
@@ -101,7 +106,7 @@ class _Seat:
 
     def __init__(self, state: ClusterState, record: GangRecord) -> None:
         assert record.placement
-        tree, pods = state.tree, record.placement.pods
+        tree, pods = state.fleet.tree, record.placement.pods
         self.record = record
         self.ranks = sorted({tree.rank(pod.node) for pod in pods})
         homes = ((tree.parents[rank], 0 if tree.parents[rank] else rank) for rank in self.ranks)
@@ -173,12 +178,12 @@ class _Farewell:
         )
 
     def _is_shut(self, seat: _Seat) -> bool:
-        tree = self._state.tree
+        tree = self._state.fleet.tree
         return any(not tree.table.known[tree.conditions[rank]].open for rank in seat.ranks)
 
     def _alike(self, seat: _Seat) -> Hashable:
         """Replicas on equal nodes of one domain, with as many devices, are worth the same."""
-        tree = self._state.tree
+        tree = self._state.fleet.tree
         if len(seat.ranks) == 1:
             rank = seat.ranks[0]
             return seat.homes, tree.conditions[rank], tree.pods[rank], seat.devices
@@ -187,7 +192,7 @@ class _Farewell:
 
     def _worth(self, seat: _Seat, tentative: Tentative) -> Worth:
         """What comes of it when a replica leaves."""
-        tree, unit = self._state.tree, _whole(seat.record)
+        tree, unit = self._state.fleet.tree, _whole(seat.record)
         tentative.take(unit)
         fits = tuple(self._fits(each) for each in self._askers)
         emptied = sum(not tree.pods[rank] for rank in seat.ranks)
@@ -200,20 +205,20 @@ class _Farewell:
         if not self._searches:
             return False
         self._searches -= 1
-        return seek(self._state, asker, self._state.clock, TRIED)[1] is not None
+        return seek(self._state, asker, self._state.progress.clock, TRIED)[1] is not None
 
 
 def _askers(state: ClusterState) -> Iterator[GangRecord]:
     """The first gangs that wait for room, one of each kind of equals."""
     seen: set[Hashable] = set()
-    for gang in waiting_in_order(state, state.clock):
-        lane = state.lanes.of(gang)
-        kind = state.records[gang].lane
+    for gang in waiting_in_order(state, state.progress.clock):
+        lane = state.gangs.lanes.of(gang)
+        kind = state.gangs.records[gang].lane
         if lane is None or lane.reason is None or kind in seen or lane.reason.never:
             continue
         if lane.reason.token in ABOUT_ROOM:
             seen.add(kind)
-            yield state.records[gang]
+            yield state.gangs.records[gang]
         if len(seen) == ASKERS:
             return
 

@@ -17,11 +17,11 @@ TRIMMED = Cause(CauseKind.FEWER_WANTED)
 
 def trim(state: ClusterState, plan: Plan) -> None:
     """Have the last pods of such gangs stop."""
-    for name in list(state.oversized):
-        del state.oversized[name]
-        record = state.records.get(name)
+    for name in list(state.holdings.oversized):
+        del state.holdings.oversized[name]
+        record = state.gangs.records.get(name)
         if record and record.phase in SETTLED and record.placement and not record.fault:
-            state.attend(name)
+            state.journal.attend(name)
             _trim(state, record, plan)
 
 
@@ -30,7 +30,7 @@ def _trim(state: ClusterState, record: GangRecord, plan: Plan) -> None:
     assert record.placement
     if len(pods) == len(record.placement.pods):
         return
-    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+    level, domain = common(state.fleet.indexes, [state.fleet.tree.rank(pod.node) for pod in pods])
     place = Placement(pods, level, domain)
     event = GangResized(plan.at, record.gang.id, record.attempt, place, TRIMMED)
     decide(state, [event], plan)

@@ -44,15 +44,15 @@ def wake(state: ClusterState, plan: Plan) -> None:
     """Give back what is kept in vain, and let gangs that wake take their places."""
     for kept in _beyond_means(state):
         _give_back(state, kept, CauseKind.BEYOND_MEANS, plan)
-    for kept in state.kept:
-        state.attend(kept.record.gang.id)
-        if not state.kept.is_sound(kept):
+    for kept in state.timeline.kept:
+        state.journal.attend(kept.record.gang.id)
+        if not state.timeline.kept.is_sound(kept):
             _give_back(state, kept, CauseKind.PLACE_GONE, plan)
         elif _is_booked(state, kept, plan.at):
             _give_back(state, kept, CauseKind.NODES_BOOKED, plan)
-    for kept in state.kept:
+    for kept in state.timeline.kept:
         record = kept.record
-        state.attend(record.gang.id)
+        state.journal.attend(record.gang.id)
         if record.reason is None and not record.gang.recall_ms:
             if _means_suffice(state, kept):
                 _take_back(state, kept, plan)
@@ -71,12 +71,12 @@ def keep(state: ClusterState, plan: Plan, *, before_others: bool) -> None:
     for record in sorted(_placeless(state), key=_seniority):
         if before_others and not _is_first(state, record):
             continue
-        state.attend(record.gang.id)
+        state.journal.attend(record.gang.id)
         place = _place(state, record, plan.at)
         if place:
             decide(state, [PlaceKept(plan.at, record.gang.id, place)], plan)
         else:
-            state.kept.tried[record.gang.id] = state.freed
+            state.timeline.kept.tried[record.gang.id] = state.progress.freed
 
 
 def _beyond_means(state: ClusterState) -> Iterator[Kept]:
@@ -84,19 +84,19 @@ def _beyond_means(state: ClusterState) -> Iterator[Kept]:
 
     Give one back before asking for the next.
     """
-    if state.kept.checked == state.freed:
+    if state.timeline.kept.checked == state.progress.freed:
         return
-    for kept in tuple(state.kept)[::-1]:
-        state.attend(kept.record.gang.id)
-        if not state.kept.is_within_bounds(kept):
+    for kept in tuple(state.timeline.kept)[::-1]:
+        state.journal.attend(kept.record.gang.id)
+        if not state.timeline.kept.is_within_bounds(kept):
             yield kept
-    state.kept.checked = state.freed
+    state.timeline.kept.checked = state.progress.freed
 
 
 def _is_booked(state: ClusterState, kept: Kept, now: int) -> bool:
     """Whether others are to have the nodes, now or at any time ahead while it sleeps."""
     record = _as_right(state, kept.record) if kept.record.gang.recall_ms else kept.record
-    return state.bookings.refusal(record, kept.placement, now) is not None
+    return state.timeline.bookings.refusal(record, kept.placement, now) is not None
 
 
 def _give_back(state: ClusterState, kept: Kept, cause: CauseKind, plan: Plan) -> None:
@@ -104,10 +104,13 @@ def _give_back(state: ClusterState, kept: Kept, cause: CauseKind, plan: Plan) ->
 
 
 def _placeless(state: ClusterState) -> Iterator[GangRecord]:
-    for gang in state.asleep:
-        tried = state.kept.get(gang) or state.kept.tried.get(gang) == state.freed
-        if not tried and sleeps(state.records[gang]):
-            yield state.records[gang]
+    for gang in state.gangs.asleep:
+        tried = (
+            state.timeline.kept.get(gang)
+            or state.timeline.kept.tried.get(gang) == state.progress.freed
+        )
+        if not tried and sleeps(state.gangs.records[gang]):
+            yield state.gangs.records[gang]
 
 
 def _seniority(record: GangRecord) -> tuple[int, int, int, str]:
@@ -118,22 +121,22 @@ def _seniority(record: GangRecord) -> tuple[int, int, int, str]:
 def _is_first(state: ClusterState, record: GangRecord) -> bool:
     """Whether all that waits in its queue is less important: among equals, the awake go first."""
     queue, priority = record.gang.queue, record.gang.priority
-    return all(lane.queue != queue or lane.priority < priority for lane in state.lanes)
+    return all(lane.queue != queue or lane.priority < priority for lane in state.gangs.lanes)
 
 
 def _place(state: ClusterState, record: GangRecord, now: int) -> Placement | None:
     """A place that is free, or held by gangs that would leave for it."""
     right = _as_right(state, record)
     place = seek(state, right, now, TRIED)[1]
-    if place is None and state.policy.entitlement not in SIDE_BY_SIDE:
+    if place is None and state.config.policy.entitlement not in SIDE_BY_SIDE:
         place = _over_others(state, record, right, now)
-    possible = place and state.kept.is_possible(record, place)
+    possible = place and state.timeline.kept.is_possible(record, place)
     return place if place and possible and _leaves_in_time(state, record, place) else None
 
 
 def _as_right(state: ClusterState, record: GangRecord) -> GangRecord:
     """A gang that asks for what the sleeping one does, for ever."""
-    firm = state.policy.sleeping is Rights.QUOTA
+    firm = state.config.policy.sleeping is Rights.QUOTA
     gang = replace(
         record.gang,
         recall_ms=0,
@@ -149,33 +152,37 @@ def _over_others(
 ) -> Placement | None:
     """A place where gangs are that may be stopped for it; only the tree lets them go."""
     judge, aside = rules(), list[GangRecord]()
-    if not state.policy.evict.enabled or judge.hopeless(state, record, now):
+    if not state.config.policy.evict.enabled or judge.hopeless(state, record, now):
         return None
-    for each in state.settled():
+    for each in state.holdings.settled():
         unit = Unit(
             each, each.placement.pods if each.placement else (), True, 0, CauseKind.RECALLED
         )
-        if state.kept.would_lend(record, each.gang) and judge.allows(state, record, unit, now):
+        if state.timeline.kept.would_lend(record, each.gang) and judge.allows(
+            state, record, unit, now
+        ):
             aside.append(each)
     for each in aside:
-        state.part(each, each.placement.pods if each.placement else ())
+        state.holdings.part(each, each.placement.pods if each.placement else ())
     try:
         return seek(state, right, now, TRIED)[1] if aside else None
     finally:
         for each in aside:
-            state.join(each, each.placement.pods if each.placement else ())
+            state.holdings.join(each, each.placement.pods if each.placement else ())
 
 
 def _leaves_in_time(state: ClusterState, record: GangRecord, place: Placement) -> bool:
     """Whether all that was asked to stop there is gone in time, however long it takes."""
     nodes = dict.fromkeys(pod.node for pod in place.pods)
-    leaving = {gang for node in nodes for gang in state.leaving.get(node, ())}
-    return all(state.kept.would_lend(record, state.records[gang].gang) for gang in leaving)
+    leaving = {gang for node in nodes for gang in state.holdings.leaving.get(node, ())}
+    return all(
+        state.timeline.kept.would_lend(record, state.gangs.records[gang].gang) for gang in leaving
+    )
 
 
 def _means_suffice(state: ClusterState, kept: Kept) -> bool:
     """Whether a queue that was charged nothing so far has room for the gang."""
-    if state.gates.crowded(kept.record.gang):
+    if state.gangs.gates.crowded(kept.record.gang):
         return False
     return bool(kept.charged) or Means(state, kept.record).allow(kept.placement)
 
@@ -185,21 +192,21 @@ def _take_back(state: ClusterState, kept: Kept, plan: Plan) -> None:
     cause = Cause(CauseKind.RECALLED, gang=kept.record.gang.id)
     stopped = list[GangRecord]()
     for gang, pods in in_the_way(state, kept).items():
-        record = state.records[gang]
+        record = state.gangs.records[gang]
         if record.promise and not pods.keys().isdisjoint(record.promise.pods):
             decide(state, [GangReserved(plan.at, gang, None, cause)], plan)
         if record.phase in SETTLED and record.placement:
             left = tuple(pod for pod in record.placement.pods if pod not in pods)
             if len(left) == len(record.placement.pods):
                 continue
-            if state.policy.elastic and is_enough(record.gang, left) and not record.leaving:
+            if state.config.policy.elastic and is_enough(record.gang, left) and not record.leaving:
                 _shrink(state, record, left, cause, plan)
             else:
                 decide(state, [GangStopping(plan.at, gang, record.attempt, cause)], plan)
                 plan.stops.append(Stop(gang, record.attempt, cause))
                 stopped.append(record)
     give(state, kept.record, kept.placement, plan)
-    if state.policy.evict.move:
+    if state.config.policy.evict.move:
         _move(state, stopped, plan)
 
 
@@ -210,7 +217,7 @@ def _shrink(
     cause: Cause,
     plan: Plan,
 ) -> None:
-    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+    level, domain = common(state.fleet.indexes, [state.fleet.tree.rank(pod.node) for pod in pods])
     place = Placement(pods, level, domain)
     decide(state, [GangResized(plan.at, record.gang.id, record.attempt, place, cause)], plan)
     plan.resizes.append(Resize(record.gang, record.attempt, place, cause))
@@ -231,13 +238,13 @@ def in_the_way(state: ClusterState, kept: Kept) -> Leaving:
     for node in dict.fromkeys(pod.node for pod in kept.placement.pods):
         for record in _leavers(state, kept, node, found):
             own = found.setdefault(record.gang.id, {})
-            own.update(dict.fromkeys(state.kept.pods_on(node, record)))
+            own.update(dict.fromkeys(state.timeline.kept.pods_on(node, record)))
     return found
 
 
 def _leavers(state: ClusterState, kept: Kept, node: str, known: Leaving) -> list[GangRecord]:
     """Gangs that leave one node: those that do anyway, those on its devices, then the cheapest."""
-    restart, now = state.policy.evict.restart_ms, state.clock
+    restart, now = state.config.policy.evict.restart_ms, state.progress.clock
 
     def order(borrower: tuple[bool, GangRecord]) -> tuple[bool, bool, int, int, str]:
         uses, record = borrower
@@ -246,12 +253,12 @@ def _leavers(state: ClusterState, kept: Kept, node: str, known: Leaving) -> list
         return (gang.id not in known, not uses, gang.priority, cost, gang.id)
 
     gone: list[GangRecord] = []
-    for _, record in sorted(state.kept.borrowers(kept, node), key=order):
-        if state.kept.is_clear(kept, node, gone):
+    for _, record in sorted(state.timeline.kept.borrowers(kept, node), key=order):
+        if state.timeline.kept.is_clear(kept, node, gone):
             break
         gone.append(record)
     for record in gone[::-1]:
         fewer = [each for each in gone if each is not record]
-        if state.kept.is_clear(kept, node, fewer):
+        if state.timeline.kept.is_clear(kept, node, fewer):
             gone = fewer
     return gone

@@ -116,7 +116,7 @@ class Guard:
 
     def _shut(self, state: ClusterState, now: int) -> Iterator[ev.Event]:
         for name, shut in self._watch.shut(now).items():
-            if name in state.nodes and self._cordons.get(name) in (None, CordonKind.SPARE):
+            if name in state.fleet.nodes and self._cordons.get(name) in (None, CordonKind.SPARE):
                 until = datetime.fromtimestamp(shut.until / 1000, UTC)
                 said = (
                     f"{shut.why}; until {until:%Y-%m-%d %H:%M} UTC, or `ganglion uncordon {name}`"
@@ -126,7 +126,7 @@ class Guard:
     def _reopened(self, state: ClusterState, now: int) -> Iterator[ev.Event]:
         shut = self._watch.shut(now)
         for name, by in self._cordons.items():
-            if by is CordonKind.QUARANTINE and name not in shut and name in state.nodes:
+            if by is CordonKind.QUARANTINE and name not in shut and name in state.fleet.nodes:
                 yield ev.NodeCordoned(now, name, "")
 
     def _needed(self, state: ClusterState, now: int) -> Iterator[ev.Event]:
@@ -138,16 +138,18 @@ class Guard:
         ]
         if not shut:
             return
-        missing = max((_least_gpus(state, lane) for lane in state.lanes), default=0)
-        missing -= sum(_gpus(node) for node in state.nodes.values() if self._is_open(state, node))
+        missing = max((_least_gpus(state, lane) for lane in state.gangs.lanes), default=0)
+        missing -= sum(
+            _gpus(node) for node in state.fleet.nodes.values() if self._is_open(state, node)
+        )
         for each in shut:
-            node = state.nodes.get(each.node)
-            if missing > 0 and node and not state.tree.is_gone(each.node):
+            node = state.fleet.nodes.get(each.node)
+            if missing > 0 and node and not state.fleet.tree.is_gone(each.node):
                 missing -= _gpus(node)
                 yield ev.NodeCordoned(now, each.node, "")
 
     def _is_open(self, state: ClusterState, node: Node) -> bool:
-        return not node.cordoned and not state.tree.is_gone(node.name)
+        return not node.cordoned and not state.fleet.tree.is_gone(node.name)
 
     def _alarmed(self, now: int) -> Iterator[ev.Event]:
         """Alarms that are to be raised or taken back; an alarm that stands is left as it is."""
@@ -168,7 +170,9 @@ class Guard:
         if not self._dirty or (not wanted and CordonKind.SPARE not in self._cordons.values()):
             return []
         self._dirty = False
-        hosts = [self._host(state, node, now) for node in state.nodes.values() if node.devices]
+        hosts = [
+            self._host(state, node, now) for node in state.fleet.nodes.values() if node.devices
+        ]
         found = plan(hosts, wanted)
         return [
             *(ev.NodeCordoned(now, name, "") for name in found.free),
@@ -183,7 +187,7 @@ class Guard:
             node.name,
             node.kind,
             tuple(node.domains[level] for level in ABOVE_NODE if level in node.domains),
-            empty=not hurt and not state.present_on(node.name),
+            empty=not hurt and not state.holdings.present_on(node.name),
             spare=by is CordonKind.SPARE,
             missing=(hurt or by not in (None, CordonKind.SPARE))
             and not self._is_given_up(gone, now),
@@ -204,7 +208,9 @@ def _least_gpus(state: ClusterState, lane: PendingClass) -> int:
     if first is None:
         return 0
     gang = first[-1]
-    return sum(each.least * each.request.gpu.count for each in state.records[gang].gang.pod_sets)
+    return sum(
+        each.least * each.request.gpu.count for each in state.gangs.records[gang].gang.pod_sets
+    )
 
 
 _HANDLERS: Mapping[type, Callable[[Guard, Any], None]] = {

@@ -151,7 +151,7 @@ def explain_workload(here: Here, ref: str) -> reasons.Why:
     with here.read() as mind:
         workload, gang = find(mind, ref)
         gangs = [gang] if gang else mind.book.gangs[workload]
-        chosen = sorted(gangs, key=lambda each: mind.state.records[each].phase not in WAITING)
+        chosen = sorted(gangs, key=lambda each: mind.state.gangs.records[each].phase not in WAITING)
         now = here.now()
         found = tuple(cluster.explanations(mind.state, chosen[:MOST_EXPLAINED], now))
         count = len(mind.book.gangs[workload])
@@ -178,7 +178,7 @@ def find(mind: Mind, ref: str) -> tuple[str, str]:
     """
     if ref in mind.book.entries:
         return ref, ""
-    record = mind.state.records.get(ref)
+    record = mind.state.gangs.records.get(ref)
     if record is not None:
         return record.gang.workload, ref
     head, slash, tail = ref.rpartition("/")
@@ -211,7 +211,7 @@ def _is_called(name: str, ref: str) -> bool:
 
 def _gang(mind: Mind, workload: str, index: int) -> str:
     gangs = mind.book.gangs[workload]
-    found = (each for each in gangs if mind.state.records[each].gang.index == index)
+    found = (each for each in gangs if mind.state.gangs.records[each].gang.index == index)
     gang = next(found, None)
     if gang is None:
         raise NotFound(f"{workload} has no number {index}", f"it has {len(gangs)}")

@@ -90,7 +90,7 @@ class ClusterSource:
 
     def _bands(self) -> tuple[int, int, int]:
         with self._of().read() as controller:
-            found = controller.scene.state.bands.coverage()
+            found = controller.scene.state.forecast.bands.coverage()
         return found.bands, found.held_p50, found.held_p90
 
     def _calls(self) -> Mapping[Call, int]:

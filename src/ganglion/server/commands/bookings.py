@@ -17,7 +17,7 @@ from ganglion.specs.wording import first_of, meant, noted
 
 def there_are(mind: Mind) -> dict[str, Booking]:
     """Every booking by name, the first to begin first; drains are something else."""
-    return {each.name: each for each in mind.state.bookings.all() if not is_drain(each)}
+    return {each.name: each for each in mind.state.timeline.bookings.all() if not is_drain(each)}
 
 
 def set_booking(draft: Transaction, file: BookingFile, wrong: Wrong) -> Booking:
@@ -26,11 +26,13 @@ def set_booking(draft: Transaction, file: BookingFile, wrong: Wrong) -> Booking:
     Raises:
         FieldError: nodes, domains or queues do not exist, or it lies in the past; all of them.
     """
-    problems = list(unknown_queues(file, draft.state.queues, (), wrong))
+    problems = list(unknown_queues(file, draft.state.queues.by_name, (), wrong))
     if end_of(file) <= draft.now:
         key = "end" if file.length is None else "length"
         problems.append(wrong(f"the booking {file.name} would be over already", (key,), ""))
-    booking = noted(lambda: booked(file, list(draft.state.nodes.values()), (), wrong), problems)
+    booking = noted(
+        lambda: booked(file, list(draft.state.fleet.nodes.values()), (), wrong), problems
+    )
     if booking is None or problems:
         raise first_of(problems)
     draft.apply(BookingSet(draft.now, booking))
@@ -62,14 +64,14 @@ def of_file(mind: Mind, file: PolicyFile) -> tuple[Booking, ...] | None:
     """
     if file.bookings is None:
         return None
-    fleet, problems = list(mind.state.nodes.values()), list[FieldError]()
+    fleet, problems = list(mind.state.fleet.nodes.values()), list[FieldError]()
     found: list[Booking | None] = []
     for at, each in enumerate(file.bookings):
         path: Path = ("bookings", at)
         make = partial(booked, each, fleet, path, file.wrong)
         found.append(noted(make, problems))
         if file.queues is None:
-            problems += unknown_queues(each, mind.state.queues, path, file.wrong)
+            problems += unknown_queues(each, mind.state.queues.by_name, path, file.wrong)
     if problems:
         raise first_of(problems)
     return tuple(each for each in found if each)

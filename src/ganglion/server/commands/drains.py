@@ -74,7 +74,7 @@ def undrain(draft: Transaction, what: str) -> tuple[str, ...]:
     assert booking
     draft.apply(BookingRemoved(draft.now, name))
     for node in booking.nodes:
-        known = draft.state.nodes.get(node)
+        known = draft.state.fleet.nodes.get(node)
         if known and known.cordon is CordonKind.DRAIN:
             draft.apply(NodeCordoned(draft.now, node, ""))
     return booking.nodes
@@ -92,14 +92,14 @@ def _refuse(state: ClusterState, what: str) -> None:
 
 def drains(state: ClusterState) -> list[Booking]:
     """Every drain, the first deadline first."""
-    return [each for each in state.bookings.all() if is_drain(each)]
+    return [each for each in state.timeline.bookings.all() if is_drain(each)]
 
 
 def shut_again(state: ClusterState, now: int) -> Iterator[NodeCordoned]:
     """Cordons of nodes that drain and have come back without theirs."""
     for booking in drains(state):
         for node in booking.nodes:
-            if node in state.nodes and not state.nodes[node].cordoned:
+            if node in state.fleet.nodes and not state.fleet.nodes[node].cordoned:
                 yield NodeCordoned(now, node, f"{CORDONED}{booking.reason}", CordonKind.DRAIN)
 
 
@@ -130,7 +130,7 @@ def found(state: ClusterState, name: str, now: int) -> DrainView:
 
 def leaving(state: ClusterState, gang: str, now: int) -> Iterator[tuple[Booking, LeaverView]]:
     """Bookings that a gang has to leave the nodes of, and how it does."""
-    for booking in state.bookings.clearing(now):
+    for booking in state.timeline.bookings.clearing(now):
         for record in leavers(state, booking):
             if record.gang.id == gang:
                 yield booking, _leaver(record, booking, now)
@@ -157,17 +157,20 @@ def nodes_of(state: ClusterState, what: str) -> tuple[str, ...]:
     Raises:
         NotFound, FieldError: see `drain`.
     """
-    if what in state.nodes:
+    if what in state.fleet.nodes:
         return (what,)
     level, equals, name = what.partition("=")
     wanted = parse_level(level) if equals else None
     domains: dict[tuple[str, str], list[str]] = {}
-    for node in state.nodes.values():
+    for node in state.fleet.nodes.values():
         for at, domain in node.domains.items():
             if domain == (name if equals else what) and wanted in (None, at):
                 domains.setdefault((str(at), domain), []).append(node.name)
     if not domains:
-        there = [*state.nodes, *(d for node in state.nodes.values() for d in node.domains.values())]
+        there = [
+            *state.fleet.nodes,
+            *(d for node in state.fleet.nodes.values() for d in node.domains.values()),
+        ]
         hint = meant(what, [*dict.fromkeys(there)]) or "see: ganglion nodes -o wide"
         raise NotFound(f"there is no node or domain {what}", hint)
     if len(domains) > 1:

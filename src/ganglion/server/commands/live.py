@@ -73,7 +73,7 @@ def _chosen(draft: Transaction, workload: str, index: int | None) -> list[GangRe
     """The live gangs that a reference means."""
     if index is None:
         return [each for each in draft.records(workload) if each.phase is not Phase.ENDED]
-    record = draft.state.records[draft.book.gang(workload, index)]
+    record = draft.state.gangs.records[draft.book.gang(workload, index)]
     if record.phase is Phase.ENDED:
         raise Conflict(f"{workload}/{index} has ended already")
     return [record]
@@ -179,8 +179,8 @@ def set_queue(draft: Transaction, queue: Queue) -> None:
         NotFound: its parent is unknown.
         Conflict: it would lie under itself, or hold gangs and queues at once.
     """
-    before = set(above_parent(tuple(draft.state.queues.values())))
-    after = {**draft.state.queues, queue.name: queue}
+    before = set(above_parent(tuple(draft.state.queues.by_name.values())))
+    after = {**draft.state.queues.by_name, queue.name: queue}
     problems = [
         FieldError(each.problem, key=f"{each.key}.{each.flavor}", hint=each.hint)
         for each in above_parent(tuple(after.values()))
@@ -220,7 +220,7 @@ def keep_queues(draft: Transaction, queues: tuple[Queue, ...]) -> None:
     """
     for queue in queues:
         draft.apply(QueueSet(draft.now, queue))
-    if not draft.state.queues:
+    if not draft.state.queues.by_name:
         draft.apply(QueueSet(draft.now, Queue("default")))
 
 

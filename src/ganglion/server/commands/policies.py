@@ -40,8 +40,8 @@ log = structlog.get_logger(__name__)
 
 def flavors_of(state: ClusterState) -> list[str]:
     """Flavors of the nodes there are, by name."""
-    nodes = state.nodes.items()
-    there = [node for name, node in nodes if not state.tree.is_gone(name)]
+    nodes = state.fleet.nodes.items()
+    there = [node for name, node in nodes if not state.fleet.tree.is_gone(name)]
     return sorted({name for node in there for name in (node.kind, node.cpu_kind)})
 
 
@@ -49,7 +49,9 @@ def current(mind: Mind) -> PolicySet:
     """The policy in force with where it came from."""
     if mind.book.policies:
         return mind.book.policies[-1]
-    return PolicySet(0, mind.state.policy, 0, cause=Cause(CauseKind.POLICY_BUILT_IN), text=DEFAULT)
+    return PolicySet(
+        0, mind.state.config.policy, 0, cause=Cause(CauseKind.POLICY_BUILT_IN), text=DEFAULT
+    )
 
 
 def version(mind: Mind, number: int) -> PolicySet:
@@ -112,7 +114,7 @@ def set_policy(
     found = check(draft.mind, file)
     if not found.changes:
         return found
-    before = draft.state.policy
+    before = draft.state.config.policy
     queue_changes.carry_out(draft, file.queues)
     bookings.carry_out(draft, bookings.of_file(draft.mind, file))
     number = found.version + 1
@@ -162,7 +164,7 @@ def owns_queues(mind: Mind) -> bool:
 
 def warnings(mind: Mind, file: PolicyFile) -> list[str]:
     """What looks wrong but is no error."""
-    queues = tuple(mind.state.queues.values()) if file.queues is None else file.queues
+    queues = tuple(mind.state.queues.by_name.values()) if file.queues is None else file.queues
     found = [f"{each}{f' ({each.hint})' if each.hint else ''}" for each in file.unknown]
     checks = (overcommitted, below_quota, lent_beyond_quota, entitled_to_nothing)
     odd = [each for check in checks for each in check(queues)]
@@ -212,8 +214,8 @@ def _unknown(each: FieldError) -> FieldError:
 
 def _differences(mind: Mind, file: PolicyFile, booked: Sequence[Booking] | None) -> list[Change]:
     state, present = mind.state, tuple(bookings.there_are(mind).values())
-    queues = state.queues.values() if file.queues is None else file.queues
-    before = policy_document(state.policy, _by_name(state.queues.values()), present)
+    queues = state.queues.by_name.values() if file.queues is None else file.queues
+    before = policy_document(state.config.policy, _by_name(state.queues.by_name.values()), present)
     after = policy_document(file.policy, _by_name(queues), present if booked is None else booked)
     return changes(before, after)
 

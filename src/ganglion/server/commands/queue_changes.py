@@ -47,8 +47,8 @@ def check(state: ClusterState, file: PolicyFile) -> None:
 def _check_move(
     state: ClusterState, file: PolicyFile, path: Path, queue: Queue, named: str
 ) -> None:
-    present = state.queues[queue.name]
-    if present.parent != queue.parent and any(state.shares.usage[queue.name].values()):
+    present = state.queues.by_name[queue.name]
+    if present.parent != queue.parent and any(state.queues.shares.usage[queue.name].values()):
         problem = f"the queue `{queue.name}` cannot move to `{queue.parent}`: it holds {named}"
         raise _in_use(file, (*path, "parent"), problem, "wait until they have ended")
 
@@ -56,7 +56,7 @@ def _check_move(
 def occupants(state: ClusterState) -> dict[str, list[str]]:
     """Queue -> workloads that are live in it, by name."""
     found: dict[str, dict[str, None]] = {}
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         if record.phase is not Phase.ENDED:
             found.setdefault(record.gang.queue, {})[record.gang.workload] = None
     return {queue: sorted(found[queue]) for queue in sorted(found)}
@@ -71,10 +71,10 @@ def carry_out(draft: Transaction, queues: Sequence[Queue] | None) -> None:
     if queues is None:
         return
     for queue in parents_first(queues):
-        if draft.state.queues.get(queue.name) != queue:
+        if draft.state.queues.by_name.get(queue.name) != queue:
             draft.apply(QueueSet(draft.now, queue))
     wanted = {each.name for each in queues}
-    for queue in reversed(parents_first(draft.state.queues.values())):
+    for queue in reversed(parents_first(draft.state.queues.by_name.values())):
         if queue.name not in wanted:
             draft.apply(QueueRemoved(draft.now, queue.name))
 

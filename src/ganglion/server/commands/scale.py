@@ -99,7 +99,7 @@ def _end(draft: Transaction, todo: Shift, cause: Cause) -> None:
         draft.apply(GangUpdated(draft.now, gang, held=True, cause=Cause(CauseKind.ASLEEP)))
     for gang in todo.end:
         released = Cause(CauseKind.RELEASED, because=cause)
-        live.withdraw(draft, draft.state.records[gang], released)
+        live.withdraw(draft, draft.state.gangs.records[gang], released)
 
 
 def scale(draft: Transaction, ref: str, span: Span, user: str) -> str:

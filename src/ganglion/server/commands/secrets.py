@@ -124,5 +124,5 @@ def _is_needed(draft: Transaction, folder: str, key: str) -> bool:
     if folder == WORKLOADS:
         return key in draft.book.entries and draft.book.ended_at(key) is None
     gang, _, attempt = key.rpartition(".")
-    record = draft.state.records.get(gang)
+    record = draft.state.gangs.records.get(gang)
     return record is not None and record.phase in HOLDING and str(record.attempt) == attempt

@@ -207,7 +207,7 @@ def _understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Wor
         request.file,
         user=request.user,
         default_queue=default_queue(mind.state),
-        classes=mind.state.policy.priorities,
+        classes=mind.state.config.policy.priorities,
         rules=partial(rules_to_come, mind.state),
     )
     check_queue(mind.state, workload.queue)
@@ -257,7 +257,7 @@ def _check_name(mind: Mind, workload: Workload, beside: Collection[str] = ()) ->
 
 
 def _check_room(draft: Transaction, workload: Workload) -> None:
-    most = draft.state.queues[workload.queue].max_pending
+    most = draft.state.queues.by_name[workload.queue].max_pending
     if not most:
         return
     waiting = sum(

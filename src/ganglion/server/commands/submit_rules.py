@@ -38,7 +38,7 @@ def contradictions(
     """
     problems: list[FieldError] = []
     steps: list[Callable[[], object]] = [
-        lambda: priority_of(file.priority, mind.state.policy.priorities),
+        lambda: priority_of(file.priority, mind.state.config.policy.priorities),
         lambda: references(file),
         lambda: plain_env(file),
         lambda: check_queue(mind.state, queue_of(mind.state, file)),
@@ -95,7 +95,7 @@ def check_size(workload: Workload) -> None:
 
 def default_queue(state: ClusterState) -> str:
     """The queue of files that name none: `default`, or the only leaf; empty = there is none."""
-    leaves = [name for name in state.queues if state.shares.is_leaf(name)]
+    leaves = [name for name in state.queues.by_name if state.queues.shares.is_leaf(name)]
     return "default" if "default" in leaves or len(leaves) != 1 else leaves[0]
 
 
@@ -105,10 +105,10 @@ def check_queue(state: ClusterState, name: str) -> None:
     Raises:
         FieldError: it is unknown, or has queues under it.
     """
-    if name not in state.queues:
+    if name not in state.queues.by_name:
         raise FieldError(f"there is no queue {name!r}", key="queue", hint=_meant(name, state))
-    if not state.shares.is_leaf(name):
-        under = sorted(each.name for each in state.queues.values() if each.parent == name)
+    if not state.queues.shares.is_leaf(name):
+        under = sorted(each.name for each in state.queues.by_name.values() if each.parent == name)
         raise FieldError(
             f"queue {name} has queues under it and takes no workloads itself",
             key="queue",
@@ -117,7 +117,7 @@ def check_queue(state: ClusterState, name: str) -> None:
 
 
 def _meant(name: str, state: ClusterState) -> str:
-    leaves = sorted(each for each in state.queues if state.shares.is_leaf(each))
+    leaves = sorted(each for each in state.queues.by_name if state.queues.shares.is_leaf(each))
     close = get_close_matches(name, leaves, n=1)
     return f"did you mean {close[0]}?" if close else f"queues are {_listed(leaves)}"
 

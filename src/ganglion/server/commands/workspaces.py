@@ -100,7 +100,7 @@ def resume(draft: Transaction, ref: str, cause: Cause) -> str:
         raise Conflict(f"{asked.workload} is not suspended", "see: ganglion ps")
     workload = draft.book.entries[asked.workload].workload
     check_awake(draft.mind, workload.user)
-    priority = returning_priority(workload, draft.state.policy)
+    priority = returning_priority(workload, draft.state.config.policy)
     draft.apply(GangUpdated(draft.now, record.gang.id, priority, held=False, cause=cause))
     return asked.workload
 
@@ -111,7 +111,7 @@ def check_awake(mind: Mind, user: str) -> None:
     Raises:
         Conflict: there are as many as the policy allows.
     """
-    most = mind.state.policy.workspaces_per_user
+    most = mind.state.config.policy.workspaces_per_user
     if not most:
         return
     awake = [
@@ -119,7 +119,7 @@ def check_awake(mind: Mind, user: str) -> None:
         for entry in mind.book.entries.values()
         if entry.workload.kind is Kind.WORKSPACE
         and entry.workload.user == user
-        and not _asleep(mind.state.records[mind.book.gangs[entry.id][0]])
+        and not _asleep(mind.state.gangs.records[mind.book.gangs[entry.id][0]])
     ]
     if len(awake) >= most:
         raise Conflict(

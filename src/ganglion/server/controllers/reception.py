@@ -88,7 +88,7 @@ def _routed(draft: Transaction, ward: Ward, entry: Entry) -> Service:
 
 def _endpoints(draft: Transaction, ward: Ward) -> tuple[Endpoint, ...]:
     address = draft.endpoints.get(ward.gang.id)
-    phase = draft.state.records[ward.gang.id].phase
+    phase = draft.state.gangs.records[ward.gang.id].phase
     if not address or phase not in (Phase.RUNNING, Phase.STOPPING):
         return ()
     going = phase is Phase.STOPPING

@@ -176,7 +176,7 @@ class ServicesController:
         busy = {gang: _busy(view.entry, gang, heard) for gang in view.of(Part.DRAINING)}
         for gang in drained(view.replicas, busy, draft.now, wait_ms):
             cause = Cause(CauseKind.RELEASED, because=Cause(CauseKind.SCALED_DOWN))
-            commands.withdraw(draft, draft.state.records[gang], cause)
+            commands.withdraw(draft, draft.state.gangs.records[gang], cause)
 
     def _scale(self, draft: Transaction, view: _View, heard: Heard) -> None:
         entry = view.entry
@@ -268,7 +268,7 @@ def _service_of(event: Event) -> str:
 
 def _view(draft: Transaction, entry: Entry, heard: Heard) -> _View:
     replicas = replicas_of(draft, entry.id)
-    records = draft.state.records
+    records = draft.state.gangs.records
     running = {each.gang for each in replicas if records[each.gang].phase is Phase.RUNNING}
     if heard.fresh and entry.workload.name in heard.services:
         running &= heard.ready(entry.workload.name)
@@ -293,7 +293,7 @@ def _doubts(draft: Transaction, service: str, found: Desired, load: Load) -> dic
 
 
 def _failed(draft: Transaction, broken: list[str]) -> str:
-    last = draft.state.records[broken[-1]]
+    last = draft.state.gangs.records[broken[-1]]
     said = last.message or f"exit code {last.exit_code}"
     count = "1 replica" if len(broken) == 1 else f"{len(broken)} replicas"
     return f"{count} ended for good: {said}"

@@ -40,12 +40,12 @@ def stand_by(draft: Transaction, entry: Entry) -> None:
 def _relieve(draft: Transaction, entry: Entry) -> None:
     replicas, state = replicas_of(draft, entry.id), draft.state
     asleep = [each.gang for each in replicas if each.part is Part.STANDBY]
-    ready = [gang for gang in asleep if state.kept.get(gang)]
+    ready = [gang for gang in asleep if state.timeline.kept.get(gang)]
     if not ready:
         return
     stuck = [e.gang for e in replicas if e.part is Part.ACTIVE and _finds_no_place(draft, e.gang)]
     for tired, fresh in zip(stuck, to_wake(state, ready, len(stuck)), strict=False):
-        notice = state.records[fresh].gang.recall_ms
+        notice = state.gangs.records[fresh].gang.recall_ms
         cause = Cause(CauseKind.PART_TAKEN, gang=fresh)
         draft.apply(GangUpdated(draft.now, tired, recall_ms=notice, cause=cause))
         woken = Cause(CauseKind.WOKEN, gang=tired)
@@ -54,10 +54,10 @@ def _relieve(draft: Transaction, entry: Entry) -> None:
 
 def _finds_no_place(draft: Transaction, gang: str) -> bool:
     """Whether a replica waits for nothing but capacity, as far as was found out."""
-    record = draft.state.records[gang]
+    record = draft.state.gangs.records[gang]
     if record.phase is not Phase.PENDING or record.reason:
         return False
-    reason = draft.state.reason(gang)
+    reason = draft.state.gangs.reason(gang)
     return reason is not None and not reason.never
 
 
@@ -75,16 +75,16 @@ def _fill(draft: Transaction, entry: Entry, asleep: list[Replica], wanted: int) 
     if scaling and scaling.standby:
         notice = scaling.standby.notice_ms
         for each in asleep[:wanted]:
-            if draft.state.records[each.gang].gang.recall_ms != notice:
+            if draft.state.gangs.records[each.gang].gang.recall_ms != notice:
                 draft.apply(GangUpdated(draft.now, each.gang, recall_ms=notice))
         for _ in range(wanted - len(asleep)):
             gang = replace(next_replica(draft, entry), recall_ms=notice)
             draft.apply(GangSubmitted(draft.now, gang))
     for each in asleep[wanted:]:
         fewer = Cause(CauseKind.RELEASED, because=Cause(CauseKind.FEWER_STAND_BY))
-        live.withdraw(draft, draft.state.records[each.gang], fewer)
+        live.withdraw(draft, draft.state.gangs.records[each.gang], fewer)
 
 
 def _lacks_place(draft: Transaction, gang: str) -> bool:
-    submitted = draft.state.records[gang].gang.submitted
-    return draft.state.kept.get(gang) is None and draft.now >= submitted + PATIENCE_MS
+    submitted = draft.state.gangs.records[gang].gang.submitted
+    return draft.state.timeline.kept.get(gang) is None and draft.now >= submitted + PATIENCE_MS

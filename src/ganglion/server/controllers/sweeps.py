@@ -138,7 +138,7 @@ class SweepsController:
 
     def _give_up(self, draft: Transaction, sweep: Sweep) -> None:
         for gang, cause in list(sweep.given_up.items()):
-            record = draft.state.records.get(gang)
+            record = draft.state.gangs.records.get(gang)
             if record is None or record.phase is Phase.ENDED:
                 sweep.given_up.pop(gang)
             elif record.cause != cause or record.phase is not Phase.STOPPING:

@@ -114,7 +114,9 @@ def _have_own_priority(draft: Transaction, ward: Ward, workload: Workload) -> No
 def _carry_out(draft: Transaction, ward: Ward, action: Action) -> None:
     gang, attempt, now = ward.gang.id, ward.attempt, draft.now
     if action.act is Act.SUSPEND:
-        put_to_sleep(draft, draft.state.record(gang), Cause(CauseKind.IDLE, text=action.found))
+        put_to_sleep(
+            draft, draft.state.gangs.record(gang), Cause(CauseKind.IDLE, text=action.found)
+        )
         return
     until = action.warned.suspend_at if action.warned else 0
     draft.record(IdleWarned(now, gang, attempt, until, action.message or action.found))

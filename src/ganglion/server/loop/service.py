@@ -181,7 +181,7 @@ class Service:
             EnvironmentFault: the world refuses.
         """
         self._world.reconcile(**expected(self._mind))
-        for gang, record in self._mind.state.records.items():
+        for gang, record in self._mind.state.gangs.records.items():
             if record.started:
                 self._orders.append(_set_limit(gang, record.gang.time_limit_ms))
                 self._orders.append(self._locate(gang))
@@ -323,7 +323,7 @@ class Service:
 
     def _start(self, start: Start) -> None:
         """Start an attempt, unless it was stopped before its turn came."""
-        record = self._mind.state.records.get(start.gang.id)
+        record = self._mind.state.gangs.records.get(start.gang.id)
         if record and (record.phase, record.attempt) == (Phase.STARTING, start.attempt):
             # An elastic gang may have been resized since.
             saved = self._mind.book.trails[start.gang.id].saved
@@ -332,7 +332,7 @@ class Service:
 
     def _resize(self, resize: Resize) -> None:
         """Change an attempt, unless it is over or about to be."""
-        record = self._mind.state.records.get(resize.gang.id)
+        record = self._mind.state.gangs.records.get(resize.gang.id)
         if record and record.phase in SETTLED and record.attempt == resize.attempt:
             plan = Plan(self._world.now(), resizes=[resize])
             self._world.execute(plan, self._workload(resize.gang))
@@ -344,7 +344,7 @@ class Service:
         """Note where a gang listens: only this thread may ask the world."""
 
         def look(world: ServedWorld) -> None:
-            record = self._mind.state.records.get(gang)
+            record = self._mind.state.gangs.records.get(gang)
             found = world.endpoint(gang) if record and record.gang.kind in LISTENING else None
             if found:
                 self._endpoints[gang] = found

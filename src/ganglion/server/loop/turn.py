@@ -83,14 +83,14 @@ class Turn:
         if not isinstance(fact, GangEnded):
             self.draft.apply(fact)
             return
-        record = self.draft.state.record(fact.gang)
+        record = self.draft.state.gangs.record(fact.gang)
         # Notified again of an end, a gang that waits for its next attempt must not end with it.
         if record.phase in HOLDING:
             workload = self.draft.book.entries[record.gang.workload].workload
             trail = self.draft.book.trails[fact.gang]
             # Records of older versions have the wall clock alone, which may have been set.
             fact = msgspec.structs.replace(fact, at=max(fact.at, trail.span.started))
-            fact = blamed(fact, record.placement, self.draft.state.tree.sick)
+            fact = blamed(fact, record.placement, self.draft.state.fleet.tree.sick)
             decided = decide(fact, record, workload, trail.history)
             self.draft.apply(measured(decided, trail.span, trail.checkpoint))
 
@@ -111,7 +111,7 @@ class Turn:
             return
         wake = draft.state.next_wake()
         due = wake is not None and wake <= draft.now
-        if not (always or draft.concerns_engine or due or draft.state.plugins.permits):
+        if not (always or draft.concerns_engine or due or draft.state.config.plugins.permits):
             if draft.batch:
                 draft.state.again(draft.now)  # as a replay of this cycle does
             return
@@ -151,7 +151,7 @@ class Turn:
         """Count what the batch says of waits and ends."""
         for event in self.draft.batch.decisions:
             if isinstance(event, GangPlaced) and event.attempt == 1:
-                gang = self.draft.state.records[event.gang].gang
+                gang = self.draft.state.gangs.records[event.gang].gang
                 self._metrics.placed(gang.queue, self.draft.now - gang.submitted)
         for event in self.draft.batch.incoming:
             if isinstance(event, GangEnded) and event.attempt:

@@ -21,10 +21,8 @@ from ganglion.server.state.transaction import Mind
 def copied(mind: Mind) -> Mind:
     """Copy a state between two turns; plugins are shared."""
     body = _dumped((mind.state, mind.book))
-    state, book = _Reader(io.BytesIO(body), mind.state.plugins).load()
-    state.__dict__["_empty"] = None
-    state.indexes = Indexes(state.table, state.tree)
-    state.totals = Totals(state.table, state.tree)
+    state, book = _Reader(io.BytesIO(body), mind.state.config.plugins).load()
+    state.fleet.copied()
     return Mind(state, book)
 
 

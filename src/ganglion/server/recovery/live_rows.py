@@ -57,7 +57,7 @@ def _recover(mind: Mind, workload: str, row: Filed | None, known: Known) -> None
     mind.book.enter(_made_up(mind, workload, number, row))
     for gang in mind.book.gangs[workload]:
         problem = f"{why}, and cannot be rebuilt"
-        set_apart(mind, Flaw(-number, "workload", problem, gang), mind.state.clock)
+        set_apart(mind, Flaw(-number, "workload", problem, gang), mind.state.progress.clock)
 
 
 def _number(mind: Mind, workload: str, row: Filed | None) -> int:
@@ -72,14 +72,14 @@ def _from_file(mind: Mind, workload: str, row: Filed | None) -> Entry | None:
     """Read the workload file in a row again; None = its gangs are not what it asks for."""
     if row is None:
         return None
-    gang = mind.state.records[mind.book.gangs[workload][0]].gang
+    gang = mind.state.gangs.records[mind.book.gangs[workload][0]].gang
     try:
         document = msgspec.json.decode(row.document, type=dict[str, object])
         found = to_workload(
             from_document(document),
             user=gang.user,
             default_queue=gang.queue,
-            classes=mind.state.policy.priorities,
+            classes=mind.state.config.policy.priorities,
             rules=partial(rules_to_come, mind.state),
         )
         found = msgspec.structs.replace(
@@ -98,7 +98,7 @@ def _from_file(mind: Mind, workload: str, row: Filed | None) -> Entry | None:
 
 def _made_up(mind: Mind, workload: str, number: int, row: Filed | None) -> Entry:
     """What its gangs say of a workload: enough to show and to cancel it."""
-    gang = mind.state.records[mind.book.gangs[workload][0]].gang
+    gang = mind.state.gangs.records[mind.book.gangs[workload][0]].gang
     made = Workload(
         gang.name or (row.workload.name if row else "") or workload,
         kind=gang.kind,

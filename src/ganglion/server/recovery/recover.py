@@ -202,7 +202,7 @@ def expected(mind: Mind) -> Expected:
     """What should run, start and stop, by everything that is written."""
     placed, running, stopping = dict[str, Start](), dict[str, int](), dict[str, Stop]()
     resized = dict[str, Resize]()
-    for gang, record in mind.state.records.items():
+    for gang, record in mind.state.gangs.records.items():
         if record.phase is Phase.STARTING and record.placement:
             saved = mind.book.trails[gang].saved
             placed[gang] = Start(record.gang, record.attempt, record.placement, saved)
@@ -213,7 +213,9 @@ def expected(mind: Mind) -> Expected:
         if record.phase in SETTLED and record.placement and _is_elastic(record.gang):
             resized[gang] = Resize(record.gang, record.attempt, record.placement)
     nodes = {
-        name: node for name, node in mind.state.nodes.items() if not mind.state.tree.is_gone(name)
+        name: node
+        for name, node in mind.state.fleet.nodes.items()
+        if not mind.state.fleet.tree.is_gone(name)
     }
     return Expected(
         placed=placed,

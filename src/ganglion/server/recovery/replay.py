@@ -71,7 +71,7 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> None:
     for rest in (flaw, *flaws) if flaw else ():
         set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
-    mind.state.fresh.clear()  # the cycle that followed has turned to them
+    mind.state.gangs.fresh.clear()  # the cycle that followed has turned to them
 
 
 def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:
@@ -100,15 +100,15 @@ def _apply(mind: Mind, event: Event) -> None:
         if not state.apply(event) and isinstance(event, OF_ATTEMPTS):
             _check_attempt(mind, event)
         return
-    state.journal = []
+    state.journal.open()
     try:
         state.apply(event)
-        twice = shared_wrongly(state, state.records[event.gang])
+        twice = shared_wrongly(state, state.gangs.records[event.gang])
         if twice:
-            roll_back(state, state.journal)
+            roll_back(state, state.journal.close())
             raise Conflict(twice)
     finally:
-        state.journal = None
+        state.journal.close()
 
 
 def _check_attempt(mind: Mind, event: OfAttempt) -> None:
@@ -116,7 +116,7 @@ def _check_attempt(mind: Mind, event: OfAttempt) -> None:
 
     Such an event is only ever written where it changes something: an earlier one is missing.
     """
-    record = mind.state.record(event.gang)
+    record = mind.state.gangs.record(event.gang)
     behind = event.attempt > record.attempt
     if record.phase is not Phase.ENDED and (behind or isinstance(event, GangEnded)):
         known = f"the gang is {record.phase} in attempt {record.attempt}"
@@ -126,7 +126,7 @@ def _check_attempt(mind: Mind, event: OfAttempt) -> None:
 def set_apart(mind: Mind, flaw: Flaw, at: int) -> None:
     """Name an event, and make no decision about the gang that it is about."""
     name_flaw(mind, flaw)
-    record = mind.state.records.get(flaw.gang)
+    record = mind.state.gangs.records.get(flaw.gang)
     if record is None or record.phase is Phase.ENDED:
         return
     record.attempt = max(record.attempt, flaw.attempt)

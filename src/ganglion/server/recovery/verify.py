@@ -103,7 +103,7 @@ _SHOWN = 10_000
 def _compared(mind: Mind, snapshot: Snapshot) -> SnapshotVerdict:
     """Whether a snapshot holds what a replay up to its event gives."""
     try:
-        kept = read(snapshot.body).mind(mind.state.plugins)
+        kept = read(snapshot.body).mind(mind.state.config.plugins)
     except Unusable as error:
         return SnapshotVerdict(snapshot.seq, f"cannot be read: {error.message}", sound=False)
     here, there = facts(mind), facts(kept)
@@ -118,17 +118,20 @@ def facts(mind: Mind) -> dict[str, object]:
     """What a state consists of, in values that can be compared; what is read from elsewhere not."""
     state, book = mind.state, mind.book
     return {
-        "gangs": state.records,
-        "nodes": state.nodes,
-        "lost nodes": state.tree.gone(),
-        "queues": list(state.queues.values()),
-        "usage": state.shares.usage,
-        "past use": {name: state.past.level(name, state.clock) for name in state.queues},
-        "promises": list(state.promised),
-        "stopping": state.leaving,
-        "reservations": state.future.reservations(),
-        "kept places": [(each.record.gang.id, each.placement) for each in state.kept],
-        "policy": state.policy,
+        "gangs": state.gangs.records,
+        "nodes": state.fleet.nodes,
+        "lost nodes": state.fleet.tree.gone(),
+        "queues": list(state.queues.by_name.values()),
+        "usage": state.queues.shares.usage,
+        "past use": {
+            name: state.queues.past.level(name, state.progress.clock)
+            for name in state.queues.by_name
+        },
+        "promises": list(state.holdings.promised),
+        "stopping": state.holdings.leaving,
+        "reservations": state.timeline.future.reservations(),
+        "kept places": [(each.record.gang.id, each.placement) for each in state.timeline.kept],
+        "policy": state.config.policy,
         "next wake": state.next_wake(),
         "attempts": book.trails,
         "gangs by workload": book.gangs,

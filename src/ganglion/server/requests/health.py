@@ -49,7 +49,7 @@ def standing(here: Context) -> Standing:
     """
     found = ready(here)
     with here.service.read() as mind:
-        apart = sum(1 for each in mind.state.records.values() if each.fault)
+        apart = sum(1 for each in mind.state.gangs.records.values() if each.fault)
     ledger = here.service.ledger
     return Standing(
         failing={each.name: each.status for each in found.checks},
@@ -101,7 +101,7 @@ def _disk(here: Context) -> Check:
 
 def _set_apart(here: Context) -> Check:
     with here.service.read() as mind:
-        apart = {gang: each.fault for gang, each in mind.state.records.items() if each.fault}
+        apart = {gang: each.fault for gang, each in mind.state.gangs.records.items() if each.fault}
         told = [*([told_apart(apart)] if apart else []), *told_flaws(mind.book.flaws)]
     return Check(name="set_apart", status=WARN if told else OK, message="; ".join(told))
 

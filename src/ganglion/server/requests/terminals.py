@@ -103,8 +103,8 @@ def seat_of(
 
 def _gang(mind: Mind, workload: str, index: int | None) -> GangRecord:
     if index is not None:
-        return mind.state.records[mind.book.gang(workload, index)]
-    records = [mind.state.records[gang] for gang in mind.book.gangs[workload]]
+        return mind.state.gangs.records[mind.book.gang(workload, index)]
+    records = [mind.state.gangs.records[gang] for gang in mind.book.gangs[workload]]
     return next((each for each in records if each.phase in HOLDING), records[0])
 
 
@@ -116,7 +116,7 @@ def meant(mind: Mind, ledger: "Ledger", ref: str, *, pod: int | None = None) -> 
         return None
     gangs = mind.book.gangs.get(found.workload, [])
     known = f"{found.workload}/{found.gang}" if found.gang is not None or not gangs else ""
-    record = mind.state.records.get(known) if known else _gang(mind, found.workload, None)
+    record = mind.state.gangs.records.get(known) if known else _gang(mind, found.workload, None)
     gang = record.gang.id if record else f"{found.workload}/{found.gang or 0}"
     return Seat(gang, record.attempt if record else 0, pod or 0)
 

@@ -137,7 +137,7 @@ async def _end(here: Context, *, drained: bool) -> None:
 
 def _holds(here: Context) -> bool:
     with here.service.read() as mind:
-        return any(record.phase in HOLDING for record in mind.state.records.values())
+        return any(record.phase in HOLDING for record in mind.state.gangs.records.values())
 
 
 @public.get("/healthz", response_model=Health, responses=_TROUBLE)

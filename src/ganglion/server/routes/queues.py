@@ -56,7 +56,7 @@ def set_queue(
 ) -> QueueView:
     """Make or change a queue; the body has the keys of a cluster file's queues."""
     with here.service.read() as mind:
-        rules = written(PreemptionFile, mind.state.policy.preemption)
+        rules = written(PreemptionFile, mind.state.config.policy.preemption)
         flavors = flavors_of(mind.state)
     queue = _queue(name, body.data, rules, flavors)
 
@@ -70,7 +70,7 @@ def set_queue(
 
 
 def _check_unchanged(draft: Transaction, name: str, if_match: str, if_none_match: str = "") -> None:
-    present = cluster.queue_tag(draft.state.queues.get(name))
+    present = cluster.queue_tag(draft.state.queues.by_name.get(name))
     etags.check(present, if_match, if_none_match, f"the queue {name}")
 
 

@@ -186,7 +186,9 @@ def explain_workload(here: Here, ref: str) -> reasons.Why:
             if found.gang is not None:
                 chosen = [mind.book.gang(found.workload, found.gang)]
             # One that waits represents its equals: a sweep of thousands is not listed one by one.
-            chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
+            chosen = sorted(
+                chosen, key=lambda gang: mind.state.gangs.records[gang].phase not in WAITING
+            )
             now = here.service.now()
             told = tuple(
                 replace(each, **_cost(mind, each.gang))

@@ -34,7 +34,7 @@ def routed(draft: Transaction, entry: Entry, replicas: Sequence[Replica]) -> Ser
 
 
 def _endpoint(draft: Transaction, replica: Replica) -> Endpoint | None:
-    phase = draft.state.records[replica.gang].phase
+    phase = draft.state.gangs.records[replica.gang].phase
     address = draft.endpoints.get(replica.gang)
     if not address or phase not in (Phase.RUNNING, Phase.STOPPING):
         return None

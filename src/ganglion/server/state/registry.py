@@ -299,7 +299,7 @@ class Registry:
             self.alarms = {key: each for key, each in self.alarms.items() if key[0] not in gone}
         for workload in self._over:
             for gang in self.gangs.pop(workload):
-                state.forget(gang)
+                state.gangs.forget(gang)
                 del self.trails[gang]
             self.replicas.close(workload)
             self.spending.close(workload)
@@ -311,4 +311,4 @@ class Registry:
         trail = self.trails.pop(gang)
         self.replicas.retire(gang, trail.preemptions, trail.lost_gpu_ms)
         self.gangs[gang.rpartition("/")[0]].remove(gang)
-        state.forget(gang)
+        state.gangs.forget(gang)

@@ -143,4 +143,4 @@ class Transaction:
 
     def records(self, workload: str) -> list[GangRecord]:
         """The gangs of a live workload, by index."""
-        return [self.state.records[gang] for gang in self.book.gangs[workload]]
+        return [self.state.gangs.records[gang] for gang in self.book.gangs[workload]]

@@ -51,13 +51,13 @@ class QueueRow(Struct, frozen=True):
 def rows_of(state: ClusterState) -> dict[str, QueueRow]:
     """All queues, by name."""
     asked: dict[str, int] = {}
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         if record.phase is not Phase.ENDED and record.phase not in HOLDING:
             gpus = sum(each.count * _milli(each.request.gpu) for each in record.gang.pod_sets)
             asked[record.gang.queue] = asked.get(record.gang.queue, 0) + gpus
     found = {}
     for name, figures in figures_of(state).items():
-        used, quota = _gpus(figures.used), _gpus(state.queues[name].quota)
+        used, quota = _gpus(figures.used), _gpus(state.queues.by_name[name].quota)
         found[name] = QueueRow(
             used,
             _gpus(figures.deserved),

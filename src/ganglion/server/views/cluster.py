@@ -62,7 +62,9 @@ def order_page(
         return (places.get(gang.id, last), gang.submitted, gang.id)
 
     waiting = [
-        each for each in state.records.values() if each.phase in WAITING and _takes(want, each.gang)
+        each
+        for each in state.gangs.records.values()
+        if each.phase in WAITING and _takes(want, each.gang)
     ]
     waiting.sort(key=rank)
     shown, following = cut("order", waiting, rank, query)
@@ -96,7 +98,7 @@ def _item(state: ClusterState, record: GangRecord, position: int) -> workloads.O
 def waiting_by_reason(state: ClusterState) -> dict[str, int]:
     """Token of a reason -> gangs that wait for it; `unknown` before they were looked at."""
     counts: dict[str, int] = {}
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         if record.phase in WAITING:
             reason = reason_of(state, record.gang.id)
             token = str(reason.token) if reason else "unknown"
@@ -110,7 +112,7 @@ def explanations(
     """Why gangs wait; of equals only for the first one are changes tried."""
     seen: dict[Hashable, None] = {}
     for gang in gangs:
-        lane = state.record(gang).lane
+        lane = state.gangs.record(gang).lane
         yield explanation(state, gang, now, trials=lane not in seen)
         seen[lane] = None
 
@@ -148,7 +150,7 @@ def explanation(
 
 def _closed(state: ClusterState, node: str, why: str) -> str:
     """Why a node takes nothing new, with the command that ends that."""
-    if state.tree.is_gone(node):
+    if state.fleet.tree.is_gone(node):
         return why
     command = opens(state, node)
     return why if command in why else f"{why}; ganglion {command} opens it"
@@ -192,14 +194,14 @@ def _leaving(state: ClusterState, gang: str, now: int) -> str:
 def queue_page(state: ClusterState, query: TextQuery = ALL) -> queues.QueuePage:
     """Queues, by name."""
     running, waiting = dict[str, int](), dict[str, int]()
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         counts = running if record.phase in HOLDING else waiting
         if record.phase is not Phase.ENDED:
-            for queue in state.shares.path(record.gang.queue):
+            for queue in state.queues.shares.path(record.gang.queue):
                 counts[queue] = counts.get(queue, 0) + 1
     fitting = [
         queue
-        for _, queue in sorted(state.queues.items())
+        for _, queue in sorted(state.queues.by_name.items())
         if holds(query.text.lower(), queue.name, queue.parent)
     ]
     shown, following = cut("queues", fitting, lambda each: (each.name,), query)
@@ -218,7 +220,7 @@ def queue_view(state: ClusterState, name: str) -> queues.QueueView:
 
 
 def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> queues.QueueView:
-    used = state.shares.usage[queue.name]
+    used = state.queues.shares.usage[queue.name]
     return queues.QueueView(
         name=queue.name,
         parent=queue.parent,
@@ -228,7 +230,7 @@ def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> que
         over_quota_weight=queue.over_quota_weight,
         priority=queue.priority,
         max_pending=queue.max_pending,
-        leaf=state.shares.is_leaf(queue.name),
+        leaf=state.queues.shares.is_leaf(queue.name),
         gpu_used_milli=used.get("*", Usage()).gpu_milli,
         used=_amounts(used),
         running=running,
@@ -245,7 +247,7 @@ def queue_tag(queue: Queue | None) -> str:
 
 def queue_rules(state: ClusterState, name: str) -> queues.QueueRules:
     """The rules of one queue. Raises NotFound."""
-    queue = state.queues.get(name)
+    queue = state.queues.by_name.get(name)
     if queue is None:
         raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
     return queues.QueueRules(name=name, document=queue_document(queue), etag=queue_tag(queue))
@@ -278,14 +280,14 @@ def node_page(
     odd: dict[str, list[str]] = {}
     for alarm in (alarms or {}).values():
         odd.setdefault(alarm.subject, []).append(alarm.message)
-    for gang, record in state.records.items():
+    for gang, record in state.gangs.records.items():
         for pod in record.placement.pods if record.placement else ():
             pods[pod.node] = pods.get(pod.node, 0) + 1
             for device in pod.devices:
                 users.setdefault(pod.node, {}).setdefault(device, []).append(gang)
     fitting = [
         node
-        for name, node in sorted(state.nodes.items())
+        for name, node in sorted(state.fleet.nodes.items())
         if holds(query.text.lower(), name, node.kind, *node.domains.values())
         and (not query.state or _state(state, node, pods.get(name, 0)) in query.state)
     ]
@@ -311,7 +313,7 @@ def node_view(
     """One node; no other one is looked at."""
     users: dict[int, list[str]] = {}
     pods = 0
-    for gang, record in state.records.items():
+    for gang, record in state.gangs.records.items():
         for pod in record.placement.pods if record.placement else ():
             if pod.node == node.name:
                 pods += 1
@@ -324,7 +326,9 @@ def node_view(
 def _node(
     state: ClusterState, node: Node, users: Users, pods: int, odd: list[str]
 ) -> nodes.NodeView:
-    condition = state.table.known[state.tree.conditions[state.tree.rank(node.name)]]
+    condition = state.fleet.table.known[
+        state.fleet.tree.conditions[state.fleet.tree.rank(node.name)]
+    ]
     drained = next((each for each in drains(state) if node.name in each.nodes), None)
     return nodes.NodeView(
         name=node.name,
@@ -349,7 +353,7 @@ def _node(
 
 
 def _state(state: ClusterState, node: Node, pods: int) -> str:
-    if state.tree.is_gone(node.name):
+    if state.fleet.tree.is_gone(node.name):
         return "lost"
     if node.cordon is CordonKind.DRAIN:
         return "draining" if pods else "drained"

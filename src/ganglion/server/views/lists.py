@@ -58,7 +58,7 @@ def takes(mind: Mind, want: Wanted, entry: Entry) -> bool:
         return False
     if not want.states:
         return True
-    records = [mind.state.records[gang] for gang in counted(mind, entry.id)]
+    records = [mind.state.gangs.records[gang] for gang in counted(mind, entry.id)]
     return state_of(its.kind, records).state in want.states
 
 

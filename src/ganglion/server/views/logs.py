@@ -96,14 +96,14 @@ def _filed(filed: Filed, index: int | None) -> _Gang:
 def _live(mind: Mind, workload: str, index: int | None) -> _Gang:
     gangs = mind.book.gangs[workload]
     gang = _oldest(mind, gangs) if index is None else mind.book.gang(workload, index)
-    record = mind.state.records[gang]
+    record = mind.state.gangs.records[gang]
     return _Gang(gang, record.attempt, ranks_of(record.gang), record.phase)
 
 
 def _oldest(mind: Mind, gangs: list[str]) -> str:
     """The first gang; of a service the first that has not been ended for another."""
-    kept = (each for each in gangs if mind.state.records[each].phase is not Phase.ENDED)
-    is_service = mind.state.records[gangs[0]].gang.kind is Kind.SERVICE
+    kept = (each for each in gangs if mind.state.gangs.records[each].phase is not Phase.ENDED)
+    is_service = mind.state.gangs.records[gangs[0]].gang.kind is Kind.SERVICE
     return next(kept, gangs[0]) if is_service else gangs[0]
 
 

@@ -32,10 +32,10 @@ def node_detail(
     Raises:
         NotFound: there is no such node.
     """
-    if name not in state.nodes:
-        hint = meant(name, [*state.nodes]) or "see: ganglion nodes"
+    if name not in state.fleet.nodes:
+        hint = meant(name, [*state.fleet.nodes]) or "see: ganglion nodes"
         raise NotFound(f"there is no node {name}", hint)
-    found = node_view(state, state.nodes[name], alarms)
+    found = node_view(state, state.fleet.nodes[name], alarms)
     occupants = _on(state, name, lambda record: record.placement)
     awaiting = _on(state, name, lambda record: record.promise)
     booked = (each for each in bookings.values() if name in each.nodes and each.end > now)
@@ -52,7 +52,7 @@ def _on(
     state: ClusterState, node: str, place_of: Callable[[GangRecord], Placement | None]
 ) -> Iterator[Occupant]:
     """Gangs that have pods on a node by one of their places."""
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         place = place_of(record)
         pods = [pod for pod in place.pods if pod.node == node] if place else []
         if pods:

@@ -21,7 +21,7 @@ from ganglion.specs.policy.printing import Change, changes, policy_document
 
 def present(mind: Mind) -> PolicyView:
     """The policy in force, with the queues and bookings there are."""
-    queues = sorted(mind.state.queues.values(), key=lambda each: each.name)
+    queues = sorted(mind.state.queues.by_name.values(), key=lambda each: each.name)
     return _view(policies.current(mind), queues, tuple(there_are(mind).values()))
 
 

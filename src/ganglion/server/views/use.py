@@ -55,10 +55,10 @@ def snapshot(state: ClusterState) -> Snapshot:
     """Note who holds what."""
     devices = {
         (name, index): (device.type, device.uuid, device.memory_mib)
-        for name, node in sorted(state.nodes.items())
+        for name, node in sorted(state.fleet.nodes.items())
         for index, device in enumerate(node.devices)
     }
-    holding = (record for record in state.records.values() if record.phase in HOLDING)
+    holding = (record for record in state.gangs.records.values() if record.phase in HOLDING)
     return Snapshot(devices, tuple(_holder(record) for record in holding))
 
 

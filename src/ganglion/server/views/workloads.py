@@ -48,8 +48,8 @@ def _share(state: ClusterState, record: GangRecord, number: int) -> int:
     for pod in place.pods if place else ():
         if pod.pod_set == name:
             return pod.milli
-    sight = state.table.sight(record.shapes[number])
-    views = (state.table.view(sight, each) for each in range(len(state.table.classes)))
+    sight = state.fleet.table.sight(record.shapes[number])
+    views = (state.fleet.table.view(sight, each) for each in range(len(state.fleet.table.classes)))
     fits = (view.milli[view.devices[0]] for view in views if view.devices and not view.obstacle)
     return next(fits, 0)
 
@@ -222,7 +222,7 @@ def _line(filed: Filed) -> dict[str, object]:
 
 
 def _base(mind: Mind, entry: Entry) -> dict[str, Any]:
-    records = [mind.state.records[gang] for gang in counted(mind, entry.id)]
+    records = [mind.state.gangs.records[gang] for gang in counted(mind, entry.id)]
     past = mind.book.replicas.past.get(entry.id, Past())
     everything = [mind.book.trails[gang] for gang in mind.book.gangs[entry.id]]
     reasons = (reason_of(mind.state, record.gang.id) for record in records)
@@ -300,7 +300,7 @@ def _params(mind: Mind, gang: Gang) -> dict[str, str]:
 
 
 def _gang(mind: Mind, gang: str, endpoint: str) -> workloads.GangView:
-    record, trail = mind.state.records[gang], mind.book.trails[gang]
+    record, trail = mind.state.gangs.records[gang], mind.book.trails[gang]
     return workloads.GangView(
         id=gang,
         index=record.gang.index,

@@ -100,7 +100,7 @@ class Controller:
         for queue in queues:
             scene.apply(QueueSet(now, queue))
         wanted = {queue.name for queue in queues}
-        for name in [each for each in reversed(list(state.queues)) if each not in wanted]:
+        for name in [each for each in reversed(list(state.queues.by_name)) if each not in wanted]:
             scene.apply(QueueRemoved(now, name))
         scene.touched.update(gang for gang in scene.founds if gang not in scene.attempts)
 

@@ -301,7 +301,7 @@ class Scheduler:
         return True
 
     def _configure(self, now: int) -> None:
-        found = self._tree.changed(self.controller.scene.state.totals.flavors())
+        found = self._tree.changed(self.controller.scene.state.fleet.totals.flavors())
         if found:
             self._reporter.hurry()
             self._apply(found, now)

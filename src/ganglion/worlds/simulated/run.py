@@ -197,7 +197,7 @@ class _Loop:
         self.waits.learn(self.state, plan)
         for start in plan.starts:
             if start.attempt == 1 and now > start.gang.submitted:
-                record = self.state.records[start.gang.id]
+                record = self.state.gangs.records[start.gang.id]
                 self.waits.over(record, now - start.gang.submitted)
 
     def _withdraw(self, plan: Plan) -> None:
@@ -205,7 +205,7 @@ class _Loop:
         if not self.world.whole:
             return
         for wait in plan.waits:
-            lane = self.state.lanes.of(wait.first) if wait.reason.never else None
+            lane = self.state.gangs.lanes.of(wait.first) if wait.reason.never else None
             for *_, gang in lane.in_order() if lane else ():
                 self.never[gang] = wait.reason.message
                 self.world.withdraw(gang, wait.reason.message)
@@ -228,10 +228,10 @@ class _Loop:
     def _leftovers(self) -> None:
         """What still waits: why, and whether it could ever have started."""
         now = self.world.now()
-        for record in self.state.records.values():
+        for record in self.state.gangs.records.values():
             if record.phase not in (Phase.PENDING, Phase.RESERVED):
                 continue
-            reason = self.state.reason(record.gang.id)
+            reason = self.state.gangs.reason(record.gang.id)
             self.waits.still(record, reason, now - record.gang.submitted)
             if reason and reason.never and self.world.whole:
                 self.never[record.gang.id] = reason.message

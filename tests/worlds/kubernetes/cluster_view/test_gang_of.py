@@ -84,7 +84,7 @@ def placed(stage: Stage, *pods: Body) -> dict[str, Any]:
     """Gangs of pods by name, as the engine knows them."""
     stage.show(*pods)
     stage.turn()
-    records = stage.controller.scene.state.records.values()
+    records = stage.controller.scene.state.gangs.records.values()
     return {each.gang.name.partition("/")[2]: each.gang for each in records}
 
 

@@ -27,7 +27,7 @@ def cluster(*queues: Anything, default: str = "default", **settings: Any) -> Sta
     found = tree.changed(())
     assert found
     stage.controller.scene.tenancy = found.tenancy
-    stage.controller.configure(found.queues, stage.controller.scene.state.policy, stage.now)
+    stage.controller.configure(found.queues, stage.controller.scene.state.config.policy, stage.now)
     stage.show(manifests.node("n0", gpus=8))
     return stage
 

@@ -32,7 +32,7 @@ def bound(stage: Stage) -> dict[str, set[str]]:
 def test_nodes_lie_under_their_cluster() -> None:
     stage = two_clusters()
     stage.turn()
-    tree = stage.controller.scene.state.tree
+    tree = stage.controller.scene.state.fleet.tree
     assert sorted(tree.names) == ["east/n0", "east/n1", "west/n0", "west/n1"]
     assert tree.node("west/n0").domains == {Level.CLUSTER: WEST, Level.ZONE: "a"}
     assert not stage.controller.scene.sites[WEST].troubles
@@ -72,7 +72,7 @@ def test_a_cluster_that_is_set_aside_is_taken_over_as_it_is_when_it_takes_part()
     stage.show(*manifests.gang("g", 2), cluster=EAST)
     stage.turn()
     assert bound(stage) == {EAST: {"g-0", "g-1"}}
-    assert stage.controller.scene.state.tree.names == ["east/n0", "east/n1"]
+    assert stage.controller.scene.state.fleet.tree.names == ["east/n0", "east/n1"]
     stage.controller.set_aside([])
     stage.show(*manifests.gang("late", 1), cluster=WEST)
     stage.turn()

@@ -74,7 +74,10 @@ def test_nodes_are_told_apart_by_no_resource_that_nobody_asks_for() -> None:
         stage.show(manifests.node(f"n{number}", extra={HCA: str(number)}))
     stage.show(manifests.pod("plain"))
     stage.turn()
-    assert len({each.extras.get(HCA) for each in stage.controller.scene.state.nodes.values()}) == 1
+    assert (
+        len({each.extras.get(HCA) for each in stage.controller.scene.state.fleet.nodes.values()})
+        == 1
+    )
     stage.show(carded(manifests.pod("asks"), 3))
     stage.turn()
     assert stage.nodes_of(asks_of(stage)) == ["n3"]

@@ -17,7 +17,7 @@ def test_a_pod_that_leaves_is_charged_to_its_queue_whichever_label_names_it(labe
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     stage.show(manifests.node("n0"), pod)
     stage.turn()
-    (record,) = stage.controller.scene.state.records.values()
+    (record,) = stage.controller.scene.state.gangs.records.values()
     assert record.gang.queue == "team"
 
 

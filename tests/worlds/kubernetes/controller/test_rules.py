@@ -219,7 +219,7 @@ def test_people_are_told_never_only_where_waiting_is_no_use(passing: str) -> Non
     stage.show(body)
     stage.turn()
     (gang,) = stage.controller.scene.founds
-    found = stage.controller.scene.state.reason(gang)
+    found = stage.controller.scene.state.gangs.reason(gang)
     assert found
     assert found.never is (passing == "label")
 
@@ -342,11 +342,11 @@ def test_a_cordoned_node_is_closed_again_when_no_pod_is_left_that_tolerates_it()
     bears = manifests.pod("bears", gpus=8, tolerations=BEARS_ALL)
     stage.show(cordoned(0), bears)
     stage.turn()
-    assert not stage.controller.scene.state.nodes["n0"].cordoned
+    assert not stage.controller.scene.state.fleet.nodes["n0"].cordoned
     stage.remove(bears)
     for _ in range(3):
         stage.turn()
-    assert stage.controller.scene.state.nodes["n0"].cordoned == "cordoned"
+    assert stage.controller.scene.state.fleet.nodes["n0"].cordoned == "cordoned"
 
 
 def test_a_node_that_is_not_ready_stays_closed_whatever_pods_tolerate() -> None:

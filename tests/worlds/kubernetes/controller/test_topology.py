@@ -62,8 +62,8 @@ def test_a_contradicting_level_is_left_out_for_the_nodes_in_question_and_told_of
     assert bound(stage) == {"n2", "n3"}
     (told,) = stage.controller.scene.sites[""].troubles["topology"]
     assert "rack r1 lies in block b1 (n0) and block b2 (n1)" in told
-    assert Level.RACK not in stage.controller.scene.state.tree.node("n0").domains
-    assert stage.controller.scene.state.tree.node("n0").domains[Level.BLOCK] == "b1"
+    assert Level.RACK not in stage.controller.scene.state.fleet.tree.node("n0").domains
+    assert stage.controller.scene.state.fleet.tree.node("n0").domains[Level.BLOCK] == "b1"
 
 
 def test_a_level_counts_again_once_its_labels_are_right() -> None:
@@ -137,7 +137,7 @@ def test_affinity_to_its_own_kind_is_a_level_of_the_search() -> None:
     stage.show(*gang(labels={"app": "g"}, affinity=near))
     stage.turn()
     assert bound(stage) == {"n1", "n2"}
-    (record,) = stage.controller.scene.state.records.values()
+    (record,) = stage.controller.scene.state.gangs.records.values()
     assert record.gang.pod_sets[0].topology.required is Level.RACK
 
 

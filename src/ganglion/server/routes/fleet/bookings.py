@@ -26,7 +26,7 @@ def list_bookings(here: Here, query: Annotated[BookingQuery, Query()]) -> Bookin
     """List bookings by when they begin."""
     now = here.service.now()
     with here.service.read() as mind:
-        every = [booking_view(each, now) for each in mind.state.bookings.all()]
+        every = [booking_view(each, now) for each in mind.state.timeline.bookings.all()]
     found = sorted((each for each in every if _takes(query, each)), key=_rank)
     shown, following = cut("bookings", found, _rank, query)
     return BookingPage(items=tuple(shown), next=following)

@@ -84,7 +84,7 @@ def _withdraw(scene: Context, gang_id: str, now: int) -> None:
     record = scene.record(gang_id)
     if record:
         scene.apply(GangEnded(now, gang_id, record.attempt, Outcome.CANCELLED))
-        scene.state.forget(gang_id)
+        scene.state.gangs.forget(gang_id)
     scene.awaited.pop(gang_id, None)
     scene.failures.pop(gang_id, None)
 
@@ -100,16 +100,16 @@ def _misfit(scene: Context, site: ClusterView, found: Found) -> str:
     queue = queue_of(scene, site, found)
     if not queue:
         return f"it names no queue, and namespace {found.namespace} has none (label {names.QUEUE})"
-    if queue not in scene.state.queues:
+    if queue not in scene.state.queues.by_name:
         return f"there is no queue {queue}"
-    if not scene.state.shares.is_leaf(queue):
+    if not scene.state.queues.shares.is_leaf(queue):
         return f"queue {queue} has queues under it and takes no pods itself"
     labels = site.crowd.namespaces.get(found.namespace, {})
     return trespass(scene.tenancy, found, queue, labels)
 
 
 def _unguaranteed(scene: Context, gang: Gang) -> str:
-    path = [scene.state.queues[name] for name in scene.state.shares.path(gang.queue)]
+    path = [scene.state.queues.by_name[name] for name in scene.state.queues.shares.path(gang.queue)]
     return unguaranteed(scene.tenancy, gang, path)
 
 

@@ -157,7 +157,7 @@ def end(scene: Context, judge: FeasibilityPlugin, attempt: Attempt, now: int) ->
         scene.apply(GangUpdated(now, gang, held=True))
         scene.awaited[gang] = now
     elif record and record.phase is Phase.ENDED:
-        scene.state.forget(gang)
+        scene.state.gangs.forget(gang)
         scene.unready.pop(gang, None)
         judge.unlearn(gang)
     scene.touched.add(gang)

@@ -34,7 +34,11 @@ def within_ms(scene: Context, found: Found) -> int:
         return found.ready_within_ms
     several = sum(each.count for each in found.sets) > 1
     usual = found.kind not in (Kind.SERVICE, Kind.WORKSPACE)
-    return scene.state.policy.failures.ready_within_ms if several and usual and found.owner else 0
+    return (
+        scene.state.config.policy.failures.ready_within_ms
+        if several and usual and found.owner
+        else 0
+    )
 
 
 def next_look(scene: Context, attempt: Attempt) -> int | None:

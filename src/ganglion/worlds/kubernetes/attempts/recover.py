@@ -127,7 +127,7 @@ def _adopt(
     if whole and not _is_whole(gang, seated):
         # Without a queue it cannot be completed: its pods count as those of others.
         state = scene.state
-        return gang.queue not in state.queues or not state.shares.is_leaf(gang.queue)
+        return gang.queue not in state.queues.by_name or not state.queues.shares.is_leaf(gang.queue)
     pods = _sitting(scene, site, gang, seated)
     place = Placement(tuple(pods)) if whole else _whole(scene, gang, pods)
     if place is None and not _has_begun(found, pods):
@@ -185,7 +185,7 @@ def _give_seats_back(scene: Context, gang_id: str, now: int) -> None:
     if scene.record(BEGUN + gang_id) is None:
         return
     scene.state.apply(GangEnded(now, BEGUN + gang_id, 1, Outcome.CANCELLED))
-    scene.state.forget(BEGUN + gang_id)
+    scene.state.gangs.forget(BEGUN + gang_id)
 
 
 def _since(seated: Sequence[Member], now: int) -> int:
@@ -223,7 +223,7 @@ def _devices(
     """The devices a pod was given, or, where no annotation says, free ones."""
     if not gpu.count:
         return ()
-    known = scene.state.tree.node(node).devices
+    known = scene.state.fleet.tree.node(node).devices
     told = pod.metadata.annotations.get(names.DEVICES, "")
     given = tuple(int(each) for each in told.split(",") if each.isdigit())
     if len(given) == gpu.count and all(each < len(known) for each in given):
@@ -243,7 +243,7 @@ def _devices(
 def _milli(scene: Context, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -> int:
     if not devices:
         return 0
-    return gpu.milli_on(scene.state.tree.node(node).devices[devices[0]].memory_mib)
+    return gpu.milli_on(scene.state.fleet.tree.node(node).devices[devices[0]].memory_mib)
 
 
 def _is_whole(gang: Gang, pods: Sequence[Member] | Sequence[PodPlacement]) -> bool:
@@ -256,7 +256,7 @@ def _whole(scene: Context, gang: Gang, pods: list[PodPlacement]) -> Placement | 
     """The place of the whole gang, if those that are missing have one."""
     if _is_whole(gang, pods):
         return Placement(tuple(pods))
-    record = GangRecord(gang, shapes_of(gang, scene.state.plugins.filters), None)
+    record = GangRecord(gang, shapes_of(gang, scene.state.config.plugins.filters), None)
     return completed(scene.state, record, tuple(pods))
 
 
@@ -288,7 +288,7 @@ def _see_off(
     gang_id = f"{site.prefix}{LEAVING}{uid}"
     queue = Said((pod.metadata,)).queue() or scene.settings.default_queue
     is_somewhere = pod.spec.node_name in site.nodes
-    if uid in scene.seated or queue not in scene.state.queues or not is_somewhere:
+    if uid in scene.seated or queue not in scene.state.queues.by_name or not is_somewhere:
         return
     pod_set = PodSet("main", 1, request=request_of(pod, site.asks.of(pod), site.types_of))
     gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)
@@ -368,7 +368,7 @@ def _suit(scene: Context, gang: Gang, pods: Sequence[PodPlacement]) -> bool:
     """Whether pods get the devices that they ask for; their nodes may have others by now."""
     gpus = {each.name: each.request.gpu for each in gang.pod_sets}
     for pod in pods:
-        gpu, known = gpus[pod.pod_set], scene.state.tree.node(pod.node).devices
+        gpu, known = gpus[pod.pod_set], scene.state.fleet.tree.node(pod.node).devices
         given = [known[index] for index in pod.devices]
         if len(given) != gpu.count or not all(gpu.takes(e.type, e.memory_mib) for e in given):
             return False

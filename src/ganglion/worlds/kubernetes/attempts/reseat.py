@@ -63,5 +63,5 @@ def _somebody_waits(scene: Context, found: Found) -> bool:
 
 def _is_closed(scene: Context, node: str) -> bool:
     """Lost nodes are not: the engine repairs what was on them."""
-    tree = scene.state.tree
+    tree = scene.state.fleet.tree
     return node in tree.index and not tree.is_gone(node) and bool(tree.node(node).cordoned)

@@ -25,7 +25,7 @@ def revive_blocked(scene: Context, now: int) -> None:
     over = [gang for gang, until in scene.spared.items() if until <= now]
     for gang in over:
         del scene.spared[gang]
-    scene.state.freed += bool(over)  # a gang that was spared may be asked again
+    scene.state.progress.changed(bool(over))  # a gang that was spared may be asked again
     for gang, since in list(scene.blocked.items()):
         attempt = scene.attempts.get(gang)
         if attempt is None or attempt.stage is not Stage.LEAVING:
@@ -63,8 +63,8 @@ def _revive(scene: Context, attempt: Attempt, now: int) -> None:
 def _break_promises(scene: Context, place: Placement, now: int) -> None:
     """Withdraw other gangs' nominations on the nodes where the pods stay."""
     nodes = {pod.node for pod in place.pods}
-    for gang in list(scene.state.promised):
-        promise = scene.state.records[gang].promise
+    for gang in list(scene.state.holdings.promised):
+        promise = scene.state.gangs.records[gang].promise
         if promise and any(pod.node in nodes for pod in promise.pods):
             scene.apply(GangReserved(now, gang, None))
             nominate(scene, gang, None)

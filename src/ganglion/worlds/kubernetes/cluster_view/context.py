@@ -144,7 +144,7 @@ class Context(Struct):
 
     def record(self, gang: str) -> GangRecord | None:
         """What the engine knows of a gang."""
-        return self.state.records.get(gang)
+        return self.state.gangs.records.get(gang)
 
     def site_of(self, gang: str) -> ClusterView:
         """The cluster of a gang."""

@@ -32,7 +32,7 @@ def _seen(scene: Context, site: ClusterView, now: int) -> Iterator[NodeAdded | N
         full = site.prefix + name
         node = _described(scene, site, name)
         if node is None:
-            if full in state.tree.index:
+            if full in state.fleet.tree.index:
                 yield NodeLost(now, full)
             continue
         shut = scene.quarantine.reason(full, now)
@@ -57,8 +57,8 @@ def _described(scene: Context, site: ClusterView, name: str) -> Node | None:
 
 
 def _as_known(state: ClusterState, name: str) -> Node:
-    is_known = name in state.tree.index and not state.tree.is_gone(name)
-    return state.tree.node(name) if is_known else Node(name, 0, 0)
+    is_known = name in state.fleet.tree.index and not state.fleet.tree.is_gone(name)
+    return state.fleet.tree.node(name) if is_known else Node(name, 0, 0)
 
 
 def _tell(scene: Context, site: ClusterView, name: str, why: str) -> None:
@@ -76,15 +76,17 @@ def _waiting(scene: Context, site: ClusterView) -> list[str]:
 
 def _ours(state: ClusterState, site: ClusterView, node: str) -> dict[int, str]:
     """Devices that our gangs hold or are promised on a node, and what they are asked by."""
-    if node not in state.tree.index:
+    if node not in state.fleet.tree.index:
         return {}
     resources = site.resources(node.removeprefix(site.prefix))
-    held = {device for pod in state.present_on(node) for device in pod.devices}
+    held = {device for pod in state.holdings.present_on(node) for device in pod.devices}
     return {each: resources[each] if each < len(resources) else "" for each in sorted(held)}
 
 
 def _is_known(state: ClusterState, node: Node) -> bool:
     name = node.name
     return (
-        name in state.tree.index and not state.tree.is_gone(name) and state.tree.node(name) == node
+        name in state.fleet.tree.index
+        and not state.fleet.tree.is_gone(name)
+        and state.fleet.tree.node(name) == node
     )

@@ -57,7 +57,7 @@ class Avoidance:
         freed = set()
         for gang in self.nodes:
             record = scene.record(gang)
-            reason = scene.state.reason(gang) if record else None
+            reason = scene.state.gangs.reason(gang) if record else None
             waits = record is not None and record.phase is Phase.PENDING
             if waits and reason and reason.token in _NO_PLACE:
                 scene.unready[gang] = replace(scene.unready[gang], avoid_until=now)

@@ -137,7 +137,7 @@ class FeasibilityPlugin:
                 self._stocks[name] = site.volumes.version
                 self._restocked(scene, site)
             # A protected gang may be a victim now: the engine asks again only if notified.
-            scene.state.freed += site.rebudgeted()
+            scene.state.progress.changed(site.rebudgeted())
         self.describe(scene)
 
     def describe(self, scene: Context) -> None:

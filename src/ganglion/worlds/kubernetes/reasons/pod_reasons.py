@@ -64,7 +64,7 @@ class Teller:
         """Order the next reasons to be written."""
         if not self._round:
             held = (*scene.complaints, *scene.unready)
-            waiting = [*held, *_in_lanes(scene), *scene.state.promised]
+            waiting = [*held, *_in_lanes(scene), *scene.state.holdings.promised]
             self._round = list(dict.fromkeys((*waiting, *self._crowded)))
             self._forget(scene)
         for _ in range(min(PER_TURN, len(self._round))):
@@ -121,7 +121,7 @@ def _is_alike(known: _Told, message: str) -> bool:
 
 
 def _in_lanes(scene: Context) -> list[str]:
-    return [key[-1] for lane in scene.state.lanes for key in lane.in_order()]
+    return [key[-1] for lane in scene.state.gangs.lanes for key in lane.in_order()]
 
 
 def _reasons(scene: Context, gang: str, found: Found) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
@@ -166,5 +166,5 @@ def _why(scene: Context, gang: str) -> str:
         return ""
     if record.phase is Phase.RESERVED:
         return "others are leaving the place it was given"
-    reason = scene.state.reason(gang)
+    reason = scene.state.gangs.reason(gang)
     return f"{reason.token.value}: {reason.message}" if reason else ""

@@ -121,28 +121,28 @@ class Reporter:
 def figures_of(state: ClusterState) -> dict[str, Figures]:
     """What every queue has and wants, by name."""
     running, pending = dict[str, int](), dict[str, int]()
-    for record in state.records.values():
+    for record in state.gangs.records.values():
         if record.phase is not Phase.ENDED:
             counts = running if record.phase in HOLDING else pending
             counts[record.gang.queue] = counts.get(record.gang.queue, 0) + 1
     return {
         name: Figures(
-            _used(state.shares.usage[name]),
+            _used(state.queues.shares.usage[name]),
             _deserved(state, name),
             pending.get(name, 0),
             running.get(name, 0),
         )
-        for name in state.queues
+        for name in state.queues.by_name
     }
 
 
 def unsettled(state: ClusterState, queues: Iterable[Queue]) -> dict[str, str]:
     """Queue -> why it is not as its object says; the engine takes it when nothing runs there."""
     wanted = {each.name: each for each in queues}
-    found = dict.fromkeys(state.queues, "it is gone once nothing runs in it")
+    found = dict.fromkeys(state.queues.by_name, "it is gone once nothing runs in it")
     for name, queue in wanted.items():
         found.pop(name, None)
-        if state.queues.get(name) != queue:
+        if state.queues.by_name.get(name) != queue:
             found[name] = "spec.parent: it moves once nothing runs in it"
     return found
 

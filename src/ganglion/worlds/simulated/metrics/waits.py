@@ -47,7 +47,7 @@ class Waits:
     def learn(self, state: ClusterState, plan: Plan) -> None:
         """Remember the reasons given in a plan."""
         for wait in plan.waits:
-            self._lanes[state.records[wait.first].lane] = wait.reason
+            self._lanes[state.gangs.records[wait.first].lane] = wait.reason
 
     def over(self, record: GangRecord, waited_ms: int) -> None:
         """A gang's wait ended."""
