@@ -13,6 +13,7 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.model.fleet.node import Device, Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.app import guarded, make_app
 from ganglion.server.commands import live, submit
 from ganglion.server.controllers.controller import Controller
@@ -37,6 +38,7 @@ class Rig:
         folder: home of the server.
         keepers: called for every server that starts.
         database: URL of the ledger; empty = a file in the home.
+        effects: what the server asks of its machine.
     """
 
     isolate = False
@@ -46,14 +48,16 @@ class Rig:
         folder: Path,
         keepers: Callable[[], Sequence[Controller]] = tuple,
         database: str = "",
+        effects: Effects = SYSTEM,
     ) -> None:
-        self.home, self.keepers, self.database = Home(folder), keepers, database
+        self.home, self.effects = Home(folder), effects
+        self.keepers, self.database = keepers, database
         self.machine = Machine()
         self.queues: tuple[Queue, ...] = ()
         self.start()
 
     def start(self) -> None:
-        self.ledger = Ledger.open(self.database or self.home.ledger)
+        self.ledger = Ledger.open(self.database or self.home.ledger, effects=self.effects)
         self.feed = Feed(self.ledger)
         self.world = FakeWorld(self.machine, NODES)
         self.metrics = Metrics()

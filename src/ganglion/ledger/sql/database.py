@@ -76,6 +76,10 @@ def _prepare(connection: Sqlite, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
+    driver = connection.connection.driver_connection
+    if isinstance(driver, Sqlite) and driver.in_transaction:
+        # A commit that failed: neither SQLite nor SQLAlchemy takes its transaction back.
+        driver.rollback()
     writes = connection.get_execution_options().get("writer", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

@@ -55,6 +55,8 @@ def transaction(writer: Connection) -> Iterator[Session]:
         with writer.begin():
             yield _Core(writer)
         return
+    if driver.in_transaction:
+        driver.rollback()  # a commit failed before, which ends no transaction
     driver.execute("BEGIN IMMEDIATE")
     try:
         yield _Driver(driver)

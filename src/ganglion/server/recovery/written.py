@@ -120,16 +120,22 @@ class Written:
         Raises:
             EnvironmentFault: the database does not answer.
         """
-        self._ledger.refresh()
+        ledger = self._ledger
+        ledger.refresh()
+        lost = (ledger.head, ledger.cycle) != (self._seq, self._cycle)
+        # All is read before anything is changed: after a failure in between, the next try would
+        # take a cycle in for the second time.
+        noted = [*ledger.cycles(self._remembered)]
+        missed = [*ledger.cycles(self._seq)] if lost else []
+        live = ledger.history.live() if lost else []
         self._keepers.recall(thawed(self._memories) if self._memories else {})
-        for cycle in self._ledger.cycles(self._remembered):
+        for cycle in noted:
             for event in (*cycle.incoming, *cycle.decisions):
                 self._keepers.note(event)
-        lost = (self._ledger.head, self._ledger.cycle) != (self._seq, self._cycle)
+        for cycle in missed:
+            take(mind, cycle, ignored)
         if lost:
-            for cycle in self._ledger.cycles(self._seq):
-                take(mind, cycle, ignored)
-            mind.book.load(self._ledger.history.live())
+            mind.book.load(live)
         self.begin(mind)
         return lost
 
