@@ -50,7 +50,7 @@ class Rig:
         database: str = "",
         effects: Effects = SYSTEM,
     ) -> None:
-        self.home, self.effects = Home(folder), effects
+        self.home, self.effects = Home(folder, effects), effects
         self.keepers, self.database = keepers, database
         self.machine = Machine()
         self.queues: tuple[Queue, ...] = ()
@@ -70,6 +70,7 @@ class Rig:
             self.keepers(),
             secrets=SecretStore(self.home.root),
             isolate=self.isolate,
+            clock=self.effects.clock,
         )
         self.service.begin()
         self.do(lambda draft: live.keep_queues(draft, self.queues))

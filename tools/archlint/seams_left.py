@@ -13,6 +13,7 @@ BARE = "a supervisor or what it runs: `python -S` starts it, and gives it nothin
 SOCKET = "opens or takes the sockets that requests come and go through"
 INPUT = "reads a file that a user names, once, and says what is wrong with it"
 OWN_WORD = "a method of a class of its own that is called as one of paths is"
+OWN_END = "says what its own process does on a signal"
 NOT_YET = "is not given it yet"
 
 
@@ -49,30 +50,13 @@ LEFT: Sequence[Left] = (
     Left("server.cluster.controllers.keeper", "clock", NOT_YET),
     Left("server.cluster.controllers.onlooker", "clock", NOT_YET),
     Left("server.cluster.controllers.onlooker", "http", SOCKET),
-    Left("server.cluster.scheduling", "processes", NOT_YET),
-    Left("server.loop.asked", "clock", NOT_YET),
-    Left("server.loop.service", "clock", NOT_YET),
-    Left("server.loop.turn", "clock", NOT_YET),
-    Left("server.main", "clock processes", NOT_YET),
-    Left("server.notify.notices", "files processes", NOT_YET),
+    Left("server.cluster.scheduling", "processes", OWN_END),
     Left("server.notify.notices", "http", SOCKET),
-    Left("server.notify.notifier", "files processes", NOT_YET),
-    Left("server.notify.settings", "files", NOT_YET),
-    Left("server.recovery.executor", "clock files", NOT_YET),
-    Left("server.recovery.retention", "files", NOT_YET),
-    Left("server.requests.health", "files", NOT_YET),
-    Left("server.requests.pod_sessions", "clock randomness", NOT_YET),
-    Left("server.rest.listening.home", "files processes randomness", NOT_YET),
-    Left("server.rest.listening.listen", "processes", NOT_YET),
-    Left("server.rest.request_id", "clock randomness", NOT_YET),
-    Left("server.routes.cluster", "clock", NOT_YET),
+    Left("server.requests.pod_sessions", "clock", NOT_YET),
+    Left("server.rest.listening.listen", "processes", OWN_END),
     Left("server.routes.terminals", "http", SOCKET),
-    Left("server.signals.access", "clock files randomness", NOT_YET),
     Left("server.signals.prometheus", "clock", NOT_YET),
-    Left("server.signals.scraper", "clock", NOT_YET),
     Left("server.signals.scraper", "http", SOCKET),
-    Left("server.state.eyes", "clock", NOT_YET),
-    Left("server.telemetry.metrics", "clock", NOT_YET),
     Left("specs.reading.text", "files", INPUT),
     Left("tracing.export", "http processes", NOT_YET),
     Left("tracing.spans", "clock randomness", NOT_YET),

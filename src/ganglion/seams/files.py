@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import io
 import os
+import stat as modes
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -209,19 +210,25 @@ def remove(files: Files, path: Where) -> None:
         files.unlink(path)
 
 
-def make_folder(files: Files, path: Where) -> None:
-    """Make a directory for its owner only, with those above it, where they are missing.
+def make_folder(files: Files, path: Where, mode: int = 0o700) -> None:
+    """Make a directory, for its owner only, and those above it, where they are missing.
+
+    Args:
+        files: the file system.
+        path: the directory.
+        mode: of the directory; those above it get what is usual.
 
     Raises:
         OSError: it cannot be made.
     """
     try:
-        files.mkdir(path)
+        files.mkdir(path, mode)
     except FileExistsError:
-        return
+        if not modes.S_ISDIR(files.stat(path).st_mode):
+            raise
     except FileNotFoundError:
-        make_folder(files, os.path.dirname(os.fspath(path)))  # noqa: PTH120 - text too
-        files.mkdir(path)
+        make_folder(files, os.path.dirname(os.fspath(path)), 0o777)  # noqa: PTH120 - text too
+        files.mkdir(path, mode)
 
 
 def replace_whole(files: Files, path: Where, content: bytes, mark: object) -> None:

@@ -46,6 +46,9 @@ class Processes(Protocol):
     def exit(self, code: int) -> None:
         """End this process at once: nothing is flushed, no handler is called."""
 
+    def listener(self, port: int) -> str:
+        """The process that listens on a TCP port, as `python (pid 42)`; empty when unknown."""
+
 
 class SystemProcesses:
     """The processes of this machine."""
@@ -84,6 +87,19 @@ class SystemProcesses:
     def exit(self, code: int) -> None:
         """End this process at once: nothing is flushed, no handler is called."""
         os._exit(code)
+
+    def listener(self, port: int) -> str:
+        """The process that listens on a TCP port, as `python (pid 42)`; empty when unknown."""
+        import psutil  # noqa: PLC0415 - for one message; most programs that import this have none
+
+        try:
+            for found in psutil.net_connections("tcp"):
+                if found.status == psutil.CONN_LISTEN and found.laddr and found.laddr[1] == port:
+                    name = psutil.Process(found.pid).name() if found.pid else ""
+                    return f"{name} (pid {found.pid})" if name else ""
+        except psutil.Error:
+            return ""
+        return ""
 
 
 SYSTEM_PROCESSES = SystemProcesses()

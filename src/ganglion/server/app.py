@@ -111,7 +111,7 @@ def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: b
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
     guard = Guard(Direct(app, context), token, hosts or Hosts(), open_metrics=loopback)
-    return Identified(guard, answered, paths.template)
+    return Identified(guard, answered, paths.template, context.effects)
 
 
 def _gauges(context: Context) -> Gauges:

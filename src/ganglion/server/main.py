@@ -4,7 +4,6 @@ import getpass
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -24,6 +23,9 @@ from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.router.link import RouterLink
+from ganglion.seams.clock import Clock
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import remove
 from ganglion.server.app import guarded, make_app
 from ganglion.server.commands import live, policies
 from ganglion.server.commands.schedules import SchedulesKeeper
@@ -99,6 +101,7 @@ def serve(
     warn: Callable[[str], None] = lambda _line: None,
     progress: Callable[[str], None] = lambda _line: None,
     say: Callable[[str], None] = lambda _text: None,
+    effects: Effects = SYSTEM,
 ) -> None:
     """Serve until SIGTERM, SIGINT or a request to shut down; jobs run on.
 
@@ -126,6 +129,7 @@ def serve(
         say: called with what the take-over waited for.
         warn: called with every event of the ledger that was set apart.
         progress: called with how far a long start is, at most every second.
+        effects: what all parts ask of the machine.
 
     Raises:
         InputError: an address that needs `public`, a wrong URL.
@@ -137,33 +141,41 @@ def serve(
     relax()
     with ExitStack() as stack:
         # Whatever is made from here on is for its owner only; jobs get back what users set.
-        umask, files = stack.enter_context(_umasked()), raise_file_limit()
-        place = Home(home)
-        stack.callback(FileLock(place.root / "server.lock", str(place.root)).release)
+        umask, most_files = stack.enter_context(_umasked()), raise_file_limit()
+        place, processes = _locked(stack, home, effects), effects.processes
         stack.callback(close_journal, open_journal(place.root / "server.log"))
-        taken = [stack.enter_context(bind(host, port)), *_beneath(stack, place.root / SOCKET)]
-        target, step = database_url or place.ledger, _each_second(progress)
+        taken = [
+            stack.enter_context(bind(host, port, processes)),
+            *_beneath(stack, place.root / SOCKET, effects),
+        ]
+        target, step = database_url or place.ledger, _each_second(progress, effects.clock)
         if world:
-            ledger, made, term = Ledger.open(target, step), world(place), None
+            ledger, made, term = Ledger.open(target, step, effects), world(place), None
             stack.callback(ledger.close)
         else:
-            held = hold(target, place.root, take_over=take_over, say=say, progress=step)
+            held = hold(
+                target, place.root, take_over=take_over, say=say, progress=step, effects=effects
+            )
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
-            stack.callback(resign, held, place.root)
-            made = _local(held, place, nodes, umask, files)
+            stack.callback(resign, held, place.root, effects.clock)
+            made = _local(held, place, nodes, umask, most_files)
         stack.callback(made.close)
-        feed, metrics = Feed(ledger), Metrics()
-        keys = Keys(place.root)
+        feed, metrics = Feed(ledger), Metrics(effects.clock)
+        keys = Keys(place.root, effects)
         beside = _beside(port) if services_port is None else services_port
         door = Door(partial(RouterLink, place.root, host, beside, hosts=host_names), keys.sealed)
         stack.callback(door.close)
-        eyes = stack.enter_context(Eyes().open())
+        eyes = stack.enter_context(Eyes(clock=effects.clock).open())
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
-        notifier = _notifier(stack, place, ledger, made.now, Reach(egress, secrets.value))
-        keepers = [workspaces, *_keepers(stack, door, egress), SecretsKeeper(secrets)]
+        notifier = _notifier(stack, place, ledger, made.now, Reach(egress, secrets.value, effects))
+        keepers = [
+            workspaces,
+            *_keepers(stack, door, egress, effects.clock),
+            SecretsKeeper(secrets),
+        ]
         service = Service(
             ledger,
             made,
@@ -174,12 +186,13 @@ def serve(
             secrets=secrets,
             isolate=isolates(),
             progress=step,
+            clock=effects.clock,
         )
         user = _user()
         stack.enter_context(
             _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
         )
-        retention = _trimmed(stack, place, service)
+        retention = _trimmed(stack, place, service, effects)
         url = url_of(taken[0], host)
         context = Context(
             service,
@@ -194,25 +207,34 @@ def serve(
             use_of=workspaces.use_of,
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
+            effects=effects,
         )
         app = _guarded(context, host, host_names)
-        record = ServerRecord(os.getpid(), url, made.now(), SOCKET if taken[1:] else "")
+        record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
         announce = partial(_announce, place, record, ready)
         listener = Listener(app, announce, feed.close, max_connections)
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
         stack.callback(place.withdraw)
-        log.info("serving", url=url, events=ledger.head, pid=os.getpid())
+        log.info("serving", url=url, events=ledger.head, pid=processes.own())
         listener.serve_until_told(*taken)
         log.info("ended", events=ledger.head)
         if service.successor:
             raise service.successor
 
 
-def _trimmed(stack: ExitStack, home: Home, service: Service) -> LedgerRetention:
+def _locked(stack: ExitStack, home: Path, effects: Effects) -> Home:
+    """The home, of which no other server can be started until the stack ends."""
+    made = Home(home, effects)
+    lock = FileLock(made.root / "server.lock", str(made.root), effects.files, effects.processes)
+    stack.callback(lock.release)
+    return made
+
+
+def _trimmed(stack: ExitStack, home: Home, service: Service, effects: Effects) -> LedgerRetention:
     """Have the ledger trimmed as `retention.json` says; ends with the stack."""
-    made = LedgerRetention(home.root, service.ledger, service.ask, service.now)
+    made = LedgerRetention(home.root, service.ledger, service.ask, service.now, effects)
     stack.callback(made.stop)
     made.start()
     return made
@@ -252,7 +274,7 @@ def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int, files: in
     )
 
 
-def _beneath(stack: ExitStack, path: Path) -> list[socket.socket]:
+def _beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.socket]:
     """The Unix socket in the home; none where the file system or the kernel has no such thing."""
     if not unix.SUPPORTED:
         return []
@@ -261,7 +283,7 @@ def _beneath(stack: ExitStack, path: Path) -> list[socket.socket]:
     except OSError as error:
         log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
         return []
-    stack.callback(path.unlink, missing_ok=True)
+    stack.callback(remove, effects.files, path)
     return [taken]
 
 
@@ -271,14 +293,14 @@ def _name_flaws(service: Service, warn: Callable[[str], None]) -> None:
             warn(line)
 
 
-def _each_second(progress: Callable[[str], None]) -> Progress:
+def _each_second(progress: Callable[[str], None], clock: Clock) -> Progress:
     """Print its progress, at most every second."""
-    due = time.monotonic() + PROGRESS_S
+    due = clock.monotonic() + PROGRESS_S
 
     def step(what: str, done: int, of: int) -> None:
         nonlocal due
-        if time.monotonic() >= due:
-            due = time.monotonic() + PROGRESS_S
+        if clock.monotonic() >= due:
+            due = clock.monotonic() + PROGRESS_S
             progress(f"{what} {done:,}" + (f" of {of:,}" if of else ""))
 
     return step
@@ -305,9 +327,9 @@ def _beside(port: int) -> int:
     return port + 1 if 0 < port < LAST_PORT else 0
 
 
-def _keepers(stack: ExitStack, door: Door, egress: Egress) -> list[Controller]:
+def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list[Controller]:
     """The keepers of each kind of workload; their threads end with the stack."""
-    scraper = Scraper(egress)
+    scraper = Scraper(egress, clock)
     scraper.start()
     stack.callback(scraper.stop)
     services = ServicesController(door, Loads(scraper))

@@ -1,5 +1,6 @@
 """The service keeps its promises whatever fails between any two of its steps."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted, GangSubmitted, Outcome
+from ganglion.seams.effects import SYSTEM
 from ganglion.server.commands import live
 from ganglion.server.loop import service
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.state.transaction import Transaction
+from tests.faults.clock import HandClock
 from tests.server.conftest import Rig
 
 
@@ -249,9 +252,10 @@ def _raise(error: Exception) -> Any:
 
 
 def test_requests_that_follow_each_other_closely_share_a_look_at_the_world(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now, looks = [1000.0], [0]
+    clock, looks = HandClock(), [0]
+    rig = Rig(tmp_path, effects=SYSTEM._replace(clock=clock))
     observe = rig.world.observe
 
     def counted() -> list[Event]:
@@ -259,10 +263,9 @@ def test_requests_that_follow_each_other_closely_share_a_look_at_the_world(
         return observe()
 
     monkeypatch.setattr(rig.world, "observe", counted)
-    monkeypatch.setattr("ganglion.server.loop.service.time.monotonic", lambda: now[0])
     rig.service.turn([])  # nothing is asked: it looks
     for number in range(10):
-        now[0] += service.LOOK_S / 4
+        clock.sleep(service.LOOK_S / 4)
         rig.submit(f"job-{number}")
     assert looks[0] == 1 + 2  # 50 ms of requests
     rig.service.turn([])

@@ -1,17 +1,19 @@
 """Probes say what fails, and metrics say how much of it."""
 
-import shutil
-from types import SimpleNamespace
-from typing import Any
+import errno
 
 import pytest
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams.effects import SYSTEM
 from ganglion.server.requests import health
 from ganglion.server.requests.context import Context
+from ganglion.server.rest.listening.home import Home
 from ganglion.server.telemetry.metrics import MOST_LABELS, OTHER, Bounded
+from tests.faults.files import FaultyFiles
+from tests.faults.plan import Nth
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, post, wait_for
 
@@ -78,9 +80,10 @@ def test_a_server_that_leaves_is_alive_but_not_ready(client: TestClient, context
 
 
 def test_little_disk_and_a_missing_router_are_warnings(
-    client: TestClient, context: Context, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, context: Context
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=5 << 20))
+    little = FaultyFiles(Nth(0), room=5 << 20)
+    context.home = Home(context.home.root, SYSTEM._replace(files=little))
     context.door_trouble = lambda: "the port 7078 is in use"
     assert checks(client) == (200, {"disk": "warn", "router": "warn"})
     said = client.get("/readyz").json()["trouble"]
@@ -142,10 +145,8 @@ def test_a_label_that_users_choose_has_few_values() -> None:
     assert queues.of("q0") == "q0"
 
 
-def test_a_disk_that_cannot_be_read_is_named(context: Context, monkeypatch: Any) -> None:
-    def broken(_path: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(shutil, "disk_usage", broken)
+def test_a_disk_that_cannot_be_read_is_named(context: Context) -> None:
+    broken = FaultyFiles(Nth(1, "free"), errno.EIO)
+    context.home = Home(context.home.root, SYSTEM._replace(files=broken))
     (disk,) = [each for each in health.ready(context).checks if each.name == "disk"]
     assert (disk.status, disk.message.endswith("Input/output error")) == ("fail", True)

@@ -1,6 +1,5 @@
 """Starting and ending a scheduler of clusters: the lead, its views over HTTP, its end."""
 
-import os
 import signal
 import sys
 import threading
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from ganglion.collector import relax
 from ganglion.extensions import load
+from ganglion.seams.processes import SYSTEM_PROCESSES
 from ganglion.server.rest.listening.address import bind, url_of
 from ganglion.server.state.audience import Audience, Show
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
@@ -91,7 +91,7 @@ def schedule(
         scheduler.start()
         stack.callback(scheduler.stop)
         url = url_of(taken, wish.host)
-        log.info("scheduling", clusters=list(endpoints), url=url, pid=os.getpid())
+        log.info("scheduling", clusters=list(endpoints), url=url, pid=SYSTEM_PROCESSES.own())
         # Loading the web framework takes a second of the interpreter that decides, too.
         scheduler.calm.wait(VIEWS_S)
         from ganglion.server.cluster.showing import show  # noqa: PLC0415 - see above
@@ -122,7 +122,7 @@ def _lead(endpoint: Endpoint, wish: Wish) -> Lead | None:
 def _die() -> None:
     """Another scheduler decides by now: nothing more may be written, not even in good order."""
     log.error("the lead was lost")
-    os._exit(1)
+    SYSTEM_PROCESSES.exit(1)
 
 
 def _always() -> bool:

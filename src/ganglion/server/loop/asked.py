@@ -2,7 +2,6 @@
 
 import asyncio
 import queue
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import structlog
 from msgspec import Struct, field
 
 from ganglion.model.errors import EnvironmentFault, GanglionError
+from ganglion.seams.clock import Clock
 from ganglion.server.rest.request_id import request_id
 from ganglion.server.state.transaction import Transaction
 from ganglion.tracing.spans import Place, Value, current, emit
@@ -122,7 +122,11 @@ def run(draft: Transaction, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] |
 
 
 def traced(
-    answers: Sequence[tuple[Asked, Any]], begin: int, cycle: tuple[int, int], number: int
+    answers: Sequence[tuple[Asked, Any]],
+    begin: int,
+    cycle: tuple[int, int],
+    number: int,
+    clock: Clock,
 ) -> None:
     """Answer the requests of a turn with what it did for them.
 
@@ -131,10 +135,11 @@ def traced(
         begin: when it began, in ns.
         cycle: when the engine began and ended to decide, in ns; zeros = it did not.
         number: of the cycle in the ledger.
+        clock: says when it ends.
     """
     for asked, _ in answers:
         if asked.place:
             about: dict[str, Value] = {"ganglion.cycle": number, "ganglion.request": asked.request}
-            place = emit("commit", asked.place, begin, time.time_ns(), about)
+            place = emit("commit", asked.place, begin, clock.now_ns(), about)
             if all(cycle):
                 emit("cycle", place, *cycle)

@@ -6,7 +6,6 @@ and done again; worlds do nothing the second time.
 """
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -26,6 +25,7 @@ from ganglion.model.events import Event
 from ganglion.model.plan import Phase, Plan, Resize, Start
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.controllers.controller import Controller, Controllers
 from ganglion.server.loop.asked import Asked, Inbox, awaited, in_time, run, traced
 from ganglion.server.loop.timekeeping import Timekeeper, newest_time
@@ -71,6 +71,7 @@ class Service:
         isolate: whether a gang or report that the engine fails over is set apart, so that all
             else is decided; else its failure fails the turn, as tests want it.
         progress: called with how far a long replay is.
+        clock: says how long something takes; dates are of the world.
 
     Attributes:
         trouble: why turns fail at present; empty = they do not.
@@ -94,7 +95,9 @@ class Service:
         secrets: SecretStore,
         isolate: bool = False,
         progress: Progress = silent,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        self._clock = clock
         self.ledger, self._world, self._policy = ledger, world, policy
         self.secrets = secrets
         self._published, self._metrics, self._isolate = published, metrics, isolate
@@ -115,8 +118,8 @@ class Service:
         self._endpoints: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="service")
         self.trouble, self.failing = "", "turns"
-        self._part, self._turned, self._looked = "turns", time.monotonic(), -LOOK_S
-        self._confirmed = time.monotonic()
+        self._part, self._turned, self._looked = "turns", self._clock.monotonic(), -LOOK_S
+        self._confirmed = self._clock.monotonic()
         self._times = Timekeeper(world, newest_time(ledger))
         self.successor: Superseded | None = None
         self.superseded: Callable[[], None] = lambda: None
@@ -167,7 +170,7 @@ class Service:
 
     def idle_s(self) -> float:
         """Seconds since a turn ended; 0 while no thread takes turns."""
-        return time.monotonic() - self._turned if self._thread.is_alive() else 0.0
+        return self._clock.monotonic() - self._turned if self._thread.is_alive() else 0.0
 
     @property
     def endpoints(self) -> Mapping[str, str]:
@@ -233,7 +236,7 @@ class Service:
             self._troubled(GanglionError(f"the server failed: {error}", "see server.log"), asked)
         else:
             self.trouble = ""
-        self._turned = time.monotonic()
+        self._turned = self._clock.monotonic()
         return not self.trouble
 
     def _troubled(self, error: GanglionError, asked: list[Asked]) -> None:
@@ -245,10 +248,10 @@ class Service:
 
     def _written(self, asked: list[Asked]) -> list[Entry]:
         """Observe, decide and write; answer what was asked."""
-        began, self._part = time.time_ns(), "ledger"
-        if time.monotonic() - self._confirmed >= CONFIRM_S:
+        began, self._part = self._clock.now_ns(), "ledger"
+        if self._clock.monotonic() - self._confirmed >= CONFIRM_S:
             self.ledger.confirm()
-            self._confirmed = time.monotonic()
+            self._confirmed = self._clock.monotonic()
         self._part = "world"
         self._observe(hurried=bool(asked))
         with self._lock:
@@ -277,14 +280,14 @@ class Service:
         for gang, attempt in turn.over:
             self._endpoints.pop(gang, None)
             self._orders.append(partial(_tidy, gang=gang, attempt=attempt))
-        traced(answers, began, turn.cycled, self.ledger.cycle)
+        traced(answers, began, turn.cycled, self.ledger.cycle, self._clock)
         for each, answer in answers:
             each.answer.set_result(answer)
         return written
 
     def _observe(self, *, hurried: bool) -> None:
         """Read the facts of the world; turns that are `hurried` share a look."""
-        now = time.monotonic()
+        now = self._clock.monotonic()
         if not hurried or now - self._looked >= LOOK_S:
             self._facts.extend(self._world.observe())
             self._looked = now
@@ -296,7 +299,7 @@ class Service:
             draft = Transaction(
                 self._mind, ledger, self.secrets, now, note, self._endpoints, *clocks
             )
-            turn = Turn(draft, self._metrics, isolate=self._isolate)
+            turn = Turn(draft, self._metrics, isolate=self._isolate, clock=self._clock)
             turn.hear(self._facts)
             answers = run(draft, asked)
             if answers is not None and turn.tend(self._keepers):
@@ -316,8 +319,8 @@ class Service:
         while self._orders:
             self._orders[0](self._world)
             self._orders.popleft()
-        enough = time.monotonic() + BUDGET_S
-        while self._starts and time.monotonic() < enough:
+        enough = self._clock.monotonic() + BUDGET_S
+        while self._starts and self._clock.monotonic() < enough:
             self._start(self._starts[0])
             self._starts.popleft()
 

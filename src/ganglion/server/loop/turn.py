@@ -1,6 +1,5 @@
 """What happens within one turn: read the facts, decide, write."""
 
-import time
 from collections.abc import Sequence
 
 import msgspec
@@ -22,6 +21,7 @@ from ganglion.model.events import (
     MetricReported,
 )
 from ganglion.model.plan import Plan, Resize, Start
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.controllers.controller import Controllers
 from ganglion.server.state.transaction import Order, Transaction
 from ganglion.server.telemetry.metrics import Metrics
@@ -38,6 +38,7 @@ class Turn:
         draft: open.
         metrics: counts what happens.
         isolate: whether what the engine fails over is undone and set apart, else raised.
+        clock: for traces.
 
     Attributes:
         starts: attempts to start once the turn is written.
@@ -45,7 +46,15 @@ class Turn:
         cycled: when the engine began and ended to decide, in ns; zeros = it did not.
     """
 
-    def __init__(self, draft: Transaction, metrics: Metrics, *, isolate: bool = False) -> None:
+    def __init__(
+        self,
+        draft: Transaction,
+        metrics: Metrics,
+        *,
+        isolate: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._clock = clock
         self.draft, self._metrics, self._isolate = draft, metrics, isolate
         self.starts: list[Start] = []
         self.resizes: list[Resize] = []
@@ -115,10 +124,10 @@ class Turn:
             if draft.batch:
                 draft.state.again(draft.now)  # as a replay of this cycle does
             return
-        began = time.time_ns()
+        began = self._clock.now_ns()
         with self._metrics.cycle():
             plan = cycle(draft.state, (), draft.now, isolate=self._isolate)
-        self.cycled = (began, time.time_ns())
+        self.cycled = (began, self._clock.now_ns())
         for defect in plan.defects:
             log.error("set apart", stage=defect.stage, gang=defect.gang, error=defect.error)
             self._metrics.failed(defect.stage)

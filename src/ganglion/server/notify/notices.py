@@ -1,11 +1,8 @@
 """What is sent to whom, and how: mail, commands and webhooks."""
 
 import asyncio
-import os
-import signal
 import smtplib
 import socket
-import subprocess
 from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
@@ -15,6 +12,8 @@ import httpx2
 from msgspec import Struct, field
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import Files, exists
 from ganglion.server.notify.settings import Settings, Smtp
 from ganglion.specs.grammar.words import SECRET
 from ganglion.transport.egress import CheckedTransport, Egress
@@ -64,15 +63,17 @@ class Notice(Struct):
 
 
 class Reach(Struct):
-    """How webhooks are reached.
+    """How recipients are reached.
 
     Attributes:
         egress: which addresses may be asked.
         secret: user and name -> what is kept by that name; None = nothing is.
+        effects: files, and processes of commands.
     """
 
     egress: Egress = field(default_factory=Egress)
     secret: Callable[[str, str], str | None] = lambda _user, _name: None
+    effects: Effects = SYSTEM
 
 
 def send(notice: Notice, settings: Settings, reach: Reach) -> None:
@@ -82,13 +83,13 @@ def send(notice: Notice, settings: Settings, reach: Reach) -> None:
         EnvironmentFault: it could not be sent; the message says why.
     """
     if notice.channel == "command":
-        _run(notice, settings)
+        _run(notice, settings, reach.effects)
     elif notice.channel == "webhook":
         asyncio.run(_post(_url(notice, reach), _facts(notice), reach.egress))
     elif settings.smtp:
-        _over_smtp(_mail(notice, settings), settings.smtp)
+        _over_smtp(_mail(notice, settings), settings.smtp, reach.effects.files)
     else:
-        _over_sendmail(_mail(notice, settings), settings.sendmail)
+        _over_sendmail(_mail(notice, settings), settings.sendmail, reach.effects)
 
 
 def subject(notice: Notice) -> str:
@@ -117,14 +118,14 @@ def _mail(notice: Notice, settings: Settings) -> EmailMessage:
     return mail
 
 
-def _over_smtp(mail: EmailMessage, smtp: Smtp) -> None:
+def _over_smtp(mail: EmailMessage, smtp: Smtp, files: Files) -> None:
     kind = smtplib.SMTP_SSL if smtp.security == "tls" else smtplib.SMTP
     try:
         with kind(smtp.host, smtp.port, timeout=MAIL_S) as server:
             if smtp.security == "starttls":
                 server.starttls()
             if smtp.user:
-                server.login(smtp.user, _password(smtp))
+                server.login(smtp.user, _password(smtp, files))
             server.send_message(mail)
     except (OSError, smtplib.SMTPException) as error:
         raise EnvironmentFault(f"{smtp.host}:{smtp.port}: {_told(error)}") from error
@@ -142,25 +143,25 @@ def _told(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _password(smtp: Smtp) -> str:
-    lines = Path(smtp.password_file).expanduser().read_text(encoding="utf-8").splitlines()
+def _password(smtp: Smtp, files: Files) -> str:
+    lines = files.read(Path(smtp.password_file).expanduser()).decode("utf-8").splitlines()
     return lines[0] if lines else ""
 
 
-def _over_sendmail(mail: EmailMessage, program: str) -> None:
-    if not Path(program).exists():
+def _over_sendmail(mail: EmailMessage, program: str, effects: Effects) -> None:
+    if not exists(effects.files, program):
         raise EnvironmentFault("no mail server is configured: give notify.yaml an `smtp`")
-    _done([program, "-t", "-i"], mail.as_bytes(), {})
+    _done([program, "-t", "-i"], mail.as_bytes(), {}, effects)
 
 
-def _run(notice: Notice, settings: Settings) -> None:
+def _run(notice: Notice, settings: Settings, effects: Effects) -> None:
     if not settings.commands:
         raise EnvironmentFault(
             "commands are not allowed here: the server's owner sets `commands: true` in notify.yaml"
         )
     names = {"EVENT": notice.event, **notice.facts}
     env = {f"GANGLION_NOTIFY_{name}": text for name, text in names.items()}
-    _done(["/bin/sh", "-c", notice.to], body(notice).encode(), env)
+    _done(["/bin/sh", "-c", notice.to], body(notice).encode(), env, effects)
 
 
 def _url(notice: Notice, reach: Reach) -> str:
@@ -198,26 +199,17 @@ async def _post(url: str, facts: dict[str, str], egress: Egress) -> None:
         raise EnvironmentFault(f"{answer.request.url.host} answered {answer.status_code}")
 
 
-def _done(argv: list[str], typed: bytes, env: dict[str, str]) -> None:
+def _done(argv: list[str], typed: bytes, env: dict[str, str], effects: Effects) -> None:
     """Run a program to its end, with all that it started.
 
     Raises:
         EnvironmentFault: it failed or took too long.
     """
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=os.environ | env,
-        start_new_session=True,
-    ) as process:
-        try:
-            said, _ = process.communicate(typed, timeout=COMMAND_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise EnvironmentFault(f"it took longer than {COMMAND_S:g} s") from None
-    if process.returncode:
+    try:
+        code, said = effects.processes.run(argv, typed, env, COMMAND_S)
+    except TimeoutError:
+        raise EnvironmentFault(f"it took longer than {COMMAND_S:g} s") from None
+    if code:
         lines = said.decode(errors="replace").strip().splitlines()
         last = f": {lines[-1][:SAID]}" if lines else ""
-        raise EnvironmentFault(f"it ended with exit code {process.returncode}{last}")
+        raise EnvironmentFault(f"it ended with exit code {code}{last}")

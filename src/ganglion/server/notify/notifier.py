@@ -5,7 +5,6 @@ that every notice is sent at least once, whatever is killed in between. No turn 
 """
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Notify
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangEnded, GangStarted, Outcome
+from ganglion.seams.files import replace_whole
 from ganglion.server.notify.notices import Notice, Reach, send
 from ganglion.server.notify.settings import Settings, Watched
 
@@ -70,7 +70,7 @@ class Notifier:
         home: Ganglion's home directory.
         ledger: where everything that happens is written.
         clock: the time in ms.
-        reach: how webhooks are reached; None = public ones are.
+        reach: how recipients are reached; None = as by default.
     """
 
     def __init__(
@@ -78,7 +78,9 @@ class Notifier:
     ) -> None:
         self._home, self._ledger, self._clock = home, ledger, clock
         self._reach = reach or Reach()
-        self._memory, self._watched = self._recalled(), Watched(home)
+        effects = self._reach.effects
+        self._files, self._pid = effects.files, effects.processes.own()
+        self._memory, self._watched = self._recalled(), Watched(home, self._files)
         self._wanted: dict[str, Notify | None] = {}
         self._news, self._ending = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
@@ -235,7 +237,7 @@ class Notifier:
     def _recalled(self) -> Memory:
         """What an earlier server kept; without one, nothing of the past is notified."""
         try:
-            found = msgspec.json.decode((self._home / FILE).read_bytes(), type=Memory)
+            found = msgspec.json.decode(self._files.read(self._home / FILE), type=Memory)
         except (OSError, msgspec.DecodeError):
             return Memory(self._ledger.head)
         if found.seq > self._ledger.head:  # the ledger is another one
@@ -244,11 +246,9 @@ class Notifier:
 
     def _keep(self) -> None:
         """Write the memory; after a failure a notice may be sent twice, none is lost."""
-        scratch = self._home / f".{FILE}.{os.getpid()}"
+        content = msgspec.json.encode(self._memory)
         with contextlib.suppress(OSError):
-            scratch.touch(0o600)
-            scratch.write_bytes(msgspec.json.encode(self._memory))
-            scratch.replace(self._home / FILE)
+            replace_whole(self._files, self._home / FILE, content, self._pid)
 
 
 def _addressed(

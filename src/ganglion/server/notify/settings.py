@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ganglion.model.behaviour import Notify
 from ganglion.model.errors import FileError
+from ganglion.seams.files import SYSTEM_FILES, Files
 
 FILE = "notify.yaml"
 
@@ -62,10 +63,11 @@ class Watched:
 
     Args:
         home: Ganglion's home directory.
+        files: the file system.
     """
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self, home: Path, files: Files = SYSTEM_FILES) -> None:
+        self._home, self._files = home, files
         self._mark: tuple[int, int, int] | None = None
         self._known: Settings | FileError = Settings()
 
@@ -74,7 +76,7 @@ class Watched:
         mark = self._marked()
         if mark is None or mark != self._mark:
             try:
-                self._known = read_settings(self._home)
+                self._known = read_settings(self._home, self._files)
             except FileError as error:
                 self._known = error
             self._mark = mark
@@ -85,7 +87,7 @@ class Watched:
     def _marked(self) -> tuple[int, int, int] | None:
         """What distinguishes one state of the file from another; None = it cannot be read."""
         try:
-            found = (self._home / FILE).stat()
+            found = self._files.stat(self._home / FILE)
         except FileNotFoundError:
             return (0, 0, 0)
         except OSError:
@@ -93,7 +95,7 @@ class Watched:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def read_settings(home: Path) -> Settings:
+def read_settings(home: Path, files: Files = SYSTEM_FILES) -> Settings:
     """Read the settings of a home; without the file, the usual ones.
 
     Raises:
@@ -101,7 +103,7 @@ def read_settings(home: Path) -> Settings:
     """
     path = home / FILE
     try:
-        return msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")) or {}, Settings)
+        return msgspec.convert(yaml.safe_load(files.read(path).decode("utf-8")) or {}, Settings)
     except FileNotFoundError:
         return Settings()
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:

@@ -1,6 +1,5 @@
 """Opening the ledger of a local world: one home executes it, and takes over in order."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,10 +11,12 @@ from ganglion.ledger.executors import depose, newest, refusal
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import EnvironmentFault, InUse, NotExecutor
 from ganglion.model.executor import Executor, Term, is_one_home, may_look, was_restarted
+from ganglion.seams.clock import Clock
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import Files, make_folder
 from ganglion.worlds.local.attempts.succession import end_all
 from ganglion.worlds.local.run_files import fence
 from ganglion.worlds.local.run_files.identity import identify
-from ganglion.worlds.local.run_files.records import now_ms
 
 HANDOVER_S = 900.0
 """Longest wait for a deposed server, whose jobs have their grace."""
@@ -48,6 +49,7 @@ def hold(
     take_over: bool,
     say: Callable[[str], None],
     progress: Progress = silent,
+    effects: Effects = SYSTEM,
 ) -> Held:
     """Open a ledger to execute it.
 
@@ -57,6 +59,7 @@ def hold(
         take_over: end the term of another home first.
         say: called with what was waited for.
         progress: called with how far a long migration is.
+        effects: the clock, files, databases and chance.
 
     Raises:
         NotExecutor: another home executes it.
@@ -65,15 +68,15 @@ def hold(
             database refuses.
     """
     here = identify(home)
-    deposed = take_over and depose(target, here, now_ms())
-    ledger = _opened(target, here, HANDOVER_S if deposed else 0.0, progress)
+    deposed = take_over and depose(target, here, effects.clock.now_ms(), effects)
+    ledger = _opened(target, here, HANDOVER_S if deposed else 0.0, progress, effects)
     try:
-        term = _claimed(ledger, home, here, take_over=take_over)
+        term = _claimed(ledger, home, here, effects, take_over=take_over)
         before = [each for each in ledger.executors.terms() if each.generation < term.generation]
         for each in before:
             if each.ended is None:
-                say(_cleared(ledger, each, term))
-                ledger.executors.ended(each.generation, now_ms())
+                say(_cleared(ledger, each, term, effects.clock))
+                ledger.executors.ended(each.generation, effects.clock.now_ms())
         ledger.generation = term.generation
     except BaseException:
         ledger.close()
@@ -81,38 +84,44 @@ def hold(
     return Held(ledger, term, bool(before) and term.begun is None)
 
 
-def _opened(target: str | Path, here: Executor, patience_s: float, progress: Progress) -> Ledger:
-    give_up = time.monotonic() + patience_s
+def _opened(
+    target: str | Path, here: Executor, patience_s: float, progress: Progress, effects: Effects
+) -> Ledger:
+    clock = effects.clock
+    give_up = clock.monotonic() + patience_s
     while True:
         try:
-            return Ledger.open(target, progress)
+            return Ledger.open(target, progress, effects)
         except InUse:
-            if time.monotonic() >= give_up:
-                _check(target, here)
+            if clock.monotonic() >= give_up:
+                _check(target, here, effects)
                 raise
-        time.sleep(LOOK_S)
+        clock.sleep(LOOK_S)
 
 
-def _check(target: str | Path, here: Executor) -> None:
+def _check(target: str | Path, here: Executor, effects: Effects) -> None:
     """Say whose server it is that has the ledger open, if it is that of another home."""
-    term = newest(target)
+    term = newest(target, effects)
     if term and not is_one_home(term.executor, here):
         raise refusal(term, here)
 
 
-def _claimed(ledger: Ledger, home: Path, here: Executor, *, take_over: bool) -> Term:
+def _claimed(
+    ledger: Ledger, home: Path, here: Executor, effects: Effects, *, take_over: bool
+) -> Term:
     known = ledger.executors.terms()
+    now = effects.clock.now_ms()
     least = fence.least(home, known[-1].ledger) if known else 1
     try:
-        return ledger.executors.claim(here, now_ms(), least=least, take_over=take_over)
+        return ledger.executors.claim(here, now, least=least, take_over=take_over)
     except NotExecutor as refused:
         # What this home still runs for an earlier generation must not go on.
         if refused.holder:
-            _close(home, refused.holder.ledger, refused.holder.generation)
+            _close(effects.files, home, refused.holder.ledger, refused.holder.generation)
         raise
 
 
-def _cleared(ledger: Ledger, before: Term, term: Term) -> str:
+def _cleared(ledger: Ledger, before: Term, term: Term, clock: Clock) -> str:
     """Wait until nothing that an earlier term started can run; says what was done."""
     old, here = before.executor, term.executor
     if was_restarted(old, here):
@@ -122,11 +131,11 @@ def _cleared(ledger: Ledger, before: Term, term: Term) -> str:
         return f"ended {found.attempts} attempts of {old}, waited {found.waited_s:.1f} s"
     if not ledger.history.live():
         return f"{old} has nothing to end: all workloads of the ledger have ended"
-    give_up = time.monotonic() + ANSWER_S
-    while time.monotonic() < give_up:
+    give_up = clock.monotonic() + ANSWER_S
+    while clock.monotonic() < give_up:
         if _is_ended(ledger, before.generation):
             return f"{old} ended what it ran"
-        time.sleep(LOOK_S)
+        clock.sleep(LOOK_S)
     return (
         f"{old} did not answer within {ANSWER_S:.0f} s. What it may still run ends once a server"
         " is started there; new attempts begin here"
@@ -137,7 +146,7 @@ def _is_ended(ledger: Ledger, generation: int) -> bool:
     return any(t.generation == generation and t.ended for t in ledger.executors.terms())
 
 
-def resign(held: Held, home: Path) -> None:
+def resign(held: Held, home: Path, clock: Clock = SYSTEM.clock) -> None:
     """Once another home has taken over: end what this one runs, and report to the other.
 
     Raises:
@@ -148,13 +157,13 @@ def resign(held: Held, home: Path) -> None:
     if newest.generation == held.term.generation:
         return
     found = end_all(home.resolve(), newest.ledger, newest.generation)
-    held.ledger.executors.ended(held.term.generation, now_ms())
+    held.ledger.executors.ended(held.term.generation, clock.now_ms())
     log.info("resigned", to=str(newest.executor), attempts=found.attempts)
 
 
-def _close(home: Path, ledger: str, generation: int) -> None:
+def _close(files: Files, home: Path, ledger: str, generation: int) -> None:
     try:
-        (home / "runs").mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(files, home / "runs")
         fence.raise_to(home, ledger, generation)
     except OSError as error:
         raise EnvironmentFault(

@@ -24,6 +24,8 @@ from ganglion.ledger.transfer import exported
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import LedgerCut
 from ganglion.model.policy import Policy
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import make_folder, remove
 from ganglion.server.recovery.checkpoint import read
 from ganglion.server.state.transaction import Transaction
 from ganglion.worlds.local.run_files.retention import DAY_MS, EVERY_S, MB, Rule, rule_of
@@ -57,12 +59,21 @@ class LedgerRetention:
         ledger: open.
         ask: has the server run a command in its next turn.
         clock: the time in ms.
+        effects: files.
 
     Attributes:
         trouble: why nothing leaves although it should; empty = it does, or nothing has to.
     """
 
-    def __init__(self, home: Path, ledger: Ledger, ask: Ask, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        home: Path,
+        ledger: Ledger,
+        ask: Ask,
+        clock: Callable[[], int],
+        effects: Effects = SYSTEM,
+    ) -> None:
+        self._effects = effects
         self._home, self._ledger, self._ask, self._clock = home, ledger, ask, clock
         self.trouble = ""
         self._end = threading.Event()
@@ -157,10 +168,10 @@ class LedgerRetention:
         """Write what is to leave to a file of its own; returns its name."""
         base = reader.base()
         folder = self._home / ARCHIVE
-        folder.mkdir(mode=0o700, exist_ok=True)
+        make_folder(self._effects.files, folder)
         file = folder / f"events-{base.seq + 1 if base else 1}-{snapshot.seq}.jsonl.gz"
-        file.unlink(missing_ok=True)  # of a server that died before it had cut
-        exported(reader, file, until=snapshot)
+        remove(self._effects.files, file)  # of a server that died before it had cut
+        exported(reader, file, until=snapshot, effects=self._effects)
         return f"{ARCHIVE}/{file.name}"
 
     def _drop(self) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.loop.service import Service
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
@@ -38,6 +39,7 @@ class Context(Struct):
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
+        effects: what routes ask of the machine.
     """
 
     service: Service
@@ -56,6 +58,7 @@ class Context(Struct):
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
+    effects: Effects = SYSTEM
 
 
 async def _context(request: Request) -> Context:  # a coroutine for the reason of `known_query`

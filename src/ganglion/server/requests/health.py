@@ -1,8 +1,5 @@
 """What is looked at to say whether the server works: each check by name."""
 
-import shutil
-from pathlib import Path
-
 from ganglion.api.server import Check, Health
 from ganglion.server.requests.context import Context
 from ganglion.server.state.set_apart import told_apart, told_flaws
@@ -54,21 +51,10 @@ def standing(here: Context) -> Standing:
     return Standing(
         failing={each.name: each.status for each in found.checks},
         ledger_events=ledger.head,
-        ledger_bytes=_size(ledger.where),
+        ledger_bytes=here.home.size_of(ledger.where),
         streams=here.feed.streams,
         apart=apart,
     )
-
-
-def _size(where: str) -> int:
-    """Bytes of a ledger that lies in files, its log included; 0 = it lies elsewhere."""
-    total = 0
-    for end in ("", "-wal"):
-        try:
-            total += Path(where + end).stat().st_size
-        except OSError:
-            continue  # PostgreSQL, or a log that was just folded in
-    return total
 
 
 def _working(here: Context) -> list[Check]:
@@ -90,7 +76,7 @@ def _requests(here: Context) -> Check:
 
 def _disk(here: Context) -> Check:
     try:
-        free = shutil.disk_usage(here.home.root).free
+        free = here.home.free()
     except OSError as error:
         return Check(name="disk", status=FAIL, message=f"{here.home.root}: {error.strerror}")
     if free < LEAST_FREE:

@@ -8,9 +8,7 @@ a server that was killed is ended by the next one.
 import asyncio
 import os
 import pwd
-import time
 from collections.abc import Sequence
-from uuid import uuid4
 
 import anyio
 import structlog
@@ -19,6 +17,7 @@ from msgspec.structs import replace
 from ganglion.model.credentials import redacted_command, redacted_text
 from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.model.events.access import PodAccess, Stage, Verb
+from ganglion.seams.randomness import unique_id
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.terminals import Ending, Seat
 from ganglion.server.state.transaction import Transaction
@@ -70,12 +69,12 @@ class PodSession:
             *seat,
             verb=verb,
             stage=Stage.BEGUN,
-            session=uuid4().hex[:16],
+            session=unique_id(here.effects.randomness)[:16],
             user=user,
             uid=uid,
             port=port,
         )
-        self._began = time.monotonic()
+        self._began = self._here.effects.clock.monotonic()
 
     async def begin(self) -> None:
         """Record the beginning.
@@ -98,7 +97,7 @@ class PodSession:
             # The answer of the database may be lost, and the beginning written.
             self._close(Stage.REFUSED, Ending(reason="its beginning could not be recorded"))
             raise
-        self._began = time.monotonic()
+        self._began = self._here.effects.clock.monotonic()
 
     async def refuse(self, reason: str) -> None:
         """Record that the caller was refused, where nothing was begun."""
@@ -131,7 +130,7 @@ class PodSession:
             stage=stage,
             exit_code=ending.exit_code,
             reason=redacted_text(ending.reason)[:MOST_REASON],
-            duration_ms=round((time.monotonic() - self._began) * 1000),
+            duration_ms=round((self._here.effects.clock.monotonic() - self._began) * 1000),
         )
         task = asyncio.create_task(self._recorded(event))
         self._here.ending.add(task)

@@ -1,17 +1,17 @@
 """The id of the request that is being served: from the client to the log and to the ledger."""
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from uuid import uuid4
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.randomness import SYSTEM_RANDOMNESS, Randomness, unique_id
 from ganglion.server.rest.paths import WEBSOCKET
 from ganglion.tracing import spans
 from ganglion.transport.problem import MEDIA_TYPE
@@ -32,16 +32,17 @@ def request_id() -> str:
     return _current.get()
 
 
-def begin(given: str) -> str:
+def begin(given: str, randomness: Randomness = SYSTEM_RANDOMNESS) -> str:
     """Take the id that a client made, or make one where that is missing or not fit to be logged.
 
     Args:
         given: value of the header; empty = none.
+        randomness: makes an id.
 
     Returns:
         the id.
     """
-    found = given if _FIT.fullmatch(given) else uuid4().hex
+    found = given if _FIT.fullmatch(given) else unique_id(randomness)
     _current.set(found)
     return found
 
@@ -53,6 +54,7 @@ class Identified:
         app: the application.
         answered: gets the path, the method, the status, and the seconds until the answer's head.
         template: path and method -> the template of the path; empty = none fits.
+        effects: chance, and the clock.
     """
 
     def __init__(
@@ -60,7 +62,9 @@ class Identified:
         app: ASGIApp,
         answered: Callable[[str, str, int, float], None] = lambda *_: None,
         template: Callable[[str, str], str] = lambda *_: "",
+        effects: Effects = SYSTEM,
     ) -> None:
+        self._effects = effects
         self._app, self._answered, self._template = app, answered, template
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,9 +72,10 @@ class Identified:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        began = time.perf_counter()
+        clock = self._effects.clock
+        began = clock.monotonic()
         headers, said = Headers(scope=scope), dict[str, spans.Value]()
-        found = begin(headers.get(HEADER, ""))
+        found = begin(headers.get(HEADER, ""), self._effects.randomness)
         if scope["type"] == "websocket":
             with structlog.contextvars.bound_contextvars(request=found):
                 await self._conversed(scope, receive, send, found)
@@ -80,7 +85,7 @@ class Identified:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)[HEADER] = found
                 said["http.response.status_code"] = message["status"]
-                seconds = time.perf_counter() - began
+                seconds = clock.monotonic() - began
                 self._answered(scope["path"], scope["method"], message["status"], seconds)
             await send(message)
 

@@ -131,7 +131,7 @@ async def shut_down(here: Here, how: Shutdown | None = None) -> Done:
 
 async def _end(here: Context, *, drained: bool) -> None:
     while drained and await anyio.to_thread.run_sync(_holds, here):
-        await asyncio.sleep(DRAIN_S)
+        await here.effects.clock.pause(DRAIN_S)
     here.halt()
 
 

@@ -3,8 +3,6 @@
 import hmac
 import os
 import pwd
-import secrets
-import time
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -13,6 +11,8 @@ from ganglion.model.errors import EnvironmentFault
 from ganglion.model.workload import Workload
 from ganglion.router.balancing.table import Access, Service
 from ganglion.router.proxy.tickets import TICKET, ticket
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import exists, replace_whole
 
 FILE = "router.key"
 KEY_BYTES = 32
@@ -44,13 +44,16 @@ class Keys:
 
     Args:
         home: Ganglion's home directory; None = the secret is forgotten at the end.
+        effects: files, chance, the clock.
 
     Raises:
         EnvironmentFault: the secret can neither be read nor written.
     """
 
-    def __init__(self, home: Path | None = None) -> None:
-        self._secret = _secret(home / FILE) if home else secrets.token_bytes(KEY_BYTES)
+    def __init__(self, home: Path | None = None, effects: Effects = SYSTEM) -> None:
+        self._clock = effects.clock
+        made = effects.randomness.token_bytes(KEY_BYTES)
+        self._secret = _secret(home / FILE, made, effects) if home else made
 
     def key(self, id: str) -> str:
         """The key of a workload, which is its token too."""
@@ -65,16 +68,15 @@ class Keys:
 
     def opened(self, id: str, url: str) -> str:
         """An address that lets one browser in, once."""
-        return f"{url}?{TICKET}={ticket(self.key(id), time.time())}"
+        return f"{url}?{TICKET}={ticket(self.key(id), self._clock.now_ns() / 1e9)}"
 
 
-def _secret(path: Path) -> bytes:
+def _secret(path: Path, made: bytes, effects: Effects) -> bytes:
+    """What the file holds; a new one, which holds `made`, where there is none."""
     try:
-        if not path.exists():
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(fd, "w", encoding="ascii") as file:
-                file.write(secrets.token_hex(KEY_BYTES))
-        found = bytes.fromhex(path.read_text(encoding="ascii"))
+        if not exists(effects.files, path):
+            replace_whole(effects.files, path, made.hex().encode(), effects.processes.own())
+        found = bytes.fromhex(effects.files.read(path).decode("ascii"))
     except (OSError, ValueError) as error:
         raise EnvironmentFault(
             f"cannot use {path}: {error}", "remove the file; a new one is made"

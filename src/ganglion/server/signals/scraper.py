@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Mapping
 
 import httpx2
@@ -13,6 +12,7 @@ from msgspec import Struct, field
 from ganglion.lifecycle.metrics.merge import Pages
 from ganglion.lifecycle.metrics.page import Page, read
 from ganglion.model.behaviour import Signal
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.egress import CheckedTransport, Egress
 
 EVERY_S = 1.0
@@ -80,9 +80,11 @@ class Scraper:
 
     Args:
         egress: which Prometheus may be asked; replicas always may.
+        clock: says when something was found.
     """
 
-    def __init__(self, egress: Egress | None = None) -> None:
+    def __init__(self, egress: Egress | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         self._egress = egress or Egress()
         self._jobs: Mapping[str, Job] = {}
         self._found: dict[str, Found] = {}
@@ -130,27 +132,27 @@ class Scraper:
             while self._jobs and not self._leaving.is_set():
                 jobs = dict(self._jobs)
                 await asyncio.gather(*(self._ask(own, far, *each) for each in jobs.items()))
-                await asyncio.sleep(EVERY_S)
+                await self._clock.pause(EVERY_S)
 
     async def _ask(
         self, own: httpx2.AsyncClient, far: httpx2.AsyncClient, service: str, job: Job
     ) -> None:
         """Ask replicas, whose addresses are known, and a Prometheus, which a user named."""
         try:
-            pages, answers = await asyncio.gather(_pages(own, job), _answers(far, job))
+            pages, answers = await asyncio.gather(_pages(own, job, self._clock), _answers(far, job))
         except Exception:
             # Whatever one service's replicas say must not keep others from being asked.
             log.exception("cannot ask", service=service)
             return
         if service in self._jobs:
-            self._found[service] = Found(time.monotonic(), pages, *answers)
+            self._found[service] = Found(self._clock.monotonic(), pages, *answers)
 
 
-async def _pages(client: httpx2.AsyncClient, job: Job) -> Pages:
+async def _pages(client: httpx2.AsyncClient, job: Job, clock: Clock) -> Pages:
     said = await asyncio.gather(*(_page(client, url) for url in job.pages.values()))
     both = dict(zip(job.pages, said, strict=True))
     return Pages(
-        round(time.monotonic() * 1_000),
+        round(clock.monotonic() * 1_000),
         {key: each for key, each in both.items() if isinstance(each, Page)},
         {key: each for key, each in both.items() if isinstance(each, str)},
     )

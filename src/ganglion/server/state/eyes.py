@@ -1,7 +1,6 @@
 """Looks at workspaces in threads of their own, and leaves behind what was seen."""
 
 import threading
-import time
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.lifecycle.workspaces.observations import Witness
 from ganglion.lifecycle.workspaces.reconciler import Key
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.onlooker import Onlooker
 
 THREADS = 4
@@ -45,9 +45,11 @@ class Eyes:
 
     Args:
         threads: how many look at a time.
+        clock: says when to look again.
     """
 
-    def __init__(self, threads: int = THREADS) -> None:
+    def __init__(self, threads: int = THREADS, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         self._seats: dict[Key, _Seat] = {}
         self._change = threading.Condition()
         self._stopping = False
@@ -73,7 +75,7 @@ class Eyes:
             if key in self._seats:
                 onlooker.close()
                 return
-            self._seats[key] = _Seat(onlooker, every_ms / 1000, time.monotonic())
+            self._seats[key] = _Seat(onlooker, every_ms / 1000, self._clock.monotonic())
             self._change.notify()
 
     def keep(self, keys: Set[Key]) -> None:
@@ -111,7 +113,7 @@ class Eyes:
             seen = _looked(seat)
             with self._change:
                 seat.seen, seat.taken = seen or seat.seen, False
-                seat.due = time.monotonic() + seat.every_s
+                seat.due = self._clock.monotonic() + seat.every_s
                 if seat.gone:
                     seat.onlooker.close()
                 self._change.notify()
@@ -122,7 +124,7 @@ class Eyes:
             while not self._stopping:
                 free = [seat for seat in self._seats.values() if not seat.taken]
                 first = min(free, key=lambda seat: seat.due, default=None)
-                wait = first.due - time.monotonic() if first else None
+                wait = first.due - self._clock.monotonic() if first else None
                 if first and wait is not None and wait <= 0:
                     first.taken = True
                     return first

@@ -1,6 +1,5 @@
 """What Prometheus may ask: few series, with labels from closed or small sets."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangEnded
 from ganglion.model.fleet.capacity import FlavorReport
 from ganglion.model.reasons import Token
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _ANSWERS = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
@@ -130,9 +130,14 @@ class Gauges(Collector):
 
 
 class Metrics:
-    """The counters of one server."""
+    """The counters of one server.
 
-    def __init__(self) -> None:
+    Args:
+        clock: says how long something takes.
+    """
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         self.registry = CollectorRegistry()
         self._cycles = Histogram(
             "ganglion_cycle_seconds",
@@ -202,13 +207,13 @@ class Metrics:
     @contextmanager
     def commit(self) -> Iterator[None]:
         """Measure one commit, and whether it was refused."""
-        began = time.perf_counter()
+        began = self._clock.monotonic()
         try:
             yield
         except GanglionError:
             self._refused.inc()
             raise
-        self._commits.observe(time.perf_counter() - began)
+        self._commits.observe(self._clock.monotonic() - began)
 
     def placed(self, queue: str, waited_ms: int) -> None:
         """A gang got its first place."""
@@ -224,9 +229,9 @@ class Metrics:
     @contextmanager
     def cycle(self) -> Iterator[None]:
         """Measure one cycle."""
-        began = time.perf_counter()
+        began = self._clock.monotonic()
         yield
-        self._cycles.observe(time.perf_counter() - began)
+        self._cycles.observe(self._clock.monotonic() - began)
 
     def appended(self, batch: Batch) -> None:
         """A batch was written."""

@@ -5,7 +5,7 @@ import ipaddress
 import socket
 
 from ganglion.model.errors import EnvironmentFault, InputError
-from ganglion.server.rest.listening.home import holder_of
+from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
 from ganglion.transport.accepting import Listening
 
 
@@ -19,12 +19,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, processes: Processes = SYSTEM_PROCESSES) -> socket.socket:
     """Take a port; no client can connect before the server listens.
 
     Args:
         host: address of this machine.
         port: 0 = any free one.
+        processes: name the one that has the port.
 
     Raises:
         InputError: no address of this machine.
@@ -39,14 +40,16 @@ def bind(host: str, port: int) -> socket.socket:
         taken.bind((host, port))
     except (OSError, OverflowError) as error:
         taken.close()
-        raise _refused(host, port, error) from error
+        raise _refused(host, port, error, processes) from error
     return taken
 
 
-def _refused(host: str, port: int, error: Exception) -> EnvironmentFault | InputError:
+def _refused(
+    host: str, port: int, error: Exception, processes: Processes
+) -> EnvironmentFault | InputError:
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.EADDRINUSE:
-        holder = holder_of(port)
+        holder = processes.listener(port)
         return EnvironmentFault(
             f"port {port} is in use" + (f" by {holder}" if holder else ""),
             "stop that program, or choose another port with --port",

@@ -1,14 +1,17 @@
 """Ganglion's home directory: token, record of the running server, places of logs."""
 
+import contextlib
 import os
-import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-import psutil
+import structlog
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import Files, make_folder, remove, replace_whole
 
 TOKEN_BYTES = 32
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -16,6 +19,8 @@ TREES = ("runs", "logs")
 """Folders with many files of the server's own."""
 SOCKET = "api.sock"
 """Name of the Unix socket of the API in the home."""
+
+log = structlog.get_logger(__name__)
 
 
 class ServerRecord(msgspec.Struct, frozen=True):
@@ -32,19 +37,21 @@ class Home:
 
     Args:
         root: the directory; made, for its owner only, where it is missing.
+        effects: files, chance, and the pid.
 
     Raises:
         EnvironmentFault: it cannot be made or written.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root.absolute()
+    def __init__(self, root: Path, effects: Effects = SYSTEM) -> None:
+        self.root, self._effects = root.absolute(), effects
+        files, self._pid = effects.files, effects.processes.own()
         try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            close_to_others(self.root)
-            probe = self.root / f".probe.{os.getpid()}"
-            probe.touch()
-            probe.unlink()
+            make_folder(files, self.root)
+            close_to_others(files, self.root)
+            probe = self.root / f".probe.{self._pid}"
+            files.close(files.open(probe, os.O_WRONLY | os.O_CREAT))
+            files.unlink(probe)
         except OSError as error:
             raise EnvironmentFault(
                 f"cannot write {self.root}: {error.strerror}",
@@ -62,34 +69,67 @@ class Home:
         Raises:
             EnvironmentFault: it cannot be written.
         """
-        path, made = self.root / "token", secrets.token_urlsafe(TOKEN_BYTES)
-        try:
-            _write(path, made.encode() + b"\n")
-        except OSError as error:
-            raise EnvironmentFault(
-                f"cannot write {path}: {error.strerror}", "check the folder and its disk"
-            ) from error
+        made = self._effects.randomness.token_urlsafe(TOKEN_BYTES)
+        self._write("token", made.encode() + b"\n")
         return made
 
     def announce(self, record: ServerRecord) -> None:
-        """Publish the server's address to clients."""
-        _write(self.root / "server.json", msgspec.json.encode(record) + b"\n")
+        """Publish the server's address to clients.
+
+        Raises:
+            EnvironmentFault: it cannot be written.
+        """
+        self._write("server.json", msgspec.json.encode(record) + b"\n")
 
     def withdraw(self) -> None:
-        """The server of this process is gone; a record of another one stays."""
+        """The server of this process is gone; a record of another one stays.
+
+        A record that cannot be removed names a process that is gone, and clients see that.
+        """
         record = self.announced()
-        if record and record.pid == os.getpid():
-            (self.root / "server.json").unlink(missing_ok=True)
+        if record and record.pid == self._pid:
+            try:
+                remove(self._effects.files, self.root / "server.json")
+            except OSError as error:
+                log.warning("server.json cannot be removed", error=str(error))
 
     def announced(self) -> ServerRecord | None:
         """What the last server wrote; None = nothing that can be read."""
         try:
-            return msgspec.json.decode((self.root / "server.json").read_bytes(), type=ServerRecord)
+            found = self._effects.files.read(self.root / "server.json")
+            return msgspec.json.decode(found, type=ServerRecord)
         except (OSError, msgspec.DecodeError):
             return None
 
+    def free(self) -> int:
+        """Bytes that may be written to the disk of the home.
 
-def close_to_others(root: Path) -> None:
+        Raises:
+            OSError: the machine does not say.
+        """
+        return self._effects.files.free(self.root)
+
+    def size_of(self, ledger: str) -> int:
+        """Bytes of a ledger that lies in files, its log included; 0 = it lies elsewhere."""
+        total = 0
+        for end in ("", "-wal"):
+            try:
+                total += self._effects.files.stat(ledger + end).st_size
+            except OSError:
+                continue  # PostgreSQL, or a log that was just folded in
+        return total
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self.root / name
+        try:
+            replace_whole(self._effects.files, path, content, self._pid)
+        except OSError as error:
+            raise EnvironmentFault(
+                f"cannot write {path}: {error.strerror}", "check the folder and its disk"
+            ) from error
+
+
+def close_to_others(files: Files, root: Path) -> None:
     """Take all rights of other users from a home that an earlier version or a copy left open.
 
     Folders of runs and logs are only entered when the home was open: otherwise they could not
@@ -98,46 +138,34 @@ def close_to_others(root: Path) -> None:
     Raises:
         OSError: it belongs to another user.
     """
-    if _closed(root.resolve()):
+    if _closed(files, root.resolve()):
         for folder in TREES:
-            for at, _, names in os.walk(root / folder):
-                for name in (".", *names):
-                    _closed(Path(at, name))
-    for path in root.iterdir():
-        _closed(path)
+            for path in _below(files, root / folder):
+                _closed(files, path)
+    for name in files.names(root):
+        _closed(files, root / name)
 
 
-def _closed(path: Path) -> bool:
+def _below(files: Files, folder: Path) -> Iterator[Path]:
+    """All that lies in a folder, at any depth; what cannot be listed is left out."""
+    names = list[str]()
+    with contextlib.suppress(OSError):
+        names = files.names(folder)
+    for name in names:
+        path = folder / name
+        yield path
+        with contextlib.suppress(OSError):  # a job that runs has removed it
+            if stat.S_ISDIR(files.stat(path, follow=False).st_mode):
+                yield from _below(files, path)
+
+
+def _closed(files: Files, path: Path) -> bool:
     """Take rights of other users from one file or folder; returns whether there were some."""
     try:
-        mode = path.lstat().st_mode
+        mode = files.stat(path, follow=False).st_mode
         if stat.S_ISLNK(mode) or not mode & OTHERS:
             return False
-        path.chmod(stat.S_IMODE(mode) & ~OTHERS)
+        files.chmod(path, stat.S_IMODE(mode) & ~OTHERS)
     except FileNotFoundError:  # a job that runs has removed it
         return False
     return True
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Readers see all of it or nothing, and only the owner sees any of it."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.unlink(missing_ok=True)
-    fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
-
-
-def holder_of(port: int) -> str:
-    """The process that listens on a TCP port, as `python (pid 42)`; empty when unknown."""
-    try:
-        for found in psutil.net_connections("tcp"):
-            if found.status == psutil.CONN_LISTEN and found.laddr and found.laddr[1] == port:
-                name = psutil.Process(found.pid).name() if found.pid else ""
-                return f"{name} (pid {found.pid})" if name else ""
-    except psutil.Error:
-        return ""
-    return ""
