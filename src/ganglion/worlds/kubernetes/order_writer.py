@@ -40,7 +40,7 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.write_rules.bucket import Bucket
 from ganglion.worlds.kubernetes.write_rules.promises import Promises
 from ganglion.worlds.kubernetes.write_rules.series import Happened
-from ganglion.worlds.kubernetes.write_rules.times import steady_ms
+from ganglion.worlds.kubernetes.write_rules.times import steady
 from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind
 from ganglion.worlds.kubernetes.writes.calls import Pace, each_of
 from ganglion.worlds.kubernetes.writes.choose import bind_volume, choose_node
@@ -129,7 +129,9 @@ class Hands:
         self._promises = Promises(self._nominate)
         self._nominating = asyncio.Semaphore(PROMISES_AT_ONCE)
         self._victims = asyncio.Semaphore(VICTIMS_AT_ONCE)
-        self._pace = Pace(may=may, at_once=at_once)
+        self._pace = Pace(may=may, at_once=at_once, effects=api.effects)
+        self._clock = api.effects.clock
+        self._steady_ms = steady_ms = steady(self._clock)
         self._at_once = at_once
         self._loop: asyncio.AbstractEventLoop | None = None
         self._orders: asyncio.Queue[Sequence[Order]] = asyncio.Queue()
@@ -205,7 +207,7 @@ class Hands:
                 found = await nominate(self._api, nodes, self._pace)
             nodes = [each for each in nodes if found[each[0].uid].verdict is Verdict.UNKNOWN]
             if nodes:
-                await asyncio.sleep(AGAIN_S)
+                await self._clock.pause(AGAIN_S)
 
     async def _bind_on(self) -> None:
         while True:
@@ -220,13 +222,13 @@ class Hands:
 
     async def _bind(self, pod: BindPod) -> Outcome:
         """Bind a pod; while the result is unknown, as in an outage, ask again."""
-        end_ms = steady_ms() + UNSURE_MS
+        end_ms = self._steady_ms() + UNSURE_MS
         while True:
             outcome = await self._bind_once(pod)
             is_known = outcome.verdict is not Verdict.UNKNOWN
-            if is_known or not self._pace.may() or steady_ms() >= end_ms:
+            if is_known or not self._pace.may() or self._steady_ms() >= end_ms:
                 return outcome
-            await asyncio.sleep(AGAIN_S)
+            await self._clock.pause(AGAIN_S)
 
     async def _bind_once(self, pod: BindPod) -> Outcome:
         ref = pod.pod
@@ -252,7 +254,7 @@ class Hands:
         """Name a node or a volume to a claim; the result is in the objects themselves."""
         outcome = await self._choose_once(order)
         while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
-            await asyncio.sleep(AGAIN_S)
+            await self._clock.pause(AGAIN_S)
             outcome = await self._choose_once(order)
         if outcome.verdict is Verdict.REFUSED:
             refused = {order.pod.uid: (How.REFUSED, outcome.message)}
@@ -287,7 +289,7 @@ class Hands:
                 self._answer(EvictBlocked(order.gang, order.attempt, worst.message))
             if not self._pace.may():
                 return
-            await asyncio.sleep(max(1, worst.retry_after_s))
+            await self._clock.pause(max(1, worst.retry_after_s))
             found = await self._evict_once(order, left, evictions)
         self._answer(EvictDone(order.gang, order.attempt))
 
@@ -319,7 +321,7 @@ class Hands:
         while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
             outcome = await mark_victim(self._api, pod, beneficiary, self._pace)
             if outcome.verdict is Verdict.UNKNOWN:
-                await asyncio.sleep(AGAIN_S)
+                await self._clock.pause(AGAIN_S)
         return outcome
 
     async def _suspend(self, order: Evict) -> bool:
@@ -357,7 +359,7 @@ class Hands:
     async def _may_say(self, saying: Saying) -> None:
         """Wait until one more reason may be written; bindings and victims go before."""
         while not (bucket := self._bucket_of(saying)).take():
-            await asyncio.sleep(bucket.wait_ms() / 1000)
+            await self._clock.pause(bucket.wait_ms() / 1000)
 
     def _bucket_of(self, saying: Saying) -> Bucket:
         if self.is_hurried() and not saying.is_first:
@@ -375,7 +377,7 @@ class Hands:
         outcome = await say_why(self._api, pod, saying.message, self._pace)
         if outcome.verdict is Verdict.UNCHANGED and outcome.message:
             # It has changed since it was seen, as by a nomination: the change is on its way here.
-            await asyncio.sleep(SEEN_S)
+            await self._clock.pause(SEEN_S)
             self._sayings.put_back(saying)
 
     def _record(self, note: Note) -> None:

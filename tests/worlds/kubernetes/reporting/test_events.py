@@ -40,7 +40,7 @@ def failed(note: str = "no room", regarding: About = POD) -> Happened:
 
 
 def recorder(api: Api, clock: Clock, **limits: int) -> Recorder:
-    return Recorder(api, "ganglion-0", clock=clock.wall, steady=clock.wall, **limits)
+    return Recorder(api, "ganglion-0", clock=clock.wall, **limits)
 
 
 def test_equal_events_become_one_that_counts(cluster: Cluster) -> None:

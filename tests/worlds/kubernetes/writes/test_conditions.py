@@ -1,7 +1,9 @@
 """What is said on pods, and what is left as it was."""
 
 import msgspec
+from msgspec.structs import replace
 
+from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.kubernetes.types.meta import Meta
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.victims import victim_of
@@ -20,6 +22,7 @@ from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import on as requests
 from tests.controlplane.proxy import Proxy
+from tests.faults.clock import HandClock
 from tests.worlds.kubernetes.writes.real import QUICK, on, path, pod, ref
 
 KEY = "research/Job/big-1/1a2b3c-44/3"
@@ -176,7 +179,8 @@ def test_a_binding_redeems_the_promise(cluster: Cluster) -> None:
 
 
 def why(cluster: Cluster, seen: Pod, message: str, now_ms: int = NOON_MS) -> Verdict:
-    told = on(cluster.kubeconfig, lambda api: say_why(api, seen, message, QUICK, lambda: now_ms))
+    pace = replace(QUICK, effects=SYSTEM._replace(clock=HandClock(now_ms)))
+    told = on(cluster.kubeconfig, lambda api: say_why(api, seen, message, pace))
     return told.verdict
 
 

@@ -1,6 +1,5 @@
 """Requests to an API server: JSON in, narrow structs out, errors as exceptions."""
 
-import asyncio
 import builtins
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -8,10 +7,11 @@ from typing import TypeVar, overload
 
 import msgspec
 
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.http.errors import ApiError, pause_s, worth_repeating
 from ganglion.worlds.kubernetes.http.listing import Listing, Reading, Unreadable
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.http.session import JSON, Line, Params
+from ganglion.worlds.kubernetes.http.session import JSON, Exchange, Line, Params
 from ganglion.worlds.kubernetes.http.tally import NONE, OK, Tally
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
@@ -35,6 +35,8 @@ class Api:
         endpoint: which cluster, with which credentials.
         in_flight: requests at a time; more wait. Streams are not counted.
         timeout_s: longest time for one request, from sending it to the end of the answer.
+        exchange: how the server is reached; None = over connections of our own.
+        effects: the clock of pauses, and how long they are; also for what uses this client.
 
     Every method raises `ApiError`, and `EnvironmentFault` where credentials cannot be had. Paths
     are those of the API, as `/api/v1/namespaces/ns/pods/name`. Bodies are structs or plain data.
@@ -43,9 +45,17 @@ class Api:
     harm: then they are repeated after time-outs, lost connections, 5xx and 429.
     """
 
-    def __init__(self, endpoint: Endpoint, *, in_flight: int = 64, timeout_s: float = 10.0) -> None:
-        self.endpoint = endpoint
-        self._line = Line(endpoint, in_flight, timeout_s)
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        in_flight: int = 64,
+        timeout_s: float = 10.0,
+        exchange: Exchange | None = None,
+        effects: Effects = SYSTEM,
+    ) -> None:
+        self.endpoint, self.effects = endpoint, effects
+        self._line = exchange or Line(endpoint, in_flight, timeout_s)
         self._reading = Reading()
         self.tally = Tally()
 
@@ -226,7 +236,8 @@ class Api:
                 self.tally.add(method, path, str(error.status or NONE))
                 if attempt + 1 >= tries or not worth_repeating(error):
                     raise
-                await asyncio.sleep(pause_s(attempt, error))
+                pause = pause_s(attempt, error, randomness=self.effects.randomness)
+                await self.effects.clock.pause(pause)
         raise ValueError(f"tries has to be 1 or more, not {tries}")
 
     async def stream(

@@ -10,13 +10,13 @@ ApiError                 everything below; exit code 1
 └── Broken      5xx      the server failed, cannot be reached, or fell silent
 """
 
-import random
 from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams.randomness import SYSTEM_RANDOMNESS, Randomness
 
 FIRST_S = 0.1
 LONGEST_S = 5.0
@@ -183,7 +183,12 @@ def worth_repeating(error: ApiError) -> bool:
     return isinstance(error, Broken | TooMany)
 
 
-def pause_s(attempt: int, error: ApiError | None = None, longest_s: float = LONGEST_S) -> float:
+def pause_s(
+    attempt: int,
+    error: ApiError | None = None,
+    longest_s: float = LONGEST_S,
+    randomness: Randomness = SYSTEM_RANDOMNESS,
+) -> float:
     """Return how long to wait after attempt number `attempt`, counted from 0, in seconds.
 
     The pauses double, and differ from one client to the next, so that those whom one outage
@@ -191,4 +196,4 @@ def pause_s(attempt: int, error: ApiError | None = None, longest_s: float = LONG
     """
     longest = min(longest_s, FIRST_S * (1 << min(attempt, 16)))
     wish = error.retry_after_s if error else 0
-    return wish + longest * random.uniform(0.5, 1.0)
+    return wish + longest * randomness.uniform(0.5, 1.0)

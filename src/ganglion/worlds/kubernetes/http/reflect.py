@@ -6,11 +6,8 @@ stream that the server ended because we were slow, the watch goes on where it wa
 server has forgotten that version is everything listed again and compared with what is known.
 """
 
-import asyncio
-import random
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from time import monotonic
 from typing import Generic, TypeVar
 
 import msgspec
@@ -137,7 +134,7 @@ class Reflector(Generic[T]):
                 if self._lines > before:
                     continue  # ended in good order: the next event need not wait
             self._failures += 1
-            await asyncio.sleep(self._pause_s())
+            await self._api.effects.clock.pause(self._pause_s())
 
     async def _follow(self) -> None:
         if not self.version:
@@ -161,7 +158,7 @@ class Reflector(Generic[T]):
     def _pause_s(self) -> float:
         longest = ABSENT_PAUSE_S if isinstance(self.trouble, Absent) else LONGEST_PAUSE_S
         error = self.trouble if isinstance(self.trouble, ApiError) else None
-        return pause_s(self._failures - 1, error, longest)
+        return pause_s(self._failures - 1, error, longest, self._api.effects.randomness)
 
     def _lacking(self) -> None:
         """No such kind: none to wait for, but none is deleted because of one odd answer."""
@@ -171,7 +168,7 @@ class Reflector(Generic[T]):
             self._compare({})
 
     def _hear(self) -> None:
-        self.heard, self.trouble = monotonic(), None
+        self.heard, self.trouble = self._api.effects.clock.monotonic(), None
 
     async def _list(self) -> None:
         kept: dict[str, T] = {}
@@ -219,7 +216,7 @@ class Reflector(Generic[T]):
             "watch": True,
             "allowWatchBookmarks": True,
             "resourceVersion": self.version,
-            "timeoutSeconds": random.randint(*_WATCH_S),
+            "timeoutSeconds": round(self._api.effects.randomness.uniform(*_WATCH_S)),
         }
         batches = self._api.batches(self._path, query, silence_s=self._silence_s)
         async with aclosing(batches):

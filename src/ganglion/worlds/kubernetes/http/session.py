@@ -4,6 +4,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Protocol
 from urllib.parse import urlencode
 
 from ganglion import __version__
@@ -29,8 +30,42 @@ _TURNS = 4
 """Turns of the loop that it takes to close a connection with TLS."""
 
 
+class Exchange(Protocol):
+    """All that is ever asked of an API server: requests with an answer, and watches."""
+
+    async def call(
+        self, method: str, path: str, body: bytes, content: str, params: Params | None
+    ) -> bytes:
+        """Return the body of a good answer.
+
+        Args:
+            method: as `POST`.
+            path: of the API, as `/api/v1/pods`.
+            body: of the request; may be empty.
+            content: its type.
+            params: query.
+
+        Raises:
+            ApiError: any other answer, or none.
+            EnvironmentFault: no credentials can be had.
+            InputError: this is no path.
+        """
+
+    def pieces(
+        self, path: str, params: Params | None, silence_s: float
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield an answer as it arrives; an empty piece comes first.
+
+        Raises:
+            ApiError: as `call`, and `Broken` after a silence.
+        """
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
 class Line:
-    """Talks to one API server.
+    """Talks to one API server over connections of its own.
 
     Args:
         endpoint: which, with which credentials.

@@ -4,7 +4,6 @@ Recording never waits and never fails: what cannot be written in time is dropped
 because decisions matter more than their reports. Equal events become one that counts.
 """
 
-import asyncio
 import threading
 from collections.abc import Callable
 
@@ -16,7 +15,7 @@ from ganglion.worlds.kubernetes.instance import FIRST
 from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING, SCHEDULED
 from ganglion.worlds.kubernetes.write_rules.bucket import Bucket
 from ganglion.worlds.kubernetes.write_rules.series import Happened, Series, Shelf
-from ganglion.worlds.kubernetes.write_rules.times import Clock, steady_ms, wall_ms
+from ganglion.worlds.kubernetes.write_rules.times import Clock, steady
 from ganglion.worlds.kubernetes.writes.calls import always
 
 _ROUTINE = frozenset({SCHEDULED, FAILED_SCHEDULING})
@@ -43,8 +42,7 @@ class Recorder:
         burst: most writes at once.
         most_waiting: series that may wait to be written; later ones are dropped.
         again_ms: least time between two writes of one series, in ms.
-        clock: for the times in events.
-        steady: for the limit; never goes back.
+        clock: for the times in events, in ms; None = that of `api`.
         may: asked before every write; False = another scheduler has taken over.
         controller: which of several schedulers reports.
 
@@ -61,17 +59,17 @@ class Recorder:
         burst: int = 200,
         most_waiting: int = 2000,
         again_ms: int = 30_000,
-        clock: Clock = wall_ms,
-        steady: Clock = steady_ms,
+        clock: Clock | None = None,
         may: Callable[[], bool] = always,
         controller: str = FIRST.controller,
     ) -> None:
-        self._api, self._clock = api, clock
+        self._api, self._clock = api, clock or api.effects.clock.now_ms
         self._instance, self._controller = instance, controller
         self._most_waiting, self._again_ms = most_waiting, again_ms
         self._may = may
-        self._bucket = Bucket(per_second, burst, steady)
-        self._hurried = Bucket(_HURRIED_PER_SECOND, 1, steady)
+        limit = clock or steady(api.effects.clock)
+        self._bucket = Bucket(per_second, burst, limit)
+        self._hurried = Bucket(_HURRIED_PER_SECOND, 1, limit)
         self.is_hurried: Callable[[], bool] = never
         self._shelf = Shelf(_MOST_SERIES, _ENDS_MS)
         self._queued: dict[str, Series] = {}
@@ -96,7 +94,7 @@ class Recorder:
         """Write what was recorded, until cancelled; looks for more every `idle_s` seconds."""
         while True:
             await self.flush()
-            await asyncio.sleep(max(idle_s, self._bucket.wait_ms() / 1000))
+            await self._api.effects.clock.pause(max(idle_s, self._bucket.wait_ms() / 1000))
 
     async def flush(self, *, everything: bool = False) -> None:
         """Write what is due and the limit allows.

@@ -1,17 +1,13 @@
-"""The clocks of this machine."""
+"""Times in ms."""
 
-import time
 from collections.abc import Callable
 
+from ganglion.seams import clock as seam
+
 Clock = Callable[[], int]
-"""Milliseconds since 1970."""
+"""A time in ms."""
 
 
-def wall_ms() -> int:
-    """Return the time by this machine's clock, in ms since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def steady_ms() -> int:
-    """Return a time in ms that never goes back; it has no meaning by itself."""
-    return time.monotonic_ns() // 1_000_000
+def steady(clock: seam.Clock) -> Clock:
+    """Return what tells a time in ms that never goes back; it has no meaning by itself."""
+    return lambda: int(clock.monotonic() * 1_000)

@@ -1,12 +1,12 @@
 """How writes are sent: side by side, again where that is safe, and judged by reading back."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, Forbidden, Refused, TooMany
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -30,6 +30,7 @@ class Pace(Struct, frozen=True):
         most_pause_s: longest pause, in seconds.
         at_once: most writes under way at any time.
         may: asked before every attempt; False = another scheduler has taken over.
+        effects: the clock of pauses, and chance.
     """
 
     tries: int = 4
@@ -37,12 +38,13 @@ class Pace(Struct, frozen=True):
     most_pause_s: float = 2.0
     at_once: int = 64
     may: Callable[[], bool] = always
+    effects: Effects = SYSTEM
 
     def pauses(self) -> Iterator[float]:
         """Yield one pause per attempt, in seconds, with half of it left to chance."""
         for attempt in range(self.tries):
             pause = min(self.first_pause_s * 2**attempt, self.most_pause_s)
-            yield pause * random.uniform(0.5, 1)
+            yield pause * self.effects.randomness.uniform(0.5, 1)
 
 
 PACE = Pace()
@@ -74,10 +76,10 @@ async def settle(
             last = error.message
             if outcome := await _after(error, look):
                 return outcome
-            await asyncio.sleep(max(pause, error.retry_after_s))
+            await pace.effects.clock.pause(max(pause, error.retry_after_s))
         except EnvironmentFault as fault:  # no credentials just now: nothing was sent
             last = fault.message
-            await asyncio.sleep(pause)
+            await pace.effects.clock.pause(pause)
         else:
             return Outcome(done)
     return Outcome(Verdict.UNKNOWN, last)

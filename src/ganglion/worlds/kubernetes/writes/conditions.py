@@ -18,7 +18,6 @@ from ganglion.worlds.kubernetes.names import BY_SCHEDULER, DISRUPTION_TARGET, VI
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import seconds
 from ganglion.worlds.kubernetes.types.victims import INCOMPLETE, MESSAGE, victim_of
-from ganglion.worlds.kubernetes.write_rules.times import Clock, wall_ms
 from ganglion.worlds.kubernetes.writes.calls import PACE, Judge, Pace, each_of, reader, settle
 from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome, Verdict, path_of
 from ganglion.worlds.kubernetes.writes.patch import patch_pod
@@ -30,19 +29,16 @@ _LONGEST = 4096
 """Characters of a message; longer ones are cut."""
 
 
-async def mark_victim(
-    api: Api, who: Identity, beneficiary: str, pace: Pace = PACE, clock: Clock = wall_ms
-) -> Outcome:
+async def mark_victim(api: Api, who: Identity, beneficiary: str, pace: Pace = PACE) -> Outcome:
     """Mark a pod as a victim. Other conditions are kept.
 
     Args:
         api: the cluster's.
         who: the pod.
         beneficiary: key of the gang it goes for; without `"`.
-        pace: how hard to try.
-        clock: for the time of the condition.
+        pace: how hard to try; with the clock for the time of the condition.
     """
-    condition = _target(BY_SCHEDULER, MESSAGE.format(beneficiary), clock)
+    condition = _target(BY_SCHEDULER, MESSAGE.format(beneficiary), pace)
     body = {
         "metadata": {"annotations": {VICTIM_OF: beneficiary}},
         "status": {"conditions": [condition]},
@@ -50,11 +46,9 @@ async def mark_victim(
     return await patch_pod(api, who, body, Patch.STRATEGIC, "status", pace)
 
 
-async def mark_incomplete(
-    api: Api, who: Identity, message: str, pace: Pace = PACE, clock: Clock = wall_ms
-) -> Outcome:
+async def mark_incomplete(api: Api, who: Identity, message: str, pace: Pace = PACE) -> Outcome:
     """Mark a pod that goes because its gang cannot be completed."""
-    body = {"status": {"conditions": [_target(INCOMPLETE, message, clock)]}}
+    body = {"status": {"conditions": [_target(INCOMPLETE, message, pace)]}}
     return await patch_pod(api, who, body, Patch.STRATEGIC, "status", pace)
 
 
@@ -88,13 +82,13 @@ def _unmarked(pod: Pod) -> dict[str, Any]:
     }
 
 
-def _target(reason: str, message: str, clock: Clock) -> dict[str, str]:
+def _target(reason: str, message: str, pace: Pace) -> dict[str, str]:
     return {
         "type": DISRUPTION_TARGET,
         "status": "True",
         "reason": reason,
         "message": message[:_LONGEST],
-        "lastTransitionTime": seconds(clock()),
+        "lastTransitionTime": seconds(pace.effects.clock.now_ms()),
     }
 
 
@@ -115,19 +109,16 @@ def unschedulable(pod: Pod, message: str, now_ms: int) -> dict[str, Any] | None:
     return {"status": {"conditions": [{"type": SCHEDULED, **condition}]}}
 
 
-async def say_why(
-    api: Api, pod: Pod, message: str, pace: Pace = PACE, clock: Clock = wall_ms
-) -> Outcome:
+async def say_why(api: Api, pod: Pod, message: str, pace: Pace = PACE) -> Outcome:
     """Say on a pod why it waits, if it does and does not say so yet.
 
     Args:
         api: the cluster's.
         pod: as it was last seen.
         message: for people; scale-up of the cluster keys on the condition around it.
-        pace: how hard to try.
-        clock: for the time of the condition.
+        pace: how hard to try; with the clock for the time of the condition.
     """
-    body = unschedulable(pod, message, clock())
+    body = unschedulable(pod, message, pace.effects.clock.now_ms())
     if body is None:
         return Outcome(Verdict.UNCHANGED)
     # A binding sets the condition to True: with the version that was seen, it is never undone.
@@ -136,12 +127,12 @@ async def say_why(
 
 
 async def say_all(
-    api: Api, said: Sequence[tuple[Pod, str]], pace: Pace = PACE, clock: Clock = wall_ms
+    api: Api, said: Sequence[tuple[Pod, str]], pace: Pace = PACE
 ) -> dict[str, Outcome]:
     """Say on pods why they wait, as `say_why`. Returns pod uid -> outcome."""
 
     async def write(index: int) -> Outcome:
-        return await say_why(api, *said[index], pace, clock)
+        return await say_why(api, *said[index], pace)
 
     return await each_of([pod.metadata for pod, _ in said], write, pace.at_once)
 

@@ -79,10 +79,10 @@ class Evictions:
                 outcome = await self._after(who, grace_s, error)
                 if outcome.verdict is not Verdict.UNKNOWN:
                     return outcome
-                await asyncio.sleep(max(pause, error.retry_after_s))
+                await self._pace.effects.clock.pause(max(pause, error.retry_after_s))
             except EnvironmentFault as fault:  # no credentials just now: nothing was sent
                 outcome = Outcome(Verdict.UNKNOWN, fault.message)
-                await asyncio.sleep(pause)
+                await self._pace.effects.clock.pause(pause)
             else:
                 return Outcome(Verdict.DONE)
         return outcome

@@ -1,0 +1,183 @@
+"""A scheduler of a cluster whose API server fails from a seed: watches, controller and writes.
+
+Hours of the cluster take seconds: the whole runs in a loop in which no time passes by waiting.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from copy import deepcopy
+
+import pytest
+from msgspec.structs import replace
+
+from ganglion.extensions import load
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.seams.effects import SYSTEM
+from ganglion.worlds.kubernetes.cluster_view.orders import Answer
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.controller import Controller, News
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.order_writer import Hands
+from ganglion.worlds.kubernetes.reporting.events import Recorder
+from ganglion.worlds.kubernetes.scheduler import PAUSE_S
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.watches import ALWAYS, Watching
+from tests.controlplane import manifests
+from tests.effort import examples
+from tests.faults.api_server import PODS, RETRY_AFTER_S, FakeServer, Object
+from tests.faults.loop import LoopClock, quickly
+from tests.faults.plan import FaultPlan
+from tests.faults.randomness import SeededRandomness
+
+NODES, GPUS, GANGS = 3, 8, 16
+COLLECTIONS = [each.path for each in ALWAYS if each.needed]
+RATES = {"conflict": 0.1, "later": 0.1, "refused": 0.05, "lost": 0.15, "expired": 0.05, "cut": 0.1}
+TURN_S, LIMIT_S = 0.05, 3_600.0
+
+
+class Trial:
+    """A cluster, and the scheduler of it.
+
+    Args:
+        seed: of the work, of the faults and of all pauses.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.chance, randomness = random.Random(seed), SeededRandomness(seed)
+        self.plan = FaultPlan(seed, 0.0, **RATES)
+        self.server = FakeServer(self.plan, SeededRandomness(seed + 1), *COLLECTIONS)
+        self.server.watched = self.check_gpus
+        effects = SYSTEM._replace(clock=LoopClock(), randomness=randomness)
+        self.clock = effects.clock
+        endpoint = Endpoint(name="fake", url="https://fake")
+        self.api = Api(endpoint, exchange=self.server, effects=effects)
+        policy = replace(Policy(), repair=True)
+        self.controller = Controller([""], Settings(), policy, load(policy))
+        self.controller.configure([Queue("default")], policy, self.clock.now_ms())
+        self.news = list[News]()
+        self.most_on_a_node = 0
+
+    def check_gpus(self) -> None:
+        """No node has more pods than GPUs."""
+        used = Counter[str]()
+        for pod in self.server.all(PODS):
+            if pod["spec"].get("nodeName") and pod["status"]["phase"] not in OVER:
+                used[pod["spec"]["nodeName"]] += gpus_of(pod)
+        self.most_on_a_node = max(self.most_on_a_node, *used.values(), 0)
+
+    async def run(self) -> None:
+        """Submit, schedule and run all work; at the end nothing fails."""
+        for number in range(NODES):
+            self.server.put("/api/v1/nodes", manifests.node(f"node-{number}", gpus=GPUS))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in (self._schedule(group), self._kubelets())]
+            await self._submit()
+            give_up = self.clock.monotonic() + LIMIT_S
+            while any(pod["status"]["phase"] not in OVER for pod in self.server.all(PODS)):
+                assert self.clock.monotonic() < give_up, self._waiting()
+                await self.clock.pause(1.0)
+            self.controller.scene.state.validate()
+            for each in (*tasks, *self._running):
+                each.cancel()
+
+    def _waiting(self) -> list[tuple[str, object, object]]:
+        return [
+            (pod["metadata"]["name"], pod["spec"].get("nodeName"), pod["status"])
+            for pod in self.server.all(PODS)
+            if pod["status"]["phase"] not in OVER
+        ]
+
+    async def _submit(self) -> None:
+        for number in range(GANGS):
+            size, gpus = self.chance.choice([(1, 1), (2, 4), (3, 8), (4, 2), (2, 8), (6, 4)])
+            for pod in manifests.gang(f"gang-{number:02}", size, gpus=gpus):
+                created = {"creationTimestamp": "2025-06-15T15:00:00Z"}
+                body = deepcopy(pod) | {"status": {"phase": "Pending", "conditions": []}}
+                body["metadata"] |= created
+                self.server.put(PODS, body)
+                await self.clock.pause(self.chance.choice([0.0, 0.01, 0.3]))
+
+    async def _kubelets(self) -> None:
+        """Bound pods run, and end after a while."""
+        began = dict[str, float]()
+        while True:
+            await self.clock.pause(0.5)
+            now = self.clock.monotonic()
+            for pod in self.server.all(PODS):
+                uid, phase = pod["metadata"]["uid"], pod["status"]["phase"]
+                if pod["spec"].get("nodeName") and phase == "Pending":
+                    began[uid] = now
+                    pod["status"]["phase"] = "Running"
+                    self.server.put(PODS, pod)
+                elif phase == "Running" and now - began[uid] > self.chance.uniform(20, 200):
+                    pod["status"]["phase"] = "Succeeded"
+                    self.server.put(PODS, pod)
+
+    async def _schedule(self, group: asyncio.TaskGroup) -> None:
+        """What `Scheduler` does, in one loop."""
+        site = self.controller.sites[""]
+        recorder = Recorder(self.api, "test")
+        hands = Hands(self.api, lambda: True, self._answered, recorder, site.pods.get)
+        watching = Watching(self.api, "", self.news.extend)
+        reflectors = watching.reflectors(tuple(each for each in ALWAYS if each.needed))
+        self._running = [group.create_task(each.run()) for each in (hands, *reflectors)]
+        while not watching.is_synced():
+            await self.clock.pause(TURN_S)
+        turned = 0.0
+        while True:
+            await self.clock.pause(TURN_S)
+            if not self.news and self.clock.monotonic() < turned + PAUSE_S:
+                continue
+            turned = self.clock.monotonic()
+            news, self.news[:] = self.news[:], []
+            self.controller.observe(news)
+            hands.give(self.controller.turn((), self.clock.now_ms()))
+            assert not self.controller.plan.defects
+
+    def _answered(self, answer: Answer) -> None:
+        self.news.append(answer)
+
+
+OVER = ("Succeeded", "Failed")
+
+
+def gpus_of(pod: Object) -> int:
+    return int(pod["spec"]["containers"][0]["resources"]["requests"][manifests.GPU])
+
+
+def trial(seed: int) -> Trial:
+    async def story() -> Trial:
+        made = Trial(seed)
+        await made.run()
+        return made
+
+    return quickly(story())
+
+
+@pytest.mark.parametrize("seed", range(examples(4)))
+def test_every_pod_is_bound_once_whatever_the_api_server_answers(seed: int) -> None:
+    made = trial(seed)
+    server, struck = made.server, made.plan.struck
+    assert all(struck[each] for each in RATES), struck
+    bound = server.bound
+    assert {pod["metadata"]["uid"] for pod in server.all(PODS)} <= set(bound)
+    elsewhere = [each for each in server.asked if bound.get(each[1], each[2]) != each[2]]
+    assert elsewhere == [], "a pod was to be bound to a second node"
+    assert made.most_on_a_node == GPUS
+    assert_waits(server.turned_away, server.asked)
+
+
+def assert_waits(
+    away: Sequence[tuple[float, str, str]], asked: list[tuple[float, str, str]]
+) -> None:
+    """A binding that was answered by Retry-After is not sent again before."""
+    for at, uid, _ in away:
+        later = [when for when, other, _ in asked if other == uid and when > at]
+        assert not later or min(later) >= at + RETRY_AFTER_S
+
+
+def test_one_seed_gives_the_same_requests_again() -> None:
+    assert trial(3).server.asked == trial(3).server.asked
