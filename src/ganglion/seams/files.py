@@ -231,7 +231,9 @@ def make_folder(files: Files, path: Where, mode: int = 0o700) -> None:
         files.mkdir(path, mode)
 
 
-def replace_whole(files: Files, path: Where, content: bytes, mark: object) -> None:
+def replace_whole(
+    files: Files, path: Where, content: bytes, mark: object, *, durable: bool = True
+) -> None:
     """Write a file of the owner's; readers, and a machine that loses power, see all or nothing.
 
     Args:
@@ -239,6 +241,7 @@ def replace_whole(files: Files, path: Where, content: bytes, mark: object) -> No
         path: the file.
         content: what it shall have.
         mark: distinguishes writers of one file, such as their pid.
+        durable: return once it survives a power cut; without that only readers see all or nothing.
 
     Raises:
         OSError: the file is as it was, and nothing else is left behind.
@@ -247,20 +250,22 @@ def replace_whole(files: Files, path: Where, content: bytes, mark: object) -> No
     scratch = os.path.join(folder, f".{name}.{mark}")  # noqa: PTH118 - the same
     remove(files, scratch)
     try:
-        _written(files, scratch, content)
+        _written(files, scratch, content, durable=durable)
         files.rename(scratch, path)
     except BaseException:
         with contextlib.suppress(OSError):  # what fails to write may fail to remove
             files.unlink(scratch)
         raise
-    sync_folder(files, folder or ".")
+    if durable:
+        sync_folder(files, folder or ".")
 
 
-def _written(files: Files, path: Where, content: bytes) -> None:
+def _written(files: Files, path: Where, content: bytes, *, durable: bool) -> None:
     descriptor = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         files.write(descriptor, content)
-        files.sync(descriptor)
+        if durable:
+            files.sync(descriptor)
     finally:
         files.close(descriptor)
 

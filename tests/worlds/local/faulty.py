@@ -11,11 +11,12 @@ import random
 import sys
 from pathlib import Path
 
+from ganglion.seams.files import SystemFiles, Where
 from ganglion.worlds.local import supervisor
 from ganglion.worlds.local.machine import host
 
 
-class Faulty(host.Files):
+class Faulty(SystemFiles):
     """Every third call about processes goes wrong in some way; every tenth about other files.
 
     Args:
@@ -37,18 +38,18 @@ class Faulty(host.Files):
             number = self._chance.choice((*gone, *self.UNTOLD))
             raise OSError(number, os.strerror(number), path)
 
-    def read(self, path: str) -> bytes:
-        self._fails(path)
+    def read(self, path: Where) -> bytes:
+        self._fails(str(path))
         found = super().read(path)
-        cut = path.endswith("/stat") and self._chance.random() < 0.1
+        cut = str(path).endswith("/stat") and self._chance.random() < 0.1
         return found[: self._chance.randrange(len(found))] if cut else found
 
-    def names(self, path: str) -> list[str]:
-        self._fails(path)
+    def names(self, path: Where) -> list[str]:
+        self._fails(str(path))
         return super().names(path)
 
-    def stat(self, path: str, *, follow: bool = True) -> os.stat_result:
-        self._fails(path)
+    def stat(self, path: Where, *, follow: bool = True) -> os.stat_result:
+        self._fails(str(path))
         return super().stat(path, follow=follow)
 
 

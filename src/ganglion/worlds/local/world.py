@@ -22,6 +22,7 @@ from ganglion.model.workload import Gang, Run, Workload
 from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local.attempts.launch import Ground, prepare, resized
 from ganglion.worlds.local.attempts.tracked import Attempts, Key, names
+from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.health import Health
 from ganglion.worlds.local.machine.outages import Outages
 from ganglion.worlds.local.ranks.env import ADDRESS, Gpu, inheritable
@@ -384,7 +385,7 @@ def _numbered(nodes: Sequence[Node]) -> dict[str, tuple[Gpu, ...]]:
 
 def _only_one(home: Path) -> records.RunLock:
     try:
-        (home / "runs").mkdir(mode=0o700, parents=True, exist_ok=True)
+        host.make_folder(home / "runs")
         lock = records.RunLock(home / "runs" / ".lock")
     except OSError as error:
         raise EnvironmentFault(

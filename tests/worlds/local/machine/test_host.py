@@ -14,6 +14,7 @@ from tests.worlds.local.faulty import Faulty
 from tests.worlds.local.jobs import Jobs, until
 
 from ganglion.model.events import Outcome
+from ganglion.seams.files import SystemFiles, Where
 from ganglion.worlds.local.attempts import watch
 from ganglion.worlds.local.machine import host, outages
 from ganglion.worlds.local.machine.presence import total
@@ -96,15 +97,15 @@ def test_faults_of_the_machine_are_kept_apart_from_what_is_gone(
 def refuse(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """From now on the machine says nothing."""
 
-    class Mute(host.Files):
-        def read(self, path: str) -> bytes:
-            raise OSError(number, os.strerror(number), path)
+    class Mute(SystemFiles):
+        def read(self, path: Where) -> bytes:
+            raise OSError(number, os.strerror(number), str(path))
 
-        def names(self, path: str) -> list[str]:
-            raise OSError(number, os.strerror(number), path)
+        def names(self, path: Where) -> list[str]:
+            raise OSError(number, os.strerror(number), str(path))
 
-        def stat(self, path: str, *, follow: bool = True) -> os.stat_result:
-            raise OSError(number, os.strerror(number), path)
+        def stat(self, path: Where, *, follow: bool = True) -> os.stat_result:
+            raise OSError(number, os.strerror(number), str(path))
 
     monkeypatch.setattr(host, "files", Mute())
 

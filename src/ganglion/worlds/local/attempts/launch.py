@@ -13,6 +13,7 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Resize, Start
 from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
 from ganglion.worlds.environment import SLURM_SWITCH
+from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.ranks import slurm
 from ganglion.worlds.local.ranks.env import Facts, Gpu, hostfile, rank_env
@@ -68,7 +69,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
     home = ground.home
     logs, reports = paths.log_dir(home, gang.id, attempt), f"{facts.run_dir}/{records.REPORTS}"
     for folder in (facts.run_dir, facts.checkpoint_dir, logs, reports):
-        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        host.make_folder(folder)
     table = seats(gang, start.placement)
     _write_hosts(facts, table)
     contract = gang.checkpoint or Checkpoint()
@@ -136,10 +137,7 @@ def _term(ground: Ground) -> Record | None:
 
 def _write_hosts(facts: Facts, table: Table) -> None:
     """Write the host file; a reader at that moment sees the old or the new one."""
-    path = Path(facts.run_dir) / records.HOSTFILE
-    scratch = path.with_suffix(".new")
-    scratch.write_text(hostfile(table), encoding="ascii")
-    scratch.replace(path)
+    host.replace_whole(Path(facts.run_dir) / records.HOSTFILE, hostfile(table).encode("ascii"))
 
 
 def _check_place(ground: Ground, placement: Placement) -> None:

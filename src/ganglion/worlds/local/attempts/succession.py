@@ -49,7 +49,7 @@ def end_all(home: Path, ledger: str, generation: int) -> Ended:
     try:
         runs = list(_left(home, ledger, generation))
         if host.exists(home):
-            (home / "runs").mkdir(mode=0o700, exist_ok=True)
+            host.make_folder(home / "runs")
             fence.raise_to(home, ledger, generation)
             runs = list(_left(home, ledger, generation))  # none can begin from now on
     except OSError as error:

@@ -3,7 +3,8 @@
 Whatever is asked for may vanish between two calls: a process while /proc is listed, a run
 directory while it is removed. Three answers are kept apart: it is there; it is gone (None, or
 nothing in a list); the machine does not say (`OSError`, as with too many open files), which
-proves nothing. Only the standard library is imported here, because supervisors import this.
+proves nothing. Beside seams only the standard library is imported here, because supervisors import
+this.
 """
 
 import contextlib
@@ -16,6 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ganglion.seams import files as seam
+from ganglion.seams.files import SYSTEM_FILES, Files, Where
+
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH})
 """Errors that say that something is not there any more."""
 PROC = "/proc"
@@ -25,27 +29,8 @@ TRIES = 3
 """Most tries to read what was cut short."""
 
 
-class Files:
-    """The system calls that may find something gone; tests put another one in its place."""
-
-    def read(self, path: str) -> bytes:
-        """The whole content of a file."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            return file.readall()
-
-    def names(self, path: str) -> list[str]:
-        """What a directory has in it."""
-        return os.listdir(path)  # noqa: PTH208 - one system call, one answer
-
-    def stat(self, path: str, *, follow: bool = True) -> os.stat_result:
-        """Type, size and times of a file."""
-        return os.stat(path, follow_symlinks=follow)  # noqa: PTH116 - the same
-
-
-files = Files()
-
-Where = str | os.PathLike[str]
+files: Files = SYSTEM_FILES
+"""The system calls; tests put others in their place, in supervisors too."""
 
 
 def read(path: Where) -> bytes | None:
@@ -117,6 +102,21 @@ def is_directory(path: Where) -> bool:
     """
     found = stat(path)
     return found is not None and modes.S_ISDIR(found.st_mode)
+
+
+def replace_whole(path: Where, content: bytes, *, durable: bool = False) -> None:
+    """Write a file so that readers see all of it or nothing. Raises OSError: it is as it was."""
+    seam.replace_whole(files, path, content, os.getpid(), durable=durable)
+
+
+def make_folder(path: Where) -> None:
+    """Make a directory for its owner only, with those above it. Raises OSError: it cannot be."""
+    seam.make_folder(files, path)
+
+
+def remove(path: Where) -> None:
+    """Remove a file, if it is there. Raises OSError: it is there still."""
+    seam.remove(files, path)
 
 
 # --- processes ----------------------------------------------------------------------------

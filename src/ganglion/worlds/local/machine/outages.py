@@ -45,8 +45,8 @@ def take_away(home: Path, node: str) -> None:
     Raises:
         OSError: the home cannot be written.
     """
-    (home / FOLDER).mkdir(mode=0o700, exist_ok=True)
-    (home / FOLDER / node).touch(mode=0o600)
+    host.make_folder(home / FOLDER)
+    host.replace_whole(home / FOLDER / node, b"")
 
 
 def bring_back(home: Path, node: str) -> None:
@@ -55,4 +55,4 @@ def bring_back(home: Path, node: str) -> None:
     Raises:
         OSError: the home cannot be written.
     """
-    (home / FOLDER / node).unlink(missing_ok=True)
+    host.remove(home / FOLDER / node)

@@ -1,11 +1,11 @@
 """Which home on which machine this is."""
 
 import socket
-import uuid
 from pathlib import Path
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.executor import Executor
+from ganglion.seams.randomness import SYSTEM_RANDOMNESS, unique_id
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
 
@@ -25,7 +25,7 @@ def identify(home: Path) -> Executor:
         known = records.read(path / FILE) or {}
         if known.get("path") != str(path):
             if not known or _has(Path(str(known["path"])), known["id"]):
-                known = {"id": uuid.uuid4().hex}
+                known = {"id": unique_id(SYSTEM_RANDOMNESS)}
             known = {"id": known["id"], "path": str(path)}
             records.write(path / FILE, known, durable=True)
     except OSError as error:

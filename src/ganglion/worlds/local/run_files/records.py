@@ -98,16 +98,9 @@ def write(path: Path, record: Mapping[str, Any], *, durable: bool = False) -> No
             need that: no attempt survives such a loss, and the boot id shows that it happened.
 
     Raises:
-        OSError: the disk refuses.
+        OSError: the disk refuses; the record is as it was.
     """
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
-        json.dump(record, file)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-    scratch.replace(path)
+    host.replace_whole(path, json.dumps(record).encode(), durable=durable)
 
 
 def read(path: Path) -> Record | None:
@@ -140,7 +133,7 @@ class RunLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = host.files.open(path, os.O_RDWR | os.O_CREAT)
 
     def take(self, *, shared: bool = False, patience_s: float = 0.0) -> bool:
         """Try to take the lock, again and again for `patience_s` seconds.
@@ -152,7 +145,7 @@ class RunLock:
         give_up = time.monotonic() + patience_s
         while True:
             try:
-                fcntl.flock(self._fd, mode)
+                host.files.lock(self._fd, mode)
             except BlockingIOError:
                 if time.monotonic() >= give_up:
                     return False
@@ -162,7 +155,7 @@ class RunLock:
 
     def close(self) -> None:
         """Let go."""
-        os.close(self._fd)
+        host.files.close(self._fd)
 
 
 def is_held(run: Path) -> bool:

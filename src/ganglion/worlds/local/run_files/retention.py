@@ -116,7 +116,7 @@ def tidy(home: Path, gang: str, attempt: int) -> None:
         found = host.stat(run / name, follow=False)
         is_empty = name == "supervisor.log" and found is not None and not found.st_size
         if name in _OURS or name.startswith(".") or is_empty:
-            (run / name).unlink(missing_ok=True)
+            host.remove(run / name)
         elif name in _FOLDERS:
             shutil.rmtree(run / name, ignore_errors=True)
     _remove_empty(paths.checkpoint_dir(home, gang), home)

@@ -90,7 +90,7 @@ class SecretStore:
 
     def drop(self, folder: str, key: str) -> None:
         """Forget what came with it; nothing happens when nothing did."""
-        self._path(folder, key).unlink(missing_ok=True)
+        host.remove(self._path(folder, key))
 
     def keys(self, folder: str) -> Iterator[str]:
         """Everything in a folder for which values are kept."""
@@ -147,8 +147,8 @@ class SecretStore:
         path = self._path(folder, key)
         try:
             for each in (self._root, path.parent):
-                each.mkdir(mode=0o700, parents=True, exist_ok=True)
-                each.chmod(0o700)
+                host.make_folder(each)
+                host.files.chmod(each, 0o700)
             records.write(path, record, durable=True)
         except OSError as error:
             raise EnvironmentFault(

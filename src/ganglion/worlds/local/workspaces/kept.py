@@ -1,11 +1,11 @@
 """What a workspace keeps from one attempt to the next on this machine: folder, port and token."""
 
-import secrets
 from pathlib import Path
 
 from msgspec import Struct
 
 from ganglion.model.workload import Gang, Kind, Run, Workload
+from ganglion.seams.randomness import SYSTEM_RANDOMNESS
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files.paths import run_dir
 from ganglion.worlds.local.run_files.records import Record
@@ -17,6 +17,8 @@ NOTE = "GANGLION_WARNING_FILE"
 """Variable that names the file in which a warning stands."""
 TOKEN = "JUPYTER_TOKEN"
 """Variable from which Jupyter servers take the token that they want to see."""
+
+TOKEN_BYTES = 24
 
 
 class Kept(Struct, frozen=True):
@@ -37,11 +39,9 @@ class Kept(Struct, frozen=True):
             OSError: the disk refuses.
         """
         if not host.exists(self.secret):
-            scratch = self.secret.with_suffix(".new")
-            scratch.touch(mode=0o600)
-            scratch.write_text(secrets.token_hex(24), encoding="ascii")
-            scratch.replace(self.secret)
-        return self.secret.read_text(encoding="ascii")
+            made = SYSTEM_RANDOMNESS.token_hex(TOKEN_BYTES)
+            host.replace_whole(self.secret, made.encode("ascii"), durable=True)
+        return host.files.read(self.secret).decode("ascii")
 
 
 def kept(home: Path, gang: Gang) -> Kept:
@@ -72,7 +72,7 @@ def furnish(home: Path, gang: Gang, workload: Workload, run: Run, spec: Record) 
     if gang.kind is not Kind.WORKSPACE:
         return
     mine = kept(home, gang)
-    mine.files.mkdir(mode=0o700, parents=True, exist_ok=True)
+    host.make_folder(mine.files)
     token = run.env.get(TOKEN) or mine.token()
     warning = str(run_dir(home, gang.id, spec["attempt"]) / WARNING)
     for pod in spec["pods"]:

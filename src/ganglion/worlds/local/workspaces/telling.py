@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from ganglion.worlds.local.machine import presence
+from ganglion.worlds.local.machine import host, presence
 from ganglion.worlds.local.run_files import records
 
 WARNING = "warning"
@@ -24,11 +24,9 @@ def tell(run: Path, message: str, now: int) -> None:
     """
     note = run / WARNING
     if not message:
-        note.unlink(missing_ok=True)
+        host.remove(note)
         return
-    scratch = note.with_suffix(".new")
-    scratch.write_text(f"{message}\n", encoding="utf-8")
-    scratch.replace(note)
+    host.replace_whole(note, f"{message}\n".encode())
     begun = records.read(run / records.START)
     total = presence.total(begun["pid"], now) if begun else None
     for tty in total.ttys if total else ():
@@ -41,8 +39,8 @@ def _write(tty: int, text: str) -> None:
     if path is None:
         return
     with contextlib.suppress(OSError):
-        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        terminal = host.files.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
         try:
-            os.write(fd, text.encode())
+            host.files.write(terminal, text.encode())
         finally:
-            os.close(fd)
+            host.files.close(terminal)
