@@ -27,7 +27,7 @@ from tests.faults.plan import FaultPlan, Nth, at_every_call
 T = TypeVar("T")
 
 
-SEEDS = range(examples(12))
+SEEDS = range(examples(4))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -166,7 +166,7 @@ def test_two_homes_on_one_ledger_never_write_in_each_others_term(seed: int, tmp_
 
 
 def _patiently(call: Callable[..., T], *args: Any, **more: Any) -> T:
-    """What a call returns at last; every failure is one that a person is told."""
+    """What a call returns at last; every failure names what failed."""
     for _ in range(1_000):
         with contextlib.suppress(EnvironmentFault):
             return call(*args, **more)

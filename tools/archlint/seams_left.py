@@ -74,7 +74,6 @@ LEFT: Sequence[Left] = (
     Left("worlds.kubernetes.http.session", "clock", BELOW),
     Left("worlds.kubernetes.leader_election.candidate", "clock", NOT_YET),
     Left("worlds.kubernetes.leader_election.lead", "randomness", NOT_YET),
-    Left("worlds.kubernetes.scheduler", "clock", NOT_YET),
     Left("worlds.kubernetes.sign_in.config", "files", NOT_YET),
     Left("worlds.kubernetes.sign_in.credentials", "clock files processes", NOT_YET),
     Left("worlds.kubernetes.sign_in.kubeconfig", "files", NOT_YET),

@@ -7,7 +7,7 @@ from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 import pytest
 
 from benchmarks.controlplane.control_plane import ControlPlane
-from ganglion.worlds.kubernetes.scheduler import now_ms
+from ganglion.seams.clock import SYSTEM_CLOCK
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, on, writes
 from tests.controlplane.http1 import Request
@@ -124,11 +124,11 @@ def test_clocks_five_minutes_apart_cost_nobody_a_place(
     cluster: Cluster, kubelets: Kubelets, skew: int
 ) -> None:
     cluster.add_nodes(2, gpus=4)
-    with scheduling(cluster, clock=lambda: now_ms() + skew):
+    with scheduling(cluster, clock=lambda: SYSTEM_CLOCK.now_ms() + skew):
         names = cluster.add_gang("first", 2, gpus=4)
         places = cluster.wait_bound(names)
         waiting = cluster.add_gang("second", 2, gpus=4)
-    with scheduling(cluster, clock=lambda: now_ms() - skew) as scheduler:
+    with scheduling(cluster, clock=lambda: SYSTEM_CLOCK.now_ms() - skew) as scheduler:
         turns = scheduler.turns
         cluster.wait(lambda: scheduler.turns > turns + 3, "some turns")
         assert cluster.bound() == places

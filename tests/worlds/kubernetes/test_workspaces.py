@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.lifecycle.workspaces.rule import Pace
+from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
-from ganglion.worlds.kubernetes.scheduler import now_ms
 from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
@@ -50,7 +50,9 @@ def working(
         endpoint = endpoint_of(bind_chart_role(cluster, "lives", without(*lacking)))
         urls = [f"http://127.0.0.1:{notebooks.port}/metrics"] if exporter else []
         sight = replace(sight_of(scheduler, ""), exporters=lambda _node: urls)
-        lives = Lives(endpoint, "test", sight, may=lambda: True, clock=now_ms, pace=PACE)
+        lives = Lives(
+            endpoint, "test", sight, may=lambda: True, clock=SYSTEM_CLOCK.now_ms, pace=PACE
+        )
         cluster.apply(workspace(notebooks.port, gpus))
         lives.start()
         try:
@@ -93,8 +95,8 @@ def test_a_workspace_in_use_stays_whatever_the_others_say(cluster: Cluster) -> N
         notebooks.engine = 0.8
         notebooks.state = "busy"
         cluster.wait(lambda: notebooks.token, "a look at it")
-        looked = now_ms()
-        cluster.wait(lambda: now_ms() > looked + 5_000, "its timeout to pass")
+        looked = SYSTEM_CLOCK.now_ms()
+        cluster.wait(lambda: SYSTEM_CLOCK.now_ms() > looked + 5_000, "its timeout to pass")
         assert (replicas(cluster), told(cluster, "Suspended")) == (1, [])
 
 
@@ -103,8 +105,8 @@ def test_of_what_nobody_knows_nothing_is_done(cluster: Cluster, silent: str) -> 
     with working(cluster, exporter=silent != "exporter") as notebooks:
         notebooks.state = "" if silent == "notebooks" else "idle"
         cluster.wait(lambda: notebooks.token, "a look at it")
-        looked = now_ms()
-        cluster.wait(lambda: now_ms() > looked + 5_000, "its timeout to pass")
+        looked = SYSTEM_CLOCK.now_ms()
+        cluster.wait(lambda: SYSTEM_CLOCK.now_ms() > looked + 5_000, "its timeout to pass")
         assert (replicas(cluster), told(cluster, "Idle")) == (1, [])
 
 

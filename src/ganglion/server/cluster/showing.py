@@ -4,13 +4,13 @@ import socket
 import threading
 from collections.abc import Callable
 
+from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.server.cluster.readonly import make_readonly_app
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.rest.listening.listen import Listener
 from ganglion.server.state.audience import Show
-from ganglion.worlds.kubernetes.scheduler import now_ms
 
 
 def show(what: Show, taken: socket.socket) -> None:
@@ -35,7 +35,7 @@ def _lives(what: Show) -> list[Lives]:
             what.identity,
             sight_of(scheduler, name),
             may=scheduler.leads,
-            clock=now_ms,
+            clock=SYSTEM_CLOCK.now_ms,
             instance=scheduler.instance,
         )
         for name, endpoint in what.endpoints.items()

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ganglion.model.events import Event, GangEnded, GangSubmitted
 from ganglion.model.workload import Gang, Workload
+from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.state.audience import Took
 from ganglion.server.state.registry import Entry, Registry
 from ganglion.server.state.set_apart import apart_after, told_apart
@@ -20,7 +21,7 @@ from ganglion.server.telemetry.cluster_metrics import (
 )
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, Evict
 from ganglion.worlds.kubernetes.http.tally import Call
-from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
+from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 
 class ClusterSource:
@@ -131,7 +132,7 @@ class ClusterSource:
 
     def now(self) -> int:
         """Time in ms since 1970."""
-        return now_ms()
+        return SYSTEM_CLOCK.now_ms()
 
     def endpoints(self) -> Mapping[str, str]:
         """Services of a cluster are reached by its own means."""

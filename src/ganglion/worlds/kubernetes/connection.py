@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.cluster_view.orders import Answer, Changed, Describe, Order
 from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.http.tally import Call
@@ -34,6 +35,7 @@ class Connection:
         owner_of: what makes pods, likewise.
         silence_s: silence after which a watch is taken for dead, in seconds.
         instance: which of several schedulers of the cluster we are.
+        effects: clock and chance of all that follows and writes.
     """
 
     def __init__(
@@ -48,7 +50,9 @@ class Connection:
         owner_of: Callable[[str], Anything | None],
         silence_s: float = SILENCE_S,
         instance: Instance = FIRST,
+        effects: Effects = SYSTEM,
     ) -> None:
+        self._effects = effects
         self.name, self._instance = name, instance
         self._silence_s = silence_s
         self._endpoint, self._identity, self._may = endpoint, identity, may
@@ -64,8 +68,8 @@ class Connection:
 
     async def run(self) -> None:
         """Follow and write until cancelled."""
-        reading = Api(self._endpoint, in_flight=8, timeout_s=60.0)
-        writing = Api(self._endpoint, in_flight=IN_FLIGHT, timeout_s=WRITE_S)
+        reading = Api(self._endpoint, in_flight=8, timeout_s=60.0, effects=self._effects)
+        writing = Api(self._endpoint, in_flight=IN_FLIGHT, timeout_s=WRITE_S, effects=self._effects)
         self._loop = asyncio.get_running_loop()
         self._clients = (reading, writing)
         recorder = self._recorder = Recorder(

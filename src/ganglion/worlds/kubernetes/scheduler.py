@@ -9,7 +9,6 @@ import asyncio
 import gc
 import queue
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.model.policy import Policy
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.config.read import Configuration
@@ -49,11 +49,6 @@ OF_ALL = ("topology", "devices")
 """Troubles of a cluster that concern more than one object; they are logged."""
 
 
-def now_ms() -> int:
-    """The time in ms since 1970."""
-    return time.time_ns() // 1_000_000
-
-
 class Scheduler:
     """Schedules the GPU pods of clusters.
 
@@ -67,8 +62,9 @@ class Scheduler:
         policy_name: name of the `Policy` object that decides.
         outdated: called in the deciding thread when the policy names other plugins than before:
             a process that starts anew has them.
-        clock: the time in ms since 1970; only waits and reports depend on it.
+        clock: the time in ms since 1970; only waits and reports depend on it. None = of `effects`.
         silence_s: silence after which a watch is taken for dead, in seconds.
+        effects: clocks and chance.
 
     Attributes:
         controller: decides; looked at through `read`.
@@ -89,8 +85,9 @@ class Scheduler:
         turned: Turned = lambda _brain, _orders, _seconds: None,
         policy_name: str = "default",
         outdated: Callable[[], None] = lambda: None,
-        clock: Callable[[], int] = now_ms,
+        clock: Callable[[], int] | None = None,
         silence_s: float = SILENCE_S,
+        effects: Effects = SYSTEM,
     ) -> None:
         policy = replace(Policy(), repair=True)
         self.controller = Controller(list(endpoints), settings or Settings(), policy, load(policy))
@@ -100,7 +97,8 @@ class Scheduler:
         self._tree = QueueTree(policy_name, plugin_check(load), default, instance)
         self._reporter = Reporter()
         self._load, self._outdated, self._plugins = load, outdated, named_plugins(policy)
-        self._may, self._turned, self._clock = may, turned, clock
+        self._may, self._turned = may, turned
+        self._steady, self._clock = effects.clock, clock or effects.clock.now_ms
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
         self._stopping = threading.Event()
@@ -115,6 +113,7 @@ class Scheduler:
                 owner_of=self.controller.sites[name].owners.get,
                 silence_s=silence_s,
                 instance=instance,
+                effects=effects,
             )
             for name, endpoint in endpoints.items()
         }
@@ -181,7 +180,7 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin to follow the clusters and, with the lead, to decide."""
-        self._until = time.monotonic() + self.controller.scene.settings.reach_ms / 1000
+        self._until = self._steady.monotonic() + self.controller.scene.settings.reach_ms / 1000
         self._io = threading.Thread(target=self._follow, name="clusters", daemon=True)
         self._mind = threading.Thread(target=self._decide, name="controller", daemon=True)
         self._io.start()
@@ -245,7 +244,7 @@ class Scheduler:
             if not self._may():
                 controller.stand_by()
                 return
-            began, now = time.perf_counter(), self._clock()
+            began, now = self._steady.monotonic(), self._clock()
             self._configure(now)
             orders = controller.turn((), now)
             if not self.turns:
@@ -258,7 +257,7 @@ class Scheduler:
                     connection.give(mine)
             self._report(now)
             self._log(controller)
-            self._turned(controller, orders, time.perf_counter() - began)
+            self._turned(controller, orders, self._steady.monotonic() - began)
 
     def _log(self, controller: Controller) -> None:
         """Write down what the turn could not make sense of; the controller itself does no I/O."""
@@ -293,7 +292,9 @@ class Scheduler:
         aside = [each for each in missing if each not in self.controller.scene.sites]
         if missing != aside:
             stuck = [each for each in missing if self._connections[each].stuck()]
-            is_late = time.monotonic() >= self._until and len(stuck) < len(self._connections)
+            is_late = self._steady.monotonic() >= self._until and len(stuck) < len(
+                self._connections
+            )
             if self.ready.is_set() or stuck != missing or not is_late:
                 return False
             log.warning("clusters set aside", clusters=stuck)
@@ -346,7 +347,7 @@ class Scheduler:
         wait = pause if due is None else min(pause, max(0.0, (due - now) / 1000))
         try:
             found.extend(self._inbox.get(timeout=max(wait, 0.001)))
-            time.sleep(GATHER_CROWD_S if self._crowded else GATHER_S)
+            self._steady.sleep(GATHER_CROWD_S if self._crowded else GATHER_S)
             while len(found) < MOST_NEWS:
                 found.extend(self._inbox.get_nowait())
         except queue.Empty:
