@@ -306,6 +306,7 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         logs = given.logs or Path(folder)
+        logs.mkdir(parents=True, exist_ok=True)
         found = soak(programs(_say), given.seconds, given.pods, given.seed, logs)
     text = json.dumps(to_builtins(found), indent=1)
     if given.json:

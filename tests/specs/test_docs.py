@@ -8,7 +8,7 @@ from ganglion.specs.cluster.cluster import load_cluster, parse_cluster
 from ganglion.specs.cluster.schema import SCOPES as CLUSTER_SCOPES
 from ganglion.specs.grammar.words import CAUSES, KIND_ALIASES, PRIORITIES
 from ganglion.specs.reading.yaml import parse_documents
-from ganglion.specs.workload.aliases import ALIASES, LISTS
+from ganglion.specs.workload.aliases import ALIASES
 from ganglion.specs.workload.schema import SCOPES
 from ganglion.specs.workload.workload import (
     load_workloads,
@@ -69,14 +69,20 @@ def test_the_example_script_is_honoured_in_full() -> None:
     assert doc.warnings == ()
 
 
-def test_the_reference_names_every_key_and_every_other_name() -> None:
+def test_the_page_on_workload_files_names_every_key_and_word() -> None:
     text = (DOCS / "workload-file.md").read_text()
     names = {key for model in SCOPES.values() for key in model.model_fields}
-    names |= {*PRIORITIES, *CAUSES, *KIND_ALIASES}
-    for scope, table in ALIASES.items():
-        prefix = f"{scope}[]." if scope in LISTS else f"{scope}." if scope else ""
-        names |= {prefix + alias for alias in table}
-    assert sorted(name for name in names if f"`{name}`" not in text) == []
+    assert sorted(name for name in names | {*PRIORITIES, *CAUSES} if f"`{name}`" not in text) == []
+
+
+def test_the_reference_lists_every_other_name_beside_its_key() -> None:
+    text = (DOCS / "reference" / "workload.md").read_text()
+    assert sorted(each for each in KIND_ALIASES if f"`{each}` is `" not in text) == []
+    for table in ALIASES.values():
+        for other, real in table.items():
+            key = next(each for each in reversed(real.split(".")) if f"| `{each}` |" in text)
+            rows = [line for line in text.splitlines() if line.startswith(f"| `{key}` |")]
+            assert any(f"`{other}`" in row for row in rows), other
 
 
 def test_the_reference_of_clusters_names_every_key() -> None:

@@ -1,4 +1,4 @@
-"""Writes the generated pages of docs/reference/.
+"""Writes the pages of docs that are generated from the program.
 
 python -m tools.reference            write them
 python -m tools.reference --check    1 = one is out of date
@@ -8,14 +8,16 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.reference import api, errors, events, metrics
+from tools.reference import api, errors, events, metrics, policy, workload
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
+FOLDER = Path(__file__).resolve().parents[2] / "docs"
 PAGES: Mapping[str, Callable[[], str]] = {
-    "api.md": api.page,
-    "errors.md": errors.page,
-    "events.md": events.page,
-    "metrics.md": metrics.page,
+    "reference/api.md": api.page,
+    "reference/errors.md": errors.page,
+    "reference/events.md": events.page,
+    "reference/metrics.md": metrics.page,
+    "reference/workload.md": workload.page,
+    "policies/reference.md": policy.page,
 }
 
 

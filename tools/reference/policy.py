@@ -1,22 +1,17 @@
-"""Writes docs/policies/reference.md from the policy file's own schema.
+"""Every key of the policy file, from its own schema."""
 
-python tools/policy_reference.py            write the page
-python tools/policy_reference.py --check    1 = the page is out of date
-"""
-
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+
+from tools.reference.keys import escaped, first, names_of
 
 from ganglion.specs.policy.presets import PRESETS, preset
 from ganglion.specs.policy.printing import policy_document
 from ganglion.specs.policy.schema import ALIASES, SCOPES, SECTIONS
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "policies" / "reference.md"
 INTRODUCTION = """\
 # Every key of the policy file
 
-Generated from the schema (`python tools/policy_reference.py`). `ganglion schema policy` prints it
+Generated from the schema (`python -m tools.reference`). `ganglion schema policy` prints it
 as JSON Schema. How the parts work together is described in [the policy file](README.md), where the
 presets come from in [presets](presets.md). Where a preset differs from the default, it is bold.
 """
@@ -36,11 +31,11 @@ def page() -> str:
     parts += _knobs("", shown)
     parts += ["", *_others("", LEFT_OUT)]
     for scope in SECTIONS:
-        parts += [f"\n## `{scope}`\n", f"{_first(SCOPES[scope].__doc__)}\n"]
+        parts += [f"\n## `{scope}`\n", f"{first(SCOPES[scope].__doc__)}\n"]
         parts += _knobs(scope, {name: found[scope] for name, found in shown.items()})
         parts += ["", *_others(scope, set())]
     for scope, title in TITLES.items():
-        parts += [f"\n## {title}\n", f"{_first(SCOPES[scope].__doc__)}\n", *_rows(scope)]
+        parts += [f"\n## {title}\n", f"{first(SCOPES[scope].__doc__)}\n", *_rows(scope)]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -53,7 +48,7 @@ def _knobs(scope: str, shown: Mapping[str, Mapping[str, object]]) -> Iterator[st
             usual = _value(shown["default"].get(key))
             values = [_value(found.get(key)) for found in shown.values()]
             cells = " | ".join(each if each == usual else f"**{each}**" for each in values)
-            yield f"| `{key}` | {_escaped(field.description or '')} | {cells} |"
+            yield f"| `{key}` | {escaped(field.description or '')} | {cells} |"
 
 
 def _rows(scope: str) -> Iterator[str]:
@@ -61,8 +56,8 @@ def _rows(scope: str) -> Iterator[str]:
     yield "| Key | Meaning | Other names |"
     yield "|---|---|---|"
     for key, field in SCOPES[scope].model_fields.items():
-        others = ", ".join(f"`{each}`" for each in _aliases(scope, key))
-        yield f"| `{key}` | {_escaped(field.description or '')} | {others} |"
+        others = ", ".join(f"`{each}`" for each in names_of(ALIASES.get(scope, {}), key))
+        yield f"| `{key}` | {escaped(field.description or '')} | {others} |"
 
 
 def _others(scope: str, also: set[str]) -> Iterator[str]:
@@ -72,19 +67,11 @@ def _others(scope: str, also: set[str]) -> Iterator[str]:
         yield "|---|---|"
         for key, field in SCOPES[scope].model_fields.items():
             if key in also:
-                yield f"| `{key}` | {_escaped(field.description or '')} |"
+                yield f"| `{key}` | {escaped(field.description or '')} |"
         yield ""
     named = [f"`{other}` is `{target}`" for other, target in ALIASES.get(scope, {}).items()]
     if named:
         yield f"Other names: {'; '.join(named)}."
-
-
-def _aliases(scope: str, key: str) -> list[str]:
-    return [
-        other
-        for other, target in ALIASES.get(scope, {}).items()
-        if target == key or target.startswith(f"{key}.")
-    ]
 
 
 def _value(value: object) -> str:
@@ -93,26 +80,3 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return "any" if value is None else str(value)
-
-
-def _first(text: str | None) -> str:
-    return (text or "").splitlines()[0]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def main() -> int:
-    """Write or check the page."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-        print(f"{PAGE.name} is {'current' if current else 'out of date: run this without --check'}")
-        return int(not current)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
