@@ -17,13 +17,14 @@ from ganglion.worlds.local.machine import host
 
 
 class Faulty(SystemFiles):
-    """Every third call about processes goes wrong in some way; every tenth about other files.
+    """Every third call about processes goes wrong in some way; every tenth about other files,
+    writes among them.
 
     Args:
         seed: of the faults.
     """
 
-    UNTOLD = (errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM, errno.EINTR)
+    UNTOLD = (errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM, errno.EINTR, errno.ENOSPC)
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -51,6 +52,14 @@ class Faulty(SystemFiles):
     def stat(self, path: Where, *, follow: bool = True) -> os.stat_result:
         self._fails(str(path))
         return super().stat(path, follow=follow)
+
+    def write(self, descriptor: int, content: bytes) -> None:
+        self._fails("what is written")
+        super().write(descriptor, content)
+
+    def rename(self, path: Where, to: Where) -> None:
+        self._fails(str(path))
+        super().rename(path, to)
 
 
 def main(run: Path) -> None:

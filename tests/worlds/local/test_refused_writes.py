@@ -1,4 +1,4 @@
-"""A local world on a disk that refuses some writes, from a seed."""
+"""A local world on a disk that refuses some reads and writes, from a seed."""
 
 import errno
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.faults.plan import FaultPlan, Nth, at_every_call
 from tests.worlds.local.jobs import Jobs, until
 
 from ganglion.model.causes import Cause, CauseKind
-from ganglion.model.events import Outcome
+from ganglion.model.events import GangStarted, Outcome, PodsLeft
 from ganglion.model.plan import Stop
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
@@ -43,6 +43,26 @@ def test_every_attempt_ends_once_and_leaves_no_process_whatever_the_disk_refuses
     found = jobs.restart()
     assert (found.adopted, found.killed) == ((), ())
     assert jobs.look() == []
+
+
+@pytest.mark.parametrize("seed", range(examples(3)))
+def test_no_fact_is_lost_while_records_cannot_be_read(
+    seed: int, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = FaultPlan(seed, 0.0, read=0.3, stat=0.2)
+    plan.calm = True
+    monkeypatch.setattr(host, "files", FaultyFiles(plan, errno.EIO))
+    gangs = [jobs.run("sleep 600", name=f"g{n}", pods=2, most=2) for n in range(4)]
+    plan.calm = False
+    until(lambda: {each.gang for each in jobs.seen(GangStarted)} == {*gangs}, "all have started")
+    plan.calm = True
+    for gang in gangs:
+        jobs.resize(gang, 0)
+    plan.calm = False
+    until(lambda: {each.gang for each in jobs.seen(PodsLeft)} == {*gangs}, "pods have left")
+    plan.calm = True
+    assert len(jobs.seen(GangStarted)) == len(jobs.seen(PodsLeft)) == len(gangs)
+    assert plan.struck["read"]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])

@@ -60,6 +60,7 @@ class Watched:
         self._undelivered: Record | None = None
         self._replaced = 0
         self._reports = ReportFiles(run, spec)
+        self._facts: list[Event] = []
 
     def begin(self) -> None:
         """Start its supervisor now; `look` does so too, wherever it finds that none came to work.
@@ -95,6 +96,9 @@ class Watched:
         Args:
             now: the time in ms.
             up: the time since boot in ms at that moment; None = it is now.
+
+        Raises:
+            OSError: the machine does not say; what was found by then comes with the next look.
         """
         self._up = host.uptime_ms() if up is None else up
         if self._order:
@@ -102,30 +106,37 @@ class Watched:
         if self._undelivered:
             self._hand_over()
         end = records.read(self.run / records.EXIT) or self._missing()
-        facts: list[Event] = []
+        for fact in self._news(end, now):
+            self._facts.append(fact)
+        facts, self._facts = self._facts, []
+        return facts
+
+    def _news(self, end: Record | None, now: int) -> Iterator[Event]:
+        """What happened, fact by fact: what is read after one may fail."""
         gang, attempt = self.spec["gang"], self.spec["attempt"]
         if not self._started and (running := records.read(self.run / records.RUNNING)):
+            began = GangStarted(self._at(running, now), gang, attempt)
             self._started = True
-            facts.append(GangStarted(self._at(running, now), gang, attempt))
+            yield began
         if end:
             self._reap(wait=True)
             last = _ended(end, gang, attempt, self._at(end, now))
-            return [*facts, *self._reports.look(self.pods, last.at, over=True), last]
-        return [
-            *facts,
-            *self._reports.look(self.pods, now),
-            *self._departures(now),
-            *self._replacements(now),
-        ]
+            yield from self._reports.look(self.pods, last.at, over=True)
+            yield last
+            return
+        yield from self._reports.look(self.pods, now)
+        yield from self._departures(now)
+        yield from self._replacements(now)
 
     def _replacements(self, now: int) -> Iterator[Event]:
         """That pods were started again in place, each time once."""
         found = records.read(self.run / records.REPLACED)
         if found and found["count"] > self._replaced:
-            self._replaced = found["count"]
-            times = "once" if self._replaced == 1 else f"{self._replaced} times"
+            times = "once" if found["count"] == 1 else f"{found['count']} times"
             message = f"ranks were started again in place {times}; the last: {found['message']}"
-            yield AlarmSet(self._at(found, now), self.spec["gang"], REPLACED, message)
+            alarm = AlarmSet(self._at(found, now), self.spec["gang"], REPLACED, message)
+            self._replaced = found["count"]
+            yield alarm
 
     @property
     def activity(self) -> Activity:
@@ -138,8 +149,9 @@ class Watched:
             return
         left = records.read(self.run / records.LEFT)
         if left and left["seq"] == self._resized:
+            fact = PodsLeft(self._at(left, now), self.spec["gang"], self.spec["attempt"])
             self._left = self._resized
-            yield PodsLeft(self._at(left, now), self.spec["gang"], self.spec["attempt"])
+            yield fact
 
     def _at(self, record: Record, now: int) -> int:
         """When something was recorded, by the clock that says `now`."""
