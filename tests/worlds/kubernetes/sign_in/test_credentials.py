@@ -1,6 +1,7 @@
 """Tokens that are fixed, rotated in a file, or printed by a program."""
 
 import asyncio
+import errno
 import json
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -10,11 +11,16 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.model.errors import EnvironmentFault, FieldError
+from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Broken, Forbidden
+from ganglion.worlds.kubernetes.sign_in.credentials import REREAD_S, TokenFile
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin, Server, Variable
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.controlplane.cluster import Cluster
+from tests.faults.clock import HandClock
+from tests.faults.files import FaultyFiles
+from tests.faults.plan import FaultPlan
 from tests.worlds.kubernetes.http.double import Asked, Double, Script, status_of, using, whole
 
 VERSION = "client.authentication.k8s.io/v1"
@@ -254,3 +260,23 @@ def test_authorities_are_read_again_when_the_server_has_another(
         assert await api.get("/version", dict, tries=1)
 
     using(replace(cluster.endpoint, server=server), task)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_token_file_that_cannot_be_read_is_named_and_read_again(
+    tmp_path: Path, seed: int
+) -> None:
+    path, plan, clock = tmp_path / "token", FaultPlan(seed, 0.5), HandClock()
+    effects = SYSTEM._replace(files=FaultyFiles(plan, errno.EIO), clock=clock)
+    token, failed = TokenFile(path, effects), 0
+    for number in range(20):
+        path.write_text(f"token-{number}\n")
+        clock.sleep(REREAD_S)
+        try:
+            found = asyncio.run(token.proof())
+        except EnvironmentFault as error:
+            assert error.message == f"{path}: Input/output error"
+            failed += 1
+        else:
+            assert found.header == f"Bearer token-{number}"
+    assert failed == plan.struck["read"] > 0

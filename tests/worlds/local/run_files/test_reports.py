@@ -1,5 +1,7 @@
 """Report files of real processes."""
 
+import contextlib
+import errno
 import json
 import os
 import time
@@ -7,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults.files import FaultyFiles
+from tests.faults.plan import FaultPlan
 from tests.worlds.local.jobs import Jobs, python, until
 
 from ganglion.lifecycle.reports import hearing
 from ganglion.lifecycle.reports.hearing import BROKEN, FLOOD
 from ganglion.model.events import AlarmSet, CheckpointCommitted, Event, MetricReported
+from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import reports
 from ganglion.worlds.local.run_files.reports import BURST, MOST_BEHIND, Tail
 
@@ -212,3 +217,23 @@ def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
     assert list(tail.lines()) == []
     write(path, b"\n" + json.dumps({"busy": True}).encode() + b"\n")
     assert list(tail.lines()) == [b'{"busy": true}']
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_line_comes_once_and_in_order_although_reads_fail(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, path = FaultPlan(seed, 0.3), tmp_path / "0.jsonl"
+    monkeypatch.setattr(host, "files", FaultyFiles(plan, errno.EIO))
+    tail, written, found = Tail(path), list[bytes](), list[bytes]()
+    for number in range(60):
+        written.append(b'{"number": %d}' % number)
+        with path.open("ab") as file:
+            file.write(written[-1] + b"\n")
+        with contextlib.suppress(OSError):
+            found += tail.lines()
+    plan.calm = True
+    assert [*found, *tail.lines(over=True)] == written
+    assert plan.struck["stat"]
+    assert plan.struck["open"]
+    assert plan.struck["pread"]

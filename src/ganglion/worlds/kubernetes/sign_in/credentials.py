@@ -5,13 +5,13 @@ import os
 from base64 import b64encode
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic
 from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault, FieldError
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin
 
@@ -81,10 +81,15 @@ class CertificateFile:
 
 
 class TokenFile:
-    """A token in a file that another program rotates."""
+    """A token in a file that another program rotates.
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    Args:
+        file: of the token.
+        effects: files, and the clock that says when it is read again.
+    """
+
+    def __init__(self, file: Path, effects: Effects = SYSTEM) -> None:
+        self._file, self._effects = file, effects
         self._proof = Proof()
         self._until = 0.0
 
@@ -94,13 +99,14 @@ class TokenFile:
         Raises:
             EnvironmentFault: the file cannot be read.
         """
-        if monotonic() >= self._until:
+        clock = self._effects.clock
+        if clock.monotonic() >= self._until:
             try:
-                token = self._file.read_text("utf-8").strip()
+                token = self._effects.files.read(self._file).decode().strip()
             except OSError as error:
                 raise EnvironmentFault(f"{self._file}: {error.strerror or error}") from error
             self._proof = Proof(f"Bearer {token}")
-            self._until = monotonic() + REREAD_S
+            self._until = clock.monotonic() + REREAD_S
         return self._proof
 
     def refused(self) -> bool:
