@@ -7,6 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
+from ganglion.server.access.gate import CALLER
+from ganglion.server.access.permissions import Permissions
 from ganglion.server.direct import Direct
 from ganglion.server.requests.context import Context
 from ganglion.server.rest.listening.guard import MOST_BYTES
@@ -78,7 +80,13 @@ def test_a_plain_submit_does_not_enter_the_framework(context: Context) -> None:
         entered.append(scope["method"] + scope["path"] + scope["query_string"].decode())
         raise NotImplementedError
 
-    client = TestClient(Direct(framework, context))
+    direct, known = Direct(framework, context), Permissions(context.service, "ada")
+
+    async def behind_the_gate(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"][CALLER] = known.owner()
+        await direct(scope, receive, send)
+
+    client = TestClient(behind_the_gate)
     assert client.post(f"{API}/workloads", content=plain()).status_code == 201
     assert not entered
     for path in (f"{API}/workloads?force=true", f"{API}/workloads/bulk", f"{API}/queues"):

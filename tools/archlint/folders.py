@@ -204,11 +204,12 @@ FOLDERS: dict[str, dict[str, str]] = {
         "controllers": "state signals commands",
         "recovery": "state controllers",
         "loop": "state rest telemetry views controllers recovery",
-        "requests": "state rest telemetry signals loop",
-        "routes": "state rest commands views requests",
+        "access": "state rest commands loop",
+        "requests": "state rest telemetry signals loop access",
+        "routes": "state rest access commands views requests",
         "notify": "",
         "direct": "rest requests routes",
-        "app": "rest telemetry views requests routes direct",
+        "app": "rest access telemetry views requests routes direct",
         "main": (
             "state rest telemetry signals commands controllers recovery loop requests notify app"
         ),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.reference import api, errors, events, metrics, policy, workload
+from tools.reference import api, errors, events, metrics, policy, roles, workload
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -16,6 +16,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/errors.md": errors.page,
     "reference/events.md": events.page,
     "reference/metrics.md": metrics.page,
+    "reference/roles.md": roles.page,
     "reference/workload.md": workload.page,
     "policies/reference.md": policy.page,
 }

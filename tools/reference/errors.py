@@ -58,6 +58,7 @@ command prints the sentence and the hint, and with `-o json` the code. Look at t
 never at the sentence. *Exit* is the exit status of a command that ends with the error.
 """
 TITLES = {
+    "access": "What no role allows",
     "checkpoint": "Checkpoints of the ledger",
     "demo": "The demo",
     "environment": "The machine or a cluster refuses",

@@ -9,6 +9,7 @@ GanglionError
 │   ├── Conflict          duplicate name, wrong phase
 │   │   └── Stale             changed since it was read
 │   └── InvariantBroken   a bug in Ganglion: state contradicts itself
+├── Forbidden         no role of the user allows it                exit code 1
 ├── PluginError       a plugin failed or misbehaved                exit code 1
 └── EnvironmentFault  the machine refuses: port, disk, server down exit code 1
     ├── InUse             another server holds the home or the ledger
@@ -133,6 +134,12 @@ class Stale(Conflict):
 
     code = "state.stale"
     etag = ""
+
+
+class Forbidden(GanglionError):
+    """No role of the user allows it; the message names what is missing."""
+
+    code = "access"
 
 
 class InvariantBroken(StateError):

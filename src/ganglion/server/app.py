@@ -9,6 +9,8 @@ from starlette.types import ASGIApp
 
 from ganglion import __version__
 from ganglion.engine.explain.capacity import capacity
+from ganglion.server.access.gate import Gate, as_decided
+from ganglion.server.access.permissions import Permissions
 from ganglion.server.direct import Direct
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.health import standing
@@ -19,6 +21,7 @@ from ganglion.server.rest.openapi import described
 from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
+    access,
     bulk,
     cluster,
     history,
@@ -51,6 +54,7 @@ _ROUTES = (
     history,
     use,
     terminals,
+    access,
 )
 
 
@@ -75,7 +79,7 @@ def make_app(context: Context) -> FastAPI:
         title="Ganglion",
         version=__version__,
         lifespan=lifespan,
-        dependencies=[Depends(known_query)],
+        dependencies=[Depends(known_query), Depends(as_decided)],
         generate_unique_id_function=lambda route: route.name,
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,
@@ -110,7 +114,11 @@ def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: b
     def answered(path: str, method: str, status: int, seconds: float) -> None:
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
-    guard = Guard(Direct(app, context), token, hosts or Hosts(), open_metrics=loopback)
+    known = Permissions(context.service, context.owner)
+    gate = Gate(
+        Direct(app, context), paths, context.service, known, shares_account=context.shares_account
+    )
+    guard = Guard(gate, token, hosts or Hosts(), open_metrics=loopback)
     return Identified(guard, answered, paths.template, context.effects)
 
 

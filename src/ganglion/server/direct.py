@@ -7,7 +7,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ganglion.model.errors import GanglionError
-from ganglion.server.requests.context import Context, body_of
+from ganglion.server.requests.context import Context, body_of, bound
 from ganglion.server.rest import problems
 from ganglion.server.rest.listening.guard import PREFIX
 from ganglion.server.routes.workloads import MOST_KEY, taken
@@ -37,7 +37,7 @@ class Direct:
         request = Request(scope, receive)
         try:
             body = body_of(await request.body())
-            response = await taken(self._context, body, key=key)
+            response = await taken(bound(self._context, scope), body, key=key)
         except (GanglionError, HTTPException) as error:
             response = problems.answer_to(request, error)
         except ClientDisconnect:

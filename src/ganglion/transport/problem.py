@@ -15,6 +15,7 @@ REQUEST = "urn:ganglion:request:"
 """What `instance` begins with; the id of the request follows."""
 
 _TITLES: Mapping[str, str] = {
+    "access": "Not allowed",
     "auth": "Not authenticated",
     "environment": "The machine refuses",
     "environment.standby": "Another replica leads",

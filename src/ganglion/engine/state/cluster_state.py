@@ -157,4 +157,9 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.ScheduleRemoved: fleet_events.of_no_concern,
     ev.ScheduleFired: fleet_events.of_no_concern,
     PodAccess: fleet_events.of_no_concern,
+    ev.RoleGranted: fleet_events.of_no_concern,
+    ev.RoleRevoked: fleet_events.of_no_concern,
+    ev.TokenCreated: fleet_events.of_no_concern,
+    ev.TokenRevoked: fleet_events.of_no_concern,
+    ev.AccessDenied: fleet_events.of_no_concern,
 }

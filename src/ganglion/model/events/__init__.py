@@ -29,6 +29,13 @@ from ganglion.model.events.gangs import (
     Outcome,
     PodsLeft,
 )
+from ganglion.model.events.identity import (
+    AccessDenied,
+    RoleGranted,
+    RoleRevoked,
+    TokenCreated,
+    TokenRevoked,
+)
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
@@ -36,6 +43,7 @@ from ganglion.model.events.schedules import ScheduleFired, ScheduleRemoved, Sche
 from ganglion.model.events.services import ServiceLearnt, ServiceScaled
 
 __all__ = [
+    "AccessDenied",
     "AlarmSet",
     "BookingRemoved",
     "BookingSet",
@@ -64,6 +72,8 @@ __all__ = [
     "PolicySet",
     "QueueRemoved",
     "QueueSet",
+    "RoleGranted",
+    "RoleRevoked",
     "ScheduleFired",
     "ScheduleRemoved",
     "ScheduleSet",
@@ -71,5 +81,7 @@ __all__ = [
     "ServiceScaled",
     "StartExpected",
     "StartPlanned",
+    "TokenCreated",
+    "TokenRevoked",
     "TypicalPods",
 ]

@@ -23,6 +23,13 @@ from ganglion.model.events.gangs import (
     GangUpdated,
     PodsLeft,
 )
+from ganglion.model.events.identity import (
+    AccessDenied,
+    RoleGranted,
+    RoleRevoked,
+    TokenCreated,
+    TokenRevoked,
+)
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
@@ -73,5 +80,10 @@ Event = (
     | ScheduleRemoved
     | ScheduleFired
     | PodAccess
+    | RoleGranted
+    | RoleRevoked
+    | TokenCreated
+    | TokenRevoked
+    | AccessDenied
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

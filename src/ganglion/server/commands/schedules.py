@@ -17,13 +17,20 @@ from ganglion.specs.wording import meant
 log = structlog.get_logger(__name__)
 
 
-def remove(draft: Transaction, name: str, user: str) -> None:
+def remove(draft: Transaction, name: str, user: str, *, own: bool = False) -> None:
     """Take a schedule back; what it has begun goes on.
+
+    Args:
+        draft: the open turn.
+        name: of the schedule.
+        user: who takes it back.
+        own: whether there are only the user's own schedules.
 
     Raises:
         NotFound: there is no such schedule.
     """
-    known = draft.book.schedules.live
+    live = draft.book.schedules.live
+    known = {key: each for key, each in live.items() if not own or each.user == user}
     if name not in known:
         hint = meant(name, [*known]) or "see: ganglion schedules"
         raise NotFound(f"there is no schedule {name}", hint)

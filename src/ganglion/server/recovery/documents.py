@@ -49,7 +49,7 @@ from ganglion.model.causes.former import cause_of, cordon_of, upgraded
 from ganglion.model.events import access
 from ganglion.model.fleet import booking, node
 from ganglion.server.controllers import sweeps
-from ganglion.server.state import registry, replicas, schedules, spending
+from ganglion.server.state import registry, replicas, rights, schedules, spending
 
 Fields = dict[str, Any]
 
@@ -75,6 +75,7 @@ KINDS: Mapping[str, type] = {
     "quarantine": quarantine.Quarantine,
     "replicas": replicas.Replicas,
     "replicas_past": replicas.Past,
+    "rights": rights.Rights,
     "schedule": schedules.Standing,
     "schedules": schedules.Schedules,
     "span": losses.Span,

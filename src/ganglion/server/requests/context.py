@@ -7,10 +7,15 @@ from typing import Annotated, Any
 import pydantic_core
 from fastapi import Depends, Request
 from msgspec import Struct, field
+from msgspec.structs import replace
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
 
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError
 from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.server.access.caller import Caller
+from ganglion.server.access.gate import CALLER
 from ganglion.server.loop.service import Service
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
@@ -27,7 +32,7 @@ class Context(Struct):
         home: where logs lie.
         feed: the stream of events.
         metrics: what Prometheus asks for.
-        user: who the holder of the token is.
+        owner: who the holder of the server's token is.
         halt: called to end the server.
         url: where services are reached; empty = nowhere yet.
         door_trouble: why services cannot be reached; empty = they can, or there are none.
@@ -40,13 +45,15 @@ class Context(Struct):
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
         effects: what routes ask of the machine.
+        shares_account: whether programs run as the account of the server.
+        made_by: who makes the request that this is for; None = it is for none.
     """
 
     service: Service
     home: Home
     feed: Feed
     metrics: Metrics
-    user: str
+    owner: str
     halt: Callable[[], None] = lambda: None
     url: Callable[[], str] = lambda: ""
     door_trouble: Callable[[], str] = lambda: ""
@@ -59,12 +66,36 @@ class Context(Struct):
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
     effects: Effects = SYSTEM
+    shares_account: bool = True
+    made_by: Caller | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """Who makes the request. Raises LookupError where this is for none."""
+        if self.made_by is None:
+            raise LookupError("the request has not passed the gate")
+        return self.made_by
+
+    @property
+    def user(self) -> str:
+        """Name of the user who makes the request. Raises LookupError where this is for none."""
+        return self.caller.subject.user
+
+
+def context_of(connection: HTTPConnection) -> Context:
+    """The server, for one request or WebSocket."""
+    found = connection.app.state.context
+    assert isinstance(found, Context)
+    return bound(found, connection.scope)
+
+
+def bound(context: Context, scope: Scope) -> Context:
+    """The server, for the request of a scope."""
+    return replace(context, made_by=scope.get("state", {}).get(CALLER))
 
 
 async def _context(request: Request) -> Context:  # a coroutine for the reason of `known_query`
-    found = request.app.state.context
-    assert isinstance(found, Context)
-    return found
+    return context_of(request)
 
 
 Here = Annotated[Context, Depends(_context)]

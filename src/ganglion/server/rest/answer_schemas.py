@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ganglion.api import (
+    access,
     bulk,
     events,
     nodes,
@@ -46,7 +47,18 @@ def _structs(*modules: ModuleType) -> Mapping[str, type[Struct]]:
 
 
 ANSWERS = _structs(
-    bulk, events, nodes, policies, problem, queues, reasons, schedules, server, use, workloads
+    access,
+    bulk,
+    events,
+    nodes,
+    policies,
+    problem,
+    queues,
+    reasons,
+    schedules,
+    server,
+    use,
+    workloads,
 )
 """Name of a schema -> the struct that it describes."""
 

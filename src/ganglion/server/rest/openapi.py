@@ -47,6 +47,9 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "set_booking": {"nodes": ["n0"], "begin": "2030-01-07T08:00Z", "length": "4h"},
     "set_secret": {"value": "what the program finds in its environment"},
     "shut_down": {"cancel": False},
+    "grant_role": {"subject": "user:eve", "role": "submitter", "queue": "default"},
+    "revoke_role": {"subject": "user:eve", "role": "submitter", "queue": "default"},
+    "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
 }
 """Operation -> a body that it takes."""
 

@@ -63,6 +63,7 @@ class Paths:
         self._app = app
         self._all: dict[str, Path] = {}
         self._sockets: list[Path] = []
+        self._operations: dict[tuple[str, str], str] = {}
 
     def include(self, router: APIRouter, prefix: str = "", *, shown: bool = True) -> None:
         """Serve the routes of a router.
@@ -78,13 +79,16 @@ class Paths:
             if isinstance(route, APIWebSocketRoute):
                 pattern, template, _ = compile_path(prefix + route.path)
                 self._sockets.append(Path(template, pattern, set()))
+                self._operations[template, WEBSOCKET] = route.name
 
     def note(self, prefix: str, routes: Iterable[APIRoute]) -> None:
         """Take in routes that the application serves already."""
         for route in routes:
             pattern, template, _ = compile_path(prefix + route.path)
             known = self._all.setdefault(template, Path(template, pattern, set()))
-            known.methods |= (route.methods or set()) - {"HEAD"}
+            own = (route.methods or set()) - {"HEAD"}
+            known.methods |= own
+            self._operations |= {(template, method): route.name for method in own}
 
     def __iter__(self) -> Iterator[Path]:
         return iter(self._all.values())
@@ -101,6 +105,24 @@ class Paths:
         fitting = [each for each in self._all.values() if each.pattern.match(path)]
         chosen = [each for each in fitting if wanted in each.methods] or fitting
         return chosen[0].template if chosen else ""
+
+    def operation(self, path: str, method: str) -> tuple[str, re.Match[str] | None]:
+        """The name of the operation that a request asks for, and how its path fits; empty = none.
+
+        Args:
+            path: of the request.
+            method: of HTTP, or `WEBSOCKET`.
+        """
+        template = self.template(path, method)
+        name = self._operations.get((template, "GET" if method == "HEAD" else method), "")
+        known = self._sockets if method == WEBSOCKET else self._all.values()
+        fits = (each.pattern.match(path) for each in known if each.template == template)
+        return (name, next(fits, None)) if name else ("", None)
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """The names of all operations."""
+        return frozenset(self._operations.values())
 
     def methods(self, path: str) -> list[str]:
         """The methods that a path takes, by all templates that it fits."""

@@ -13,6 +13,7 @@ from ganglion.model.errors import (
     Conflict,
     EnvironmentFault,
     FieldError,
+    Forbidden,
     GanglionError,
     InputError,
     InvariantBroken,
@@ -28,6 +29,7 @@ log = structlog.get_logger(__name__)
 
 _STATUS: tuple[tuple[type[GanglionError], int], ...] = (
     (InputError, 422),
+    (Forbidden, 403),
     (NotFound, 404),
     (Stale, 412),
     (Conflict, 409),
@@ -48,6 +50,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, what in (
         (400, "the request is not readable"),
         (401, "the token is missing or wrong"),
+        (403, "no role of the user allows it"),
         (404, "the named thing does not exist"),
         (409, "the present state does not allow it"),
         (413, "the body is too large"),

@@ -1,15 +1,20 @@
 """Routes for many workloads at once; each is one turn and one commit."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic_core
 from fastapi import Header
 from pydantic import Field
 
 from ganglion.api.bulk import BatchAnswer, BulkAnswer, Refusal
+from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError, GanglionError, InputError
+from ganglion.server.access.caller import Caller
+from ganglion.server.access.checks import check_target, narrowed, own_key
+from ganglion.server.access.visible import located
 from ganglion.server.commands import live, submit, workspaces
 from ganglion.server.requests.context import Context, Document, Here
 from ganglion.server.rest.filters import Filter, wanted
@@ -17,7 +22,12 @@ from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
 from ganglion.server.routes import bulk_turns
-from ganglion.server.routes.workloads import Update, changes_of
+from ganglion.server.routes.workloads import Update, admitted, changes_of
+from ganglion.server.state.refs import Ref, resolve
+from ganglion.server.state.transaction import Mind, Transaction
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
 
 router = Routes(tags=["bulk"], responses=ERRORS)
 
@@ -86,7 +96,8 @@ def submit_many(here: Here, body: Document, idempotency_key: Key = "") -> BatchA
     """
     documents, force = _batch(body.data)
     requests = list(_checked(here, documents, idempotency_key, force=force))
-    return here.service.ask(lambda draft: bulk_turns.submit_all(draft, requests))
+    admit = partial(admitted, here.caller)
+    return here.service.ask(lambda draft: bulk_turns.submit_all(draft, requests, admit))
 
 
 def _batch(data: dict[str, Any]) -> tuple[list[Any], bool]:
@@ -108,6 +119,7 @@ def _checked(
     here: Context, documents: list[Any], key: str, *, force: bool
 ) -> Iterator[submit.Request | Refusal]:
     """Check documents by themselves, before the turn that takes them."""
+    key = own_key(here.caller, key)
     for number, document in enumerate(documents):
         own = {"key": f"{key}#{number}"} if key else {}
         try:
@@ -124,37 +136,67 @@ def _checked(
 def cancel_many(here: Here, which: CancelMany) -> BulkAnswer:
     """End what waits and stop what runs of many workloads."""
     force = which.force
-    return _done(here, which, lambda d, ref: live.cancel(d, ref, here.user, force=force))
+    return _done(
+        here,
+        which,
+        AccessVerb.STOP,
+        lambda draft, ref: live.cancel(draft, ref, here.user, force=force),
+    )
 
 
 @router.post("/workloads:update")
 def update_many(here: Here, which: UpdateMany) -> BulkAnswer:
     """Change many live workloads."""
     given = changes_of(which.changes)
-    return _done(here, which, lambda draft, ref: live.change(draft, ref, given))
+    if given.queue is not None:
+        check_target(here.caller, given.queue)
+    return _done(here, which, AccessVerb.UPDATE, lambda draft, ref: live.change(draft, ref, given))
 
 
 @router.post("/workloads:suspend")
 def suspend_many(here: Here, which: Selection) -> BulkAnswer:
     """Stop many workspaces until they are resumed."""
-    return _done(here, which, lambda draft, ref: workspaces.suspend(draft, ref, here.user))
+    return _done(
+        here,
+        which,
+        AccessVerb.UPDATE,
+        lambda draft, ref: workspaces.suspend(draft, ref, here.user),
+    )
 
 
 @router.post("/workloads:resume")
 def resume_many(here: Here, which: Selection) -> BulkAnswer:
     """Let many suspended workspaces start again."""
     cause = Cause(CauseKind.RESUMED, user=here.user)
-    return _done(here, which, lambda draft, ref: workspaces.resume(draft, ref, cause))
+    return _done(
+        here, which, AccessVerb.UPDATE, lambda draft, ref: workspaces.resume(draft, ref, cause)
+    )
 
 
-def _done(here: Context, which: Selection, act: bulk_turns.Act) -> BulkAnswer:
+def _done(here: Context, which: Selection, verb: AccessVerb, act: bulk_turns.Act) -> BulkAnswer:
     if not which.workloads and which.filter is None:
         raise FieldError(
             "name workloads, or give a filter", key="workloads", hint="`filter: {}` is all of them"
         )
     want = wanted(which.filter, here.service.now()) if which.filter is not None else None
+    caller = here.caller
+    want = narrowed(caller, want) if want else None
     chosen = bulk_turns.Chosen(tuple(which.workloads), want)
+    find = resolve if caller.sees_all else partial(_found, caller)
     if which.dry_run:
         with here.service.read() as mind:
-            return bulk_turns.preview(mind, here.service.ledger, here.service.now(), chosen)
-    return here.service.ask(lambda draft: bulk_turns.apply(draft, chosen, act))
+            return bulk_turns.preview(mind, here.service.ledger, here.service.now(), chosen, find)
+
+    def allowed(draft: Transaction, ref: str) -> object:
+        entry = draft.book.entries.get(ref.partition("/")[0])
+        if entry:
+            its = entry.workload
+            caller.require(verb, ResourceKind.WORKLOAD, its.queue, its.user)
+        return act(draft, ref)
+
+    return here.service.ask(lambda draft: bulk_turns.apply(draft, chosen, allowed, find))
+
+
+def _found(caller: Caller, mind: Mind, ledger: "Ledger", ref: str) -> Ref:
+    """What a reference means among the workloads that a caller may see."""
+    return resolve(mind, ledger, located(mind, ledger, ref, caller)[0])

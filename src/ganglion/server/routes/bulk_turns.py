@@ -11,10 +11,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ganglion.api.bulk import BatchAnswer, BatchItem, BulkAnswer, Refusal
+from ganglion.api.workloads import Accepted
 from ganglion.model.errors import GanglionError
 from ganglion.server.commands import submit
 from ganglion.server.rest.filters import Wanted
-from ganglion.server.state.refs import resolve
+from ganglion.server.state.refs import Ref, resolve
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists
 
@@ -26,6 +27,10 @@ MOST_PROBLEMS = 100
 
 Act = Callable[[Transaction, str], object]
 """Does something to one workload, or raises why it cannot."""
+Find = Callable[[Mind, "Ledger", str], Ref]
+"""Says what a reference means, or raises that it means nothing."""
+Admit = Callable[[Transaction, submit.Request, submit.Known], Accepted]
+"""Takes a workload in, or raises why it is refused."""
 
 
 class Chosen(Struct, frozen=True):
@@ -54,18 +59,19 @@ class _Resolved(Struct):
     problems: list[Refusal] = field(default_factory=list)
 
 
-def apply(draft: Transaction, chosen: Chosen, act: Act) -> BulkAnswer:
+def apply(draft: Transaction, chosen: Chosen, act: Act, find: Find = resolve) -> BulkAnswer:
     """Do one thing to many workloads, the oldest first.
 
     Args:
         draft: the open turn.
         chosen: which.
         act: what to do to each.
+        find: what a reference means.
 
     Raises:
         GanglionError: one failed after it had changed the turn; none of it is kept.
     """
-    found = _resolved(draft.mind, draft.ledger, chosen)
+    found = _resolved(draft.mind, draft.ledger, chosen, find)
     done = list[str]()
     for ref in found.ids:
         before = draft.size
@@ -80,9 +86,11 @@ def apply(draft: Transaction, chosen: Chosen, act: Act) -> BulkAnswer:
     return _answer(draft.now, found, done)
 
 
-def preview(mind: Mind, ledger: "Ledger", now: int, chosen: Chosen) -> BulkAnswer:
+def preview(
+    mind: Mind, ledger: "Ledger", now: int, chosen: Chosen, find: Find = resolve
+) -> BulkAnswer:
     """Say which workloads a bulk verb would be about; nothing changes."""
-    found = _resolved(mind, ledger, chosen)
+    found = _resolved(mind, ledger, chosen, find)
     return replace(_answer(now, found, found.ids), done=0)
 
 
@@ -99,12 +107,12 @@ def _answer(now: int, found: _Resolved, done: Sequence[str]) -> BulkAnswer:
     )
 
 
-def _resolved(mind: Mind, ledger: "Ledger", chosen: Chosen) -> _Resolved:
+def _resolved(mind: Mind, ledger: "Ledger", chosen: Chosen, find: Find) -> _Resolved:
     """What is named and what passes the filter, each once, the oldest of the latter first."""
     found = _Resolved()
     for ref in chosen.refs:
         try:
-            named = resolve(mind, ledger, ref)
+            named = find(mind, ledger, ref)
         except GanglionError as error:
             found.problems.append(refusal(ref, error))
             continue
@@ -126,31 +134,36 @@ def refusal(workload: str, error: GanglionError) -> Refusal:
     )
 
 
-def submit_all(draft: Transaction, requests: Sequence[submit.Request | Refusal]) -> BatchAnswer:
+def submit_all(
+    draft: Transaction,
+    requests: Sequence[submit.Request | Refusal],
+    admit: Admit = submit.submit,
+) -> BatchAnswer:
     """Submit many workloads.
 
     Args:
         draft: the open turn.
         requests: checked documents, and those that were refused for what is in them.
+        admit: takes one of them in.
 
     Raises:
         GanglionError: one failed after it had changed the turn; none of it is kept.
     """
     keys = [each.key for each in requests if isinstance(each, submit.Request) and each.key]
     known = submit.known_requests(draft, keys) if keys else {}
-    items = [_submitted(draft, each, known) for each in requests]
+    items = [_submitted(draft, each, known, admit) for each in requests]
     refused = sum(item.problem is not None for item in items)
     return BatchAnswer(accepted=len(items) - refused, refused=refused, items=tuple(items))
 
 
 def _submitted(
-    draft: Transaction, request: submit.Request | Refusal, known: submit.Known
+    draft: Transaction, request: submit.Request | Refusal, known: submit.Known, admit: Admit
 ) -> BatchItem:
     if isinstance(request, Refusal):
         return BatchItem(name=request.workload, problem=request)
     before, name = draft.size, request.file.name or ""
     try:
-        made = submit.submit(draft, request, known)
+        made = admit(draft, request, known)
     except GanglionError as error:
         if draft.size > before:
             raise

@@ -1,6 +1,8 @@
 """Routes for queues, nodes, the order, events, and the server itself."""
 
 import asyncio
+from collections.abc import Collection
+from functools import partial
 from typing import Annotated, Any
 
 import anyio
@@ -12,6 +14,8 @@ from ganglion.api.nodes import CapacityPage, NodePage
 from ganglion.api.server import Done, Health, Version
 from ganglion.api.workloads import OrderPage
 from ganglion.engine.gangs.record import HOLDING
+from ganglion.server.access.narrowed_events import narrowed
+from ganglion.server.access.visible import queues_of
 from ganglion.server.commands import live
 from ganglion.server.requests import health
 from ganglion.server.requests.context import Context, Here
@@ -108,12 +112,20 @@ def stream_events(
     """Stream what happened after an event, then what happens; Last-Event-ID wins over `after`."""
     start = int(last_event_id) if last_event_id else here.feed.head if now else after
     here.feed.check(start)
+    stream, caller = here.feed.stream(start, follow=follow), here.caller
+    if not (caller.sees_all and caller.audits_all):
+        stream = narrowed(stream, caller, partial(_queues, here))
     return Patient(
-        here.feed.stream(start, follow=follow),
+        stream,
         feed=here.feed,
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
+
+
+def _queues(here: Context, ids: Collection[str]) -> dict[str, str]:
+    with here.service.read() as mind:
+        return queues_of(mind, here.service.ledger, ids)
 
 
 @router.post("/shutdown", status_code=202)

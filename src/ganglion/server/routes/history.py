@@ -55,7 +55,9 @@ def history(
     # LIKE of some databases ignores case.
     fits = compiled(translate(_literal(name))) if name else None
     items = tuple(
-        history_item(each) for each in found[:limit] if fits is None or fits.match(each.name)
+        history_item(each)
+        for each in found[:limit]
+        if (fits is None or fits.match(each.name)) and here.caller.sees(each.workload.queue)
     )
     return HistoryPage(items=items, next=_next(found[limit - 1]) if len(found) > limit else None)
 

@@ -34,7 +34,9 @@ def list_queues(
 ) -> Response:
     """List queues with their usage."""
     with here.service.read() as mind:
-        found = cluster.queue_page(mind.state, query)
+        known, caller = mind.state.queues.by_name.keys(), here.caller
+        hidden = () if caller.sees_all else known - caller.queues
+        found = cluster.queue_page(mind.state, query, hidden)
     return etags.answer(found, if_none_match)
 
 

@@ -6,9 +6,10 @@ from fastapi import Path, Query
 
 from ganglion.api.schedules import SchedulePage, ScheduleView
 from ganglion.api.server import Done
+from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.lifecycle.schedules import next_date
 from ganglion.server.commands import schedules
-from ganglion.server.requests.context import Here
+from ganglion.server.requests.context import Context, Here
 from ganglion.server.rest.filters import MOST_MS, UserQuery, holds
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
@@ -28,7 +29,8 @@ def list_schedules(here: Here, query: Annotated[UserQuery, Query()]) -> Schedule
         found = [
             _view(each, now, [run for run in each.runs if run in mind.book.entries])
             for each in mind.book.schedules.live.values()
-            if (not query.user or each.user in query.user)
+            if (here.caller.sees_all or each.user == here.user)
+            and (not query.user or each.user in query.user)
             and holds(query.text.lower(), each.name, each.user)
         ]
     found.sort(key=_rank)
@@ -43,8 +45,13 @@ def _rank(each: ScheduleView) -> Rank:
 @router.delete("/schedules/{name}")
 def remove_schedule(here: Here, name: Name) -> Done:
     """Take a schedule back; what it has begun goes on."""
-    here.service.ask(lambda draft: schedules.remove(draft, name, here.user))
+    here.service.ask(lambda draft: schedules.remove(draft, name, here.user, own=_own(here)))
     return Done()
+
+
+def _own(here: Context) -> bool:
+    """Whether the caller may take back only schedules of its own."""
+    return not here.caller.may(AccessVerb.STOP, ResourceKind.WORKLOAD).allowed
 
 
 def _view(standing: Standing, now: int, live: list[str]) -> ScheduleView:

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from ganglion.model.errors import Conflict, EnvironmentFault, GanglionError, InputError
 from ganglion.model.events.access import Verb
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import Context, context_of
 from ganglion.server.requests.pod_sessions import PodSession
 from ganglion.server.requests.terminals import Asked, Ending, Seat, meant, relay, seat_of
 from ganglion.server.rest.listening.connections import PEER
@@ -38,7 +38,7 @@ Number = Annotated[int | None, Query(ge=0, le=MOST_NUMBER)]
 @router.websocket("/workloads/{ref:ref}/exec")
 async def run_command(caller: WebSocket, ref: str, pod: Number = None, rank: Number = None) -> None:
     """Run a command in a pod, with its environment; the first message says which."""
-    here: Context = caller.app.state.context
+    here = context_of(caller)
     seat = await _found(caller, Verb.EXEC, ref, pod)
     if seat is None:
         return
@@ -91,7 +91,7 @@ async def _asked(caller: WebSocket) -> Asked:
 @router.websocket("/workloads/{ref:ref}/attach")
 async def attach(caller: WebSocket, ref: str) -> None:
     """Look at the terminal of rank 0, and type."""
-    here: Context = caller.app.state.context
+    here = context_of(caller)
     seat = await _found(caller, Verb.ATTACH, ref, None)
     if seat is None:
         return
@@ -109,7 +109,7 @@ async def forward(
     pod: Number = None,
 ) -> None:
     """Carry the bytes of one connection to a port of a pod, which has this machine's network."""
-    here: Context = caller.app.state.context
+    here = context_of(caller)
     seat = await _found(caller, Verb.PORT_FORWARD, ref, pod, port)
     if seat is None:
         return
@@ -202,7 +202,7 @@ async def _found(
     caller: WebSocket, verb: Verb, ref: str, pod: int | None, port: int = 0
 ) -> Seat | None:
     """Find the pod; None = the caller was refused; of a known workload that is recorded."""
-    here: Context = caller.app.state.context
+    here = context_of(caller)
     try:
         return await anyio.to_thread.run_sync(_seat, here, ref, pod)
     except GanglionError as error:

@@ -15,6 +15,14 @@ from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.records import Filed
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Kind
+from ganglion.server.access.caller import Caller
+from ganglion.server.access.checks import (
+    check_submit,
+    check_target,
+    may_audit,
+    narrowed,
+    own_key,
+)
 from ganglion.server.commands import live, submit
 from ganglion.server.commands import retry as retries
 from ganglion.server.commands.secrets import needed
@@ -26,7 +34,7 @@ from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.feed import Patient
 from ganglion.server.state.refs import resolve
-from ganglion.server.state.transaction import Mind
+from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists, logs
 from ganglion.server.views.cluster import explanations, positions, suggestions
 from ganglion.server.views.workloads import (
@@ -113,11 +121,24 @@ async def taken(here: Context, body: Body, *, key: str = "", force: bool = False
         GanglionError: it is refused.
     """
     request = await _checked(here, body, key=key, force=force)
-    accepted = await here.service.answer(lambda draft: submit.submit(draft, request))
+    accepted = await here.service.answer(lambda draft: admitted(here.caller, draft, request))
     return sent(accepted, 201)
 
 
+def admitted(
+    caller: Caller, draft: Transaction, request: submit.Request, known: submit.Known | None = None
+) -> workloads.Accepted:
+    """Submit a workload, where the caller may submit to its queue and see what it waits for.
+
+    Raises:
+        GanglionError: it is refused.
+    """
+    check_submit(caller, draft.mind, draft.ledger, request.file)
+    return submit.submit(draft, request, known)
+
+
 async def _checked(here: Context, body: Body, *, key: str, force: bool) -> submit.Request:
+    key = own_key(here.caller, key)
     check = partial(submit.checked, body.data, body.raw, user=here.user, key=key, force=force)
     try:
         # To wake a thread takes longer than to check a file of usual length.
@@ -127,6 +148,8 @@ async def _checked(here: Context, body: Body, *, key: str, force: bool) -> submi
 
 
 def _refused(here: Context, body: Body, error: FieldError) -> FieldError:
+    if not here.caller.sees_all:
+        return error  # what else is wrong says what there is
     with here.service.read() as mind:
         now = here.service.now()
         return submit.refused(mind, here.service.ledger, body.data, error, now)
@@ -135,6 +158,7 @@ def _refused(here: Context, body: Body, error: FieldError) -> FieldError:
 def _tried(here: Context, request: submit.Request) -> reasons.Verdict:
     needed(here.service.secrets, request.file, here.user)
     with here.service.read() as mind:
+        check_submit(here.caller, mind, here.service.ledger, request.file)
         found = submit.try_out(mind, here.service.ledger, request, here.service.now())
     return reasons.Verdict(
         placement=placement_view(found.placement),
@@ -147,7 +171,7 @@ def _tried(here: Context, request: submit.Request) -> reasons.Verdict:
 @router.get("/workloads")
 def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> workloads.WorkloadPage:
     """List workloads, newest first."""
-    want, before = wanted(query, here.service.now()), lists.below(query)
+    want, before = narrowed(here.caller, wanted(query, here.service.now())), lists.below(query)
     items = _live(here, want, before, query.limit + 1)
     if query.all or want.states & ENDED:
         ended = lists.ended(here.service.ledger.history, want, before, query.limit + 1)
@@ -167,7 +191,8 @@ def _live(
     """The newest live workloads by number, at most `limit`."""
     with here.service.read() as mind:
         chosen = list(islice(lists.live(mind, want, before), limit))
-        places = positions(mind.state) if chosen else {}
+        # A place in the order counts work that the caller may not see.
+        places = positions(mind.state) if chosen and here.caller.sees_all else {}
         return {each.number: view(mind, each.id, places) for each in chosen}
 
 
@@ -194,6 +219,8 @@ def explain_workload(here: Here, ref: str) -> reasons.Why:
                 replace(each, **_cost(mind, each.gang))
                 for each in explanations(mind.state, chosen[:MOST_EXPLAINED], now)
             )
+    if not here.caller.sees_all:
+        told = tuple(map(about_itself, told))
     return reasons.Why(workload=found.workload, gangs=count, explanations=told)
 
 
@@ -273,7 +300,7 @@ def cancel_workload(here: Here, ref: str, how: Cancel | None = None) -> workload
 @router.post("/workloads/{ref:ref}/retry", status_code=201)
 def retry_workload(here: Here, ref: str, idempotency_key: Key = "") -> workloads.Accepted:
     """Submit what failed of a workload, as a workload of its own: of a sweep those trials only."""
-    key = idempotency_key
+    key = own_key(here.caller, idempotency_key)
     return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key))
 
 
@@ -281,6 +308,8 @@ def retry_workload(here: Here, ref: str, idempotency_key: Key = "") -> workloads
 def update_workload(here: Here, ref: str, changes: Update) -> workloads.WorkloadDetail:
     """Change a live workload."""
     given = changes_of(changes)
+    if given.queue is not None:
+        check_target(here.caller, given.queue)
     workload = here.service.ask(lambda draft: live.change(draft, ref, given))
     return shown(here, workload)
 
@@ -316,14 +345,34 @@ def shown(here: Context, ref: str) -> workloads.WorkloadDetail:
     with here.service.read() as mind:
         found = resolve(mind, here.service.ledger, ref)
         if found.filed is None:
-            places = positions(mind.state)
+            places = positions(mind.state) if here.caller.sees_all else {}
             made = detail(mind, found.workload, places, here.service.endpoints, here.url())
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
             return _noted(here, replace(made, use=use))
     return _noted(here, filed_detail(found.filed))
 
 
+def about_itself(told: reasons.Explained) -> reasons.Explained:
+    """What an explanation says of the gang alone, without the work that it waits for."""
+    why = told.reason
+    if why is None:
+        return reasons.Explained(gang=told.gang, phase=told.phase, text=told.text)
+    return reasons.Explained(
+        gang=told.gang,
+        phase=told.phase,
+        reason=replace(why, evidence={}),
+        start=told.start,
+        end=told.end,
+        deadline_ms=told.deadline_ms,
+        preemptions=told.preemptions,
+        lost_gpu_ms=told.lost_gpu_ms,
+        text=f"{told.gang} waits: {why.message}",
+    )
+
+
 def _noted(here: Context, made: workloads.WorkloadDetail) -> workloads.WorkloadDetail:
     """With the alarm that its notices could not be sent."""
     unsent = here.unsent(made.id)
+    if made.sessions and not may_audit(here.caller, made.queue):
+        made = replace(made, sessions=())
     return replace(made, alarms=made.alarms | {"notify": unsent}) if unsent else made

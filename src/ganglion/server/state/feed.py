@@ -150,8 +150,21 @@ class Feed:
 
 
 def _event(entry: Entry) -> bytes:
-    body = _without_credentials(entry.body) if entry.kind == "schedule_set" else shown(entry)
-    return b"id: %d\ndata: %b\n\n" % (entry.seq, body)
+    return framed(entry.seq, body_of(entry))
+
+
+def framed(seq: int, body: bytes) -> bytes:
+    """One event as it is sent."""
+    return b"id: %d\ndata: %b\n\n" % (seq, body)
+
+
+def body_of(entry: Entry) -> bytes:
+    """An event as clients may read it, as JSON."""
+    if entry.kind == "schedule_set":
+        return _without_credentials(entry.body)
+    if entry.kind == "token_created":
+        return json.dumps({**json.loads(entry.body), "digest": ""}).encode()
+    return shown(entry)
 
 
 def _without_credentials(body: bytes) -> bytes:

@@ -35,6 +35,7 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Workload
 from ganglion.server.state.replicas import Replicas
+from ganglion.server.state.rights import Rights
 from ganglion.server.state.schedules import Schedules
 from ganglion.server.state.spending import Spending
 from ganglion.server.state.visits import Visits, remember
@@ -44,7 +45,7 @@ PARTS = (
     *("_open", "_over"),
 )
 """What a book consists of beside the live workloads."""
-LATER = ("sessions", "visits")
+LATER = ("sessions", "visits", "rights")
 """More of it, which the first version had not."""
 
 
@@ -106,6 +107,7 @@ class Registry:
             their numbers below 0.
         sessions: those in pods that have begun and not ended, by their ids.
         visits: the last sessions in pods of live workloads, by their ids.
+        rights: grants and tokens.
         rebuilt: workloads whose rows are to be written again.
     """
 
@@ -120,6 +122,7 @@ class Registry:
         self.sessions: dict[str, PodAccess] = {}
         self.visits: dict[str, Visits] = {}
         self._names: dict[str, dict[str, None]] = {}
+        self.rights = Rights()
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()
@@ -133,7 +136,7 @@ class Registry:
         for name in PARTS:
             setattr(made, name, parts[name.lstrip("_")])
         for name in LATER:
-            setattr(made, name, parts.get(name, {}))
+            setattr(made, name, parts.get(name, getattr(made, name)))
         return made
 
     def parts(self) -> dict[str, Any]:
@@ -191,6 +194,7 @@ class Registry:
         self.replicas.note(event)
         self.spending.note(event)
         self.schedules.note(event)
+        self.rights.note(event)
         match event:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)

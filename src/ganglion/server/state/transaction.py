@@ -8,7 +8,14 @@ from msgspec.structs import replace
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
-from ganglion.model.events import Event
+from ganglion.model.events import (
+    AccessDenied,
+    Event,
+    RoleGranted,
+    RoleRevoked,
+    TokenCreated,
+    TokenRevoked,
+)
 from ganglion.model.events.access import PodAccess
 from ganglion.model.plan import Plan
 from ganglion.server.state.registry import Entry, Registry
@@ -17,6 +24,9 @@ from ganglion.worlds.world import ServedWorld
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
+
+_RECORDS = (PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied)
+"""Events that no decision follows from."""
 
 Order = Callable[[ServedWorld], None]
 """Something to ask of a world once the turn is written; must be safe to repeat."""
@@ -87,9 +97,9 @@ class Transaction:
 
     @property
     def concerns_engine(self) -> bool:
-        """Whether anything happened that decisions may follow from: sessions in pods do not."""
+        """Whether anything happened that decisions may follow from."""
         batch = self.batch
-        others = any(not isinstance(each, PodAccess) for each in batch.incoming)
+        others = any(not isinstance(each, _RECORDS) for each in batch.incoming)
         return others or bool(batch.submitted or batch.changed)
 
     def apply(self, event: Event) -> bool:

@@ -1,6 +1,6 @@
 """Queues, nodes, GPUs and the order of what waits, as the server shows them."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -191,8 +191,10 @@ def _leaving(state: ClusterState, gang: str, now: int) -> str:
     return ""
 
 
-def queue_page(state: ClusterState, query: TextQuery = ALL) -> queues.QueuePage:
-    """Queues, by name."""
+def queue_page(
+    state: ClusterState, query: TextQuery = ALL, hidden: Collection[str] = ()
+) -> queues.QueuePage:
+    """Queues, by name, without those that are hidden."""
     running, waiting = dict[str, int](), dict[str, int]()
     for record in state.gangs.records.values():
         counts = running if record.phase in HOLDING else waiting
@@ -202,16 +204,13 @@ def queue_page(state: ClusterState, query: TextQuery = ALL) -> queues.QueuePage:
     fitting = [
         queue
         for _, queue in sorted(state.queues.by_name.items())
-        if holds(query.text.lower(), queue.name, queue.parent)
+        if holds(query.text.lower(), queue.name, queue.parent) and queue.name not in hidden
     ]
     shown, following = cut("queues", fitting, lambda each: (each.name,), query)
-    return queues.QueuePage(
-        items=tuple(
-            _queue(state, each, running.get(each.name, 0), waiting.get(each.name, 0))
-            for each in shown
-        ),
-        next=following,
+    items = tuple(
+        _queue(state, each, running.get(each.name, 0), waiting.get(each.name, 0)) for each in shown
     )
+    return queues.QueuePage(items=items, next=following)
 
 
 def queue_view(state: ClusterState, name: str) -> queues.QueueView:

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ganglion.identity.tokens import PREFIX as PERSONAL
 from ganglion.server.rest.listening.connections import PEER
 from ganglion.server.rest.problems import problem
 from ganglion.transport import proof
@@ -23,15 +24,18 @@ OPEN = frozenset(
 """Paths that need no token."""
 
 METRICS = "/metrics"
+OWNER, TOKEN = "ganglion.owner", "ganglion.token"
+"""Keys in the state of a request's scope: that the owner asks; the personal token that was sent."""
 
 
 class Guard:
     """Asks for the token, shows that the server knows it, and bounds bodies.
 
-    Callers on the Unix socket need no token: the kernel identifies them.
+    Callers on the Unix socket need no token: the kernel identifies them. Whether a personal token
+    counts, and for what, is decided behind the guard.
 
     Args:
-        app: what is guarded.
+        app: what is guarded, a `Gate`.
         token: what clients must send.
         hosts: names that the server answers to.
         open_metrics: whether metrics need no token.
@@ -60,16 +64,20 @@ class Guard:
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         """Why a request is not passed on; None = it is."""
         headers = Headers(scope=scope)
-        if _is_local(scope):
-            known = True
-        else:
+        personal, known = _personal(headers), _is_local(scope)
+        if not known:
             authority, address = headers.get("host", ""), scope["server"]
             if not self._hosts.answers_to(authority, address):
                 return _misdirected(f"this server does not answer to {authority!r}")
             if is_foreign(headers, authority):
                 return _foreign()
-            known = scope["path"] in self._open or self._knows(headers)
-        if not known:
+            known = self._knows(headers)
+        state = scope.setdefault("state", {})
+        if personal:
+            state[TOKEN] = personal
+        elif known:
+            state[OWNER] = True
+        elif scope["path"] not in self._open:
             return _unauthorized()
         return _too_large() if _length(headers) > MOST_BYTES else None
 
@@ -88,6 +96,13 @@ class Guard:
         # Compared as bytes: text beyond ASCII would raise.
         same = secrets.compare_digest(given.strip().encode("utf-8", "replace"), self._token)
         return same and kind.lower() == "bearer"
+
+
+def _personal(headers: Headers) -> str:
+    """The personal token of a request, well formed or not; empty = it has none."""
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    given = given.strip()
+    return given if kind.lower() == "bearer" and given.startswith(PERSONAL) else ""
 
 
 def _length(headers: Headers) -> int:

@@ -1,0 +1,129 @@
+"""Who may do what: grants, personal tokens, and what a caller is."""
+
+from msgspec import Struct
+
+
+class GrantView(Struct):
+    """A role on a subtree of queues.
+
+    Attributes:
+        subject: `user:NAME` or `group:NAME`.
+        role: what it gives.
+        queue: root of the subtree; empty = the whole fleet.
+        until: when it ends, in ms; None = when it is revoked.
+        by: user who granted it; empty = it is the owner's of the server, and cannot be revoked.
+        at: when it was granted, in ms.
+    """
+
+    subject: str
+    role: str
+    queue: str = ""
+    until: int | None = None
+    by: str = ""
+    at: int = 0
+
+
+class RolePage(Struct):
+    """Grants, by subject and queue."""
+
+    items: tuple[GrantView, ...] = ()
+
+
+class HolderView(Struct):
+    """A grant that allows something.
+
+    Attributes:
+        subject: `user:NAME` or `group:NAME`.
+        role: that allows it.
+        queue: of the grant; empty = the whole fleet.
+        until: when the grant ends, in ms; None = when it is revoked.
+        own: whether it reaches only what belongs to the subject.
+    """
+
+    subject: str
+    role: str
+    queue: str = ""
+    until: int | None = None
+    own: bool = False
+
+
+class WhoCan(Struct):
+    """Who may do something.
+
+    Attributes:
+        verb: what is done.
+        resource: what it is done to.
+        queue: that the resource belongs to; empty = to none.
+        items: the grants that allow it.
+    """
+
+    verb: str
+    resource: str
+    queue: str = ""
+    items: tuple[HolderView, ...] = ()
+
+
+class TokenView(Struct):
+    """A personal token, without the token itself.
+
+    Attributes:
+        id: its public name.
+        user: whose requests it makes.
+        groups: of that user.
+        role: what it is limited to.
+        queue: where; empty = the whole fleet.
+        until: when it expires, in ms.
+        label: what it is for.
+        by: user who made it.
+        at: when it was made, in ms.
+    """
+
+    id: str
+    user: str
+    groups: tuple[str, ...] = ()
+    role: str = ""
+    queue: str = ""
+    until: int = 0
+    label: str = ""
+    by: str = ""
+    at: int = 0
+
+
+class TokenPage(Struct):
+    """Personal tokens, the newest first."""
+
+    items: tuple[TokenView, ...] = ()
+
+
+class NewToken(Struct):
+    """A personal token that was just made.
+
+    Attributes:
+        token: the token itself; it is shown this once.
+        about: what it gives.
+    """
+
+    token: str
+    about: TokenView
+
+
+class WhoAmI(Struct):
+    """Who a caller is.
+
+    Attributes:
+        user: name of the user.
+        groups: of that user.
+        owner: whether the caller has the server's own token or socket, and so every right.
+        token: id of the personal token; empty = the caller sent none.
+        limit: what that token is limited to, in words.
+        until: when it expires, in ms; 0 = there is none.
+        grants: those of the user and its groups.
+    """
+
+    user: str
+    groups: tuple[str, ...] = ()
+    owner: bool = False
+    token: str = ""
+    limit: str = ""
+    until: int = 0
+    grants: tuple[GrantView, ...] = ()

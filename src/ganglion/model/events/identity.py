@@ -1,0 +1,81 @@
+"""Grants, tokens and denials: what an audit asks for. The engine takes no notice of them."""
+
+from ganglion.model.events.base import EventBase
+
+
+class RoleGranted(EventBase, frozen=True, tag="role_granted"):
+    """A role was granted on a subtree of queues, or its end was changed.
+
+    Attributes:
+        subject: `user:NAME` or `group:NAME`.
+        role: name of the role.
+        queue: root of the subtree; empty = the whole fleet.
+        until_ms: when it ends; None = when it is revoked.
+        by: user who granted it.
+    """
+
+    subject: str
+    role: str
+    queue: str
+    until_ms: int | None
+    by: str
+
+
+class RoleRevoked(EventBase, frozen=True, tag="role_revoked"):
+    """A grant was taken back; `by` names the user who did it."""
+
+    subject: str
+    role: str
+    queue: str
+    by: str
+
+
+class TokenCreated(EventBase, frozen=True, tag="token_created"):
+    """A personal token was made; the token itself is kept nowhere.
+
+    Attributes:
+        token: its public id.
+        digest: SHA-256 of the token, in hexadecimal; streams of events leave it out.
+        user: whose requests it makes.
+        groups: of that user.
+        role, queue: what it is limited to.
+        until_ms: when it expires.
+        label: what it is for.
+        by: user who made it.
+    """
+
+    token: str
+    digest: str
+    user: str
+    groups: tuple[str, ...]
+    role: str
+    queue: str
+    until_ms: int
+    label: str
+    by: str
+
+
+class TokenRevoked(EventBase, frozen=True, tag="token_revoked"):
+    """A personal token counts no more; `by` names the user who revoked it."""
+
+    token: str
+    user: str
+    by: str
+
+
+class AccessDenied(EventBase, frozen=True, tag="access_denied"):
+    """A user was refused something; equal refusals within a minute are recorded once.
+
+    Attributes:
+        user: who asked.
+        token: id of the token that was sent.
+        operation: what was asked for, as the OpenAPI page names it.
+        queue: of what was asked about; empty = of none.
+        rule: what is missing.
+    """
+
+    user: str
+    token: str
+    operation: str
+    queue: str
+    rule: str

@@ -1,0 +1,149 @@
+"""Who makes a request, with the grants as they are then."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from msgspec import Struct
+
+from ganglion.identity.decide import Verdict, can, somewhere
+from ganglion.identity.grants import (
+    EVERYWHERE,
+    USER,
+    Grant,
+    Grants,
+    Resource,
+    Subject,
+    Tree,
+    lineage,
+)
+from ganglion.identity.roles import AccessVerb, ResourceKind, Role
+from ganglion.model.errors import Forbidden
+from ganglion.model.events import TokenCreated
+
+_V, _K = AccessVerb, ResourceKind
+
+
+class Rulebook(Struct, frozen=True):
+    """Grants, tokens and queues as they were after one event.
+
+    Attributes:
+        head: number of that event.
+        grants: with the one of the owner, which cannot be revoked.
+        tokens: by their ids.
+        tree: the queues.
+    """
+
+    head: int
+    grants: Grants
+    tokens: Mapping[str, TokenCreated]
+    tree: Tree
+
+
+class Denial(Struct, frozen=True):
+    """One refusal, to be recorded.
+
+    Attributes:
+        queue: of what was asked about; empty = of none.
+        rule: what is missing.
+    """
+
+    queue: str
+    rule: str
+
+
+def owners(user: str) -> Grant:
+    """The grant of the user whose server it is."""
+    return Grant(USER + user, Role.ADMIN)
+
+
+class Caller:
+    """One subject during one request.
+
+    Args:
+        subject: who it is.
+        rules: as they are at the beginning of the request.
+        now_ms: when that was.
+        token: id of the personal token; empty = the caller is the owner of the server.
+        until_ms: when that token expires; 0 = there is none.
+        renew: makes the caller anew, with the grants as they are then; None = there is no need.
+
+    Attributes:
+        denials: what it was refused.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        rules: Rulebook,
+        now_ms: int,
+        token: str = "",
+        until_ms: int = 0,
+        renew: "Callable[[], Caller] | None" = None,
+    ) -> None:
+        self.subject, self.rules, self.now_ms = subject, rules, now_ms
+        self.token, self.until_ms, self._renew = token, until_ms, renew
+        self.denials: list[Denial] = []
+
+    def renewed(self) -> "Caller":
+        """The same caller with the grants as they are now.
+
+        Raises:
+            GanglionError: its token counts no more.
+        """
+        return self._renew() if self._renew else self
+
+    def may(
+        self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
+    ) -> Verdict:
+        """Decide whether the caller may do something; an empty queue is the whole fleet."""
+        resource = Resource(kind, queue, owner)
+        return can(self.subject, verb, resource, self.rules.grants, self.rules.tree, self.now_ms)
+
+    def somewhere(self, verb: AccessVerb, kind: ResourceKind) -> Verdict:
+        """Decide whether the caller may do it to what is its own, on any queue."""
+        return somewhere(self.subject, verb, kind, self.rules.grants, self.now_ms)
+
+    def require(
+        self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
+    ) -> None:
+        """Raises Forbidden unless the caller may do something."""
+        found = self.may(verb, kind, queue, owner)
+        if not found.allowed:
+            raise self.refused(found.rule, queue)
+
+    def refused(self, rule: str, queue: str = EVERYWHERE) -> Forbidden:
+        """Return the refusal by a rule, and remember that it is to be recorded."""
+        self.denials.append(Denial(queue, rule))
+        return Forbidden(f"{self.subject.user} may not: {rule}", "see: ganglion whoami")
+
+    def sees(self, queue: str) -> bool:
+        """Whether the caller may see the workloads of a queue."""
+        return self.sees_all or self.may(_V.VIEW, _K.WORKLOAD, queue).allowed
+
+    @cached_property
+    def sees_all(self) -> bool:
+        """Whether the caller may see the workloads of every queue, and the fleet."""
+        return self.may(_V.VIEW, _K.FLEET).allowed
+
+    @cached_property
+    def audits_all(self) -> bool:
+        """Whether the caller may see every grant, denial and session."""
+        return self.may(_V.AUDIT, _K.ACCESS).allowed
+
+    @cached_property
+    def trusted(self) -> bool:
+        """Whether the caller may do everything here, so that its programs cannot do more."""
+        return self.may(_V.HALT, _K.SERVER).allowed
+
+    @cached_property
+    def queues(self) -> frozenset[str]:
+        """The queues whose workloads the caller may see; those that are gone by their grants."""
+        granted = (queue for name in self.subject.names for queue in self.rules.grants.of(name))
+        known = dict.fromkeys((*self.rules.tree, *granted))
+        return frozenset(each for each in known if each and self.sees(each))
+
+    @cached_property
+    def hidden_queues(self) -> frozenset[str]:
+        """The queues whose names the caller does not get: ancestors of those it sees are named."""
+        shown = {above for each in self.queues for above in lineage(each, self.rules.tree)}
+        return frozenset(self.rules.tree) - shown

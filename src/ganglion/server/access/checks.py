@@ -1,0 +1,82 @@
+"""What routes ask of a caller beyond the gate: the queues that bodies and filters name."""
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ganglion.identity.roles import AccessVerb, ResourceKind
+from ganglion.model.errors import FieldError, GanglionError
+from ganglion.server.access.caller import Caller
+from ganglion.server.access.visible import located
+from ganglion.server.commands.submit_rules import queue_of
+from ganglion.server.rest.filters import Wanted
+from ganglion.server.state.transaction import Mind
+from ganglion.specs.workload.behaviour import awaited
+from ganglion.specs.workload.workload import WorkloadFile
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
+
+NONE = frozenset({"/"})
+"""No queue has this name."""
+
+
+def narrowed(caller: Caller, want: Wanted) -> Wanted:
+    """A filter that passes only what the caller may see."""
+    if caller.sees_all:
+        return want
+    seen = caller.queues & want.queues if want.queues else caller.queues
+    return replace(want, queues=seen or NONE)
+
+
+def check_submit(caller: Caller, mind: Mind, ledger: "Ledger", file: WorkloadFile) -> None:
+    """Check that a caller may submit a workload file, and see what that waits for.
+
+    Raises:
+        Forbidden: it may see the queue, and not submit to it.
+        FieldError: it names what the caller may not see, as what does not exist.
+    """
+    if caller.trusted:
+        return
+    check_target(caller, queue_of(mind.state, file))
+    if file.schedule:
+        # It would go on after the grants have ended.
+        raise caller.refused("a schedule needs role admin on the whole fleet")
+    if caller.sees_all:
+        return
+    for name in (*awaited(file.after, well=True), *awaited(file.after, well=False)):
+        try:
+            located(mind, ledger, name, caller)
+        except GanglionError:
+            raise FieldError(
+                f"there is no workload {name!r} to wait for",
+                key="after",
+                hint="submit that one first",
+            ) from None
+
+
+def check_target(caller: Caller, queue: str) -> None:
+    """Check that a caller may have work in a queue.
+
+    Raises:
+        Forbidden: it may see the queue, and not submit to it.
+        FieldError: it may not see the queue, as where there is none.
+    """
+    if not caller.sees(queue):
+        raise FieldError(f"there is no queue {queue!r}", key="queue", hint="see: ganglion queues")
+    caller.require(AccessVerb.SUBMIT, ResourceKind.WORKLOAD, queue, caller.subject.user)
+
+
+def may_audit(caller: Caller, queue: str) -> bool:
+    """Whether a caller may see who entered the pods of a queue."""
+    found = caller.may(AccessVerb.AUDIT, ResourceKind.ACCESS, queue)
+    return found.allowed
+
+
+def own_key(caller: Caller, key: str) -> str:
+    """The idempotency key of a request; those of two users are never the same."""
+    if not key or not caller.token:
+        return key
+    user = sha256(caller.subject.user.encode()).hexdigest()[:16]
+    return f"{user}:{sha256(key.encode()).hexdigest()}"

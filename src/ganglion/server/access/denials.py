@@ -1,0 +1,58 @@
+"""Refusals as events of the ledger: equal ones within a minute once."""
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from ganglion.model.errors import GanglionError
+from ganglion.model.events import AccessDenied
+from ganglion.server.access.caller import Caller, Denial
+from ganglion.server.state.transaction import Transaction
+
+if TYPE_CHECKING:
+    from ganglion.server.loop.service import Service
+
+AGAIN_MS = 60_000
+MOST_KNOWN = 10_000
+"""Refusals that are remembered, so that equal ones are recognised."""
+
+log = structlog.get_logger(__name__)
+
+
+class Denials:
+    """Writes refusals to the ledger.
+
+    Args:
+        service: owns the ledger.
+    """
+
+    def __init__(self, service: "Service") -> None:
+        self._service = service
+        self._last: dict[tuple[str, str, str, str], int] = {}
+
+    async def record(self, caller: Caller, operation: str) -> None:
+        """Record what a caller was refused during a request."""
+        new = [each for each in caller.denials if self._is_news(caller, operation, each)]
+        caller.denials.clear()
+        if not new:
+            return
+        user, token = caller.subject.user, caller.token
+
+        def write(draft: Transaction) -> None:
+            for each in new:
+                draft.record(AccessDenied(draft.now, user, token, operation, each.queue, each.rule))
+
+        try:
+            await self._service.answer(write)
+        except GanglionError as error:
+            log.warning("a denial is not recorded", user=user, error=error.message)
+
+    def _is_news(self, caller: Caller, operation: str, denial: Denial) -> bool:
+        key = (caller.subject.user, caller.token, operation, denial.queue)
+        now, last = self._service.now(), self._last.get(key)
+        if last is not None and now - last < AGAIN_MS:
+            return False
+        if len(self._last) >= MOST_KNOWN:
+            self._last.clear()
+        self._last[key] = now
+        return True

@@ -1,0 +1,85 @@
+"""Workloads that a caller may see, by whatever it calls them."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ganglion.model.errors import Conflict, NotFound
+from ganglion.server.access.caller import Caller
+from ganglion.server.state.transaction import Mind
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
+
+_INDEX = re.compile(r"(.+)(/[0-9]{1,9})")
+
+
+class Place(NamedTuple):
+    """Where a workload belongs.
+
+    Attributes:
+        id: of the workload.
+        queue: it is charged to, or was.
+        user: whose it is.
+    """
+
+    id: str
+    queue: str
+    user: str
+
+
+def located(mind: Mind, ledger: "Ledger", ref: str, caller: Caller) -> tuple[str, Place]:
+    """Find a workload among those that the caller may see.
+
+    Returns:
+        the reference with the whole id, and where the workload belongs.
+
+    Raises:
+        NotFound: there is none; or there is one, and the caller may not see it.
+        Conflict: several begin so.
+    """
+    parts = _INDEX.fullmatch(ref)
+    name, index = parts.groups() if parts else (ref, "")
+    found = next(_named(mind, ledger, name, caller), None) or _begins(ledger, name, caller)
+    return found.id + index, found
+
+
+def _named(mind: Mind, ledger: "Ledger", name: str, caller: Caller) -> Iterator[Place]:
+    lives = mind.book.entries.get(name)
+    known = [lives] if lives else reversed(mind.book.all_named(name))
+    for each in known:
+        its = each.workload
+        if caller.sees(its.queue):
+            yield Place(each.id, its.queue, its.user)
+    filed = () if "\0" in name else (ledger.history.by_id(name), ledger.history.latest(name))
+    for row in filed:
+        if row and row.id not in mind.book.entries and caller.sees(row.workload.queue):
+            yield Place(row.id, row.workload.queue, row.workload.user)
+
+
+def _begins(ledger: "Ledger", name: str, caller: Caller) -> Place:
+    found = ledger.history.starting_with(name) if name and "\0" not in name else []
+    fitting = [each for each in found if caller.sees(each.workload.queue)]
+    if len(fitting) > 1:
+        shown = ", ".join(each.id for each in fitting)
+        raise Conflict(f"{name!r} fits several workloads", f"write more of the id: {shown}")
+    if not fitting:
+        raise NotFound(f"there is no workload {name!r}", "see `ganglion ps --all`")
+    return Place(fitting[0].id, fitting[0].workload.queue, fitting[0].workload.user)
+
+
+Queues = Callable[[Collection[str]], dict[str, str]]
+"""Ids of workloads -> the queue of each one that there is or was."""
+
+
+def queues_of(mind: Mind, ledger: "Ledger", ids: Iterable[str]) -> dict[str, str]:
+    """Ids of workloads -> the queue of each one that there is or was."""
+    found = dict[str, str]()
+    for each in ids:
+        live = mind.book.entries.get(each)
+        filed = None if live or "\0" in each else ledger.history.by_id(each)
+        if live:
+            found[each] = live.workload.queue
+        elif filed:
+            found[each] = filed.workload.queue
+    return found

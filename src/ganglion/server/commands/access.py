@@ -1,0 +1,143 @@
+"""What users may do about grants and tokens; each command runs within one turn."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ganglion.identity.grants import GROUP, USER
+from ganglion.identity.tokens import digest, token_id
+from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.events import RoleGranted, RoleRevoked, TokenCreated, TokenRevoked
+from ganglion.server.state.transaction import Transaction
+
+DAY_MS = 86_400_000
+MOST_DAYS = 366
+"""Longest life of a personal token."""
+
+
+class Wish(Struct, frozen=True):
+    """A personal token that is to be made.
+
+    Attributes:
+        user: whose requests it makes.
+        role: what it is limited to.
+        queue: where; empty = the whole fleet.
+        groups: of the user.
+        label: what it is for.
+        days: until it expires.
+        latest_ms: when it expires at the latest; 0 = no matter when.
+    """
+
+    user: str
+    role: str
+    queue: str
+    groups: Sequence[str]
+    label: str
+    days: int
+    latest_ms: int = 0
+
+
+def grant(
+    draft: Transaction, subject: str, role: str, queue: str, until_ms: int | None, by: str
+) -> RoleGranted:
+    """Grant a role, or change when a grant ends.
+
+    Raises:
+        FieldError: the subject is none, there is no such queue, or the end has passed.
+    """
+    _check_subject(subject)
+    _check_queue(draft, queue)
+    if until_ms is not None and until_ms <= draft.now:
+        raise FieldError("it has passed", key="until")
+    event = RoleGranted(draft.now, subject, role, queue, until_ms, by)
+    draft.record(event)
+    return event
+
+
+def revoke(draft: Transaction, subject: str, role: str, queue: str, by: str) -> None:
+    """Take a grant back.
+
+    Raises:
+        NotFound: there is no such grant.
+    """
+    if (subject, role, queue) not in draft.book.rights.grants:
+        raise NotFound(
+            f"{subject} has no role {role} on {queue or 'the whole fleet'}",
+            "see: ganglion role list",
+        )
+    draft.record(RoleRevoked(draft.now, subject, role, queue, by))
+
+
+def make_token(draft: Transaction, wish: Wish, token: str, by: str) -> TokenCreated:
+    """Make a personal token.
+
+    Args:
+        draft: the open turn.
+        wish: what it is to be.
+        token: the token itself, of which a digest is kept.
+        by: who makes it.
+
+    Raises:
+        FieldError: the user's name is none, or there is no such queue.
+    """
+    _check_name(wish.user, "user")
+    for each in wish.groups:
+        _check_name(each, "groups")
+    _check_queue(draft, wish.queue)
+    until = draft.now + wish.days * DAY_MS
+    event = TokenCreated(
+        draft.now,
+        token_id(token),
+        digest(token),
+        wish.user,
+        tuple(wish.groups),
+        wish.role,
+        wish.queue,
+        min(until, wish.latest_ms) if wish.latest_ms else until,
+        wish.label,
+        by,
+    )
+    draft.record(event)
+    return event
+
+
+def revoke_token(draft: Transaction, token: str, by: str, *, own: bool) -> None:
+    """Make a personal token count no more.
+
+    Args:
+        draft: the open turn.
+        token: its id.
+        by: who revokes it.
+        own: whether there are only the tokens of that user.
+
+    Raises:
+        NotFound: there is no such token.
+    """
+    known = draft.book.rights.tokens.get(token)
+    if known is None or (own and known.user != by):
+        raise NotFound(f"there is no token {token!r}", "see: ganglion token list")
+    draft.record(TokenRevoked(draft.now, token, known.user, by))
+
+
+def _check_subject(subject: str) -> None:
+    for kind in (USER, GROUP):
+        if subject.startswith(kind):
+            _check_name(subject.removeprefix(kind), "subject")
+            return
+    raise FieldError(
+        f"{subject!r} is neither a user nor a group",
+        key="subject",
+        hint="as user:eve, or group:research",
+    )
+
+
+def _check_name(name: str, key: str) -> None:
+    if not name or not all(each.isalnum() or each in "._@+-" for each in name):
+        raise FieldError(
+            f"{name!r} is no name", key=key, hint="letters, digits, and . _ @ + - without spaces"
+        )
+
+
+def _check_queue(draft: Transaction, queue: str) -> None:
+    if queue and queue not in draft.state.queues.by_name:
+        raise FieldError(f"there is no queue {queue!r}", key="queue", hint="see: ganglion queues")

@@ -1,0 +1,231 @@
+"""Routes for grants, personal tokens, and who may do what."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+from pydantic import Field
+
+from ganglion.api.access import (
+    GrantView,
+    HolderView,
+    NewToken,
+    RolePage,
+    TokenPage,
+    TokenView,
+    WhoAmI,
+    WhoCan,
+)
+from ganglion.api.server import Done
+from ganglion.identity.decide import may_give, who_can
+from ganglion.identity.grants import Grant, Resource
+from ganglion.identity.roles import AccessVerb, ResourceKind, Role
+from ganglion.identity.tokens import ALPHABET, CHANCE, assembled
+from ganglion.model.errors import FieldError
+from ganglion.model.events import RoleGranted, TokenCreated
+from ganglion.seams.randomness import Randomness
+from ganglion.server.access.caller import Caller
+from ganglion.server.commands import access
+from ganglion.server.requests.context import Here
+from ganglion.server.rest.filters import MOST_MS
+from ganglion.server.rest.inputs import Input
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
+
+BYTES = 32
+"""Bytes of chance, of which a token holds two thirds."""
+
+router = Routes(tags=["access"], responses=ERRORS)
+
+Queue = Annotated[str, Field(max_length=1000, description="by name; empty = the whole fleet")]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Subtree(Input):
+    """A role on a subtree of queues."""
+
+    subject: Name = Field(description="`user:NAME` or `group:NAME`")
+    role: Role = Field(strict=False)
+    queue: Queue = ""
+
+
+class GrantWish(Subtree):
+    """A role that is to be granted."""
+
+    until: int | None = Field(None, ge=0, le=MOST_MS, description="when it ends, in ms")
+
+
+class TokenWish(Input):
+    """A personal token that is to be made."""
+
+    user: Name = Field(description="whose requests it makes")
+    role: Role = Field(strict=False, description="what it is limited to")
+    queue: Queue = ""
+    groups: list[Name] = Field([], max_length=100, description="of the user")
+    label: str = Field("", max_length=200, description="what it is for")
+    days: int = Field(90, ge=1, le=access.MOST_DAYS, description="until it expires")
+
+
+@router.get("/whoami")
+def who_am_i(here: Here) -> WhoAmI:
+    """Say who the caller is, and what it was granted."""
+    caller = here.caller
+    grants = [each for name in caller.subject.names for each in _granted(caller, name)]
+    return WhoAmI(
+        user=caller.subject.user,
+        groups=caller.subject.groups,
+        owner=not caller.token,
+        token=caller.token,
+        limit=str(caller.subject.token_scope or ""),
+        until=caller.until_ms,
+        grants=tuple(_view(each) for each in grants),
+    )
+
+
+def _granted(caller: Caller, name: str) -> list[Grant]:
+    return [each for found in caller.rules.grants.of(name).values() for each in found]
+
+
+def _view(grant: Grant) -> GrantView:
+    return GrantView(grant.subject, grant.role, grant.queue, grant.until_ms)
+
+
+@router.get("/roles")
+def list_roles(here: Here) -> RolePage:
+    """List grants, by subject and queue."""
+    with here.service.read() as mind:
+        every = list(mind.book.rights.grants.values())
+    verb, kind = AccessVerb.AUDIT, ResourceKind.ACCESS
+    seen = [each for each in every if here.caller.may(verb, kind, each.queue).allowed]
+    seen.sort(key=lambda each: (each.subject, each.queue, each.role))
+    return RolePage(items=tuple(map(_shown, seen)))
+
+
+def _shown(event: RoleGranted) -> GrantView:
+    return GrantView(event.subject, event.role, event.queue, event.until_ms, event.by, event.at)
+
+
+@router.post("/roles:grant")
+def grant_role(here: Here, wish: GrantWish) -> GrantView:
+    """Grant a role on a subtree of queues, or change when a grant ends."""
+    _require_giving(here.caller, wish)
+    made = here.service.ask(
+        lambda draft: access.grant(
+            draft, wish.subject, str(wish.role), wish.queue, wish.until, here.user
+        )
+    )
+    return _shown(made)
+
+
+@router.post("/roles:revoke")
+def revoke_role(here: Here, which: Subtree) -> Done:
+    """Take a grant back; requests that are being answered end within a second."""
+    _require_giving(here.caller, which)
+    here.service.ask(
+        lambda draft: access.revoke(draft, which.subject, str(which.role), which.queue, here.user)
+    )
+    return Done()
+
+
+def _require_giving(caller: Caller, wish: Subtree) -> None:
+    """Check that the caller may give a role there, and see the queue.
+
+    Raises:
+        Forbidden: it may not give it.
+        FieldError: it may not see the queue, as where there is none.
+    """
+    if wish.queue and not caller.sees(wish.queue):
+        raise FieldError(
+            f"there is no queue {wish.queue!r}", key="queue", hint="see: ganglion queues"
+        )
+    rules = caller.rules
+    found = may_give(caller.subject, wish.role, wish.queue, rules.grants, rules.tree, caller.now_ms)
+    if not found.allowed:
+        raise caller.refused(found.rule, wish.queue)
+
+
+@router.get("/whocan")
+def show_who_can(
+    here: Here,
+    verb: AccessVerb,
+    resource: ResourceKind,
+    queue: Annotated[str, Query(max_length=1000, description="empty = the whole fleet")] = "",
+) -> WhoCan:
+    """List the grants that allow something."""
+    here.caller.require(AccessVerb.AUDIT, ResourceKind.ACCESS, queue)
+    rules = here.caller.rules
+    found = who_can(verb, Resource(resource, queue), rules.grants, rules.tree, here.caller.now_ms)
+    return WhoCan(
+        verb=verb,
+        resource=resource,
+        queue=queue,
+        items=tuple(
+            HolderView(
+                each.grant.subject,
+                each.grant.role,
+                each.grant.queue,
+                each.grant.until_ms,
+                each.own,
+            )
+            for each in found
+        ),
+    )
+
+
+@router.get("/tokens")
+def list_tokens(here: Here) -> TokenPage:
+    """List personal tokens without the tokens themselves: the caller's own, or all."""
+    with here.service.read() as mind:
+        every = list(mind.book.rights.tokens.values())
+    seen = [
+        each for each in every if here.caller.audits_all or each.user == here.caller.subject.user
+    ]
+    seen.sort(key=lambda each: (-each.at, each.token))
+    return TokenPage(items=tuple(map(_about, seen)))
+
+
+@router.post("/tokens", status_code=201)
+def create_token(here: Here, wish: TokenWish) -> NewToken:
+    """Make a personal token; the answer is the only place that has it."""
+    token = assembled(_chance(here.effects.randomness))
+    caller = here.caller
+    asked = access.Wish(
+        wish.user,
+        str(wish.role),
+        wish.queue,
+        wish.groups,
+        wish.label,
+        wish.days,
+        caller.until_ms,
+    )
+    made = here.service.ask(lambda draft: access.make_token(draft, asked, token, here.user))
+    return NewToken(token=token, about=_about(made))
+
+
+@router.delete("/tokens/{token}")
+def revoke_token(here: Here, token: Annotated[str, Path(max_length=200)]) -> Done:
+    """Make a personal token count no more; its requests that are being answered end in a second."""
+    own = not here.caller.may(AccessVerb.GRANT, ResourceKind.TOKEN).allowed
+    here.service.ask(lambda draft: access.revoke_token(draft, token, here.user, own=own))
+    return Done()
+
+
+def _about(event: TokenCreated) -> TokenView:
+    return TokenView(
+        event.token,
+        event.user,
+        event.groups,
+        event.role,
+        event.queue,
+        event.until_ms,
+        event.label,
+        event.by,
+        event.at,
+    )
+
+
+def _chance(randomness: Randomness) -> list[int]:
+    number, found = int.from_bytes(randomness.token_bytes(BYTES)), list[int]()
+    for _ in range(CHANCE):
+        number, digit = divmod(number, len(ALPHABET))
+        found.append(digit)
+    return found
