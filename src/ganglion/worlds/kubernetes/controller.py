@@ -28,7 +28,6 @@ from ganglion.worlds.kubernetes.attempts.undo_blocked_evictions import revive_bl
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.context import Context
-from ganglion.worlds.kubernetes.cluster_view.describing import describe_nodes
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     Answer,
     BindDone,
@@ -41,7 +40,10 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Unsuspend,
 )
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
-from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
+    FeasibilityPlugin,
+    FeasibilityTurn,
+)
 from ganglion.worlds.kubernetes.reasons.noting import note
 from ganglion.worlds.kubernetes.reasons.pod_reasons import Teller
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -76,8 +78,8 @@ class Controller:
         self.sites = {
             name: ClusterView(name, settings.sources, settings.instance) for name in clusters
         }
-        self._judge = FeasibilityPlugin(self.sites)
-        state = ClusterState(policy, self._judge.plugins(plugins))
+        self._feasibility = FeasibilityPlugin(self.sites)
+        state = ClusterState(policy, self._feasibility.plugins(plugins))
         quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
         self.scene = Context(settings, state, dict(self.sites), quarantine)
         for site in self.sites.values():
@@ -91,7 +93,7 @@ class Controller:
 
     def equip(self, policy: Policy, plugins: Plugins) -> None:
         """Decide by other plugins; only before the first turn, while the engine knows nothing."""
-        self.scene.state = ClusterState(policy, self._judge.plugins(plugins))
+        self.scene.state = ClusterState(policy, self._feasibility.plugins(plugins))
 
     def configure(self, queues: Sequence[Queue], policy: Policy, now: int) -> None:
         """Have other queues and another policy; parents come before their children."""
@@ -161,11 +163,9 @@ class Controller:
         newcomers, settled = self._newcomers(), set[str]()
         if newcomers:
             claim_everything(newcomers)
-            self._judge.count(newcomers)
-        self._judge.refresh(scene, now)
-        describe_nodes(scene, now)
+        feasible = self._feasibility.refresh(scene, newcomers, now)
         if newcomers:
-            adopt(newcomers, self._judge, now)
+            adopt(newcomers, feasible, now)
             scene.attempts.update(newcomers.attempts)
             self._adopted.update(newcomers.sites)
             settled = {each.gang for each in newcomers.attempts.values() if _sits(scene, each)}
@@ -173,16 +173,13 @@ class Controller:
         self._hear(answers, now)
         self._ring(now)
         self._attend(now)
-        self._admit(now)
+        self._admit(feasible, now)
         resume_owners(scene, now)
-        self._judge.describe(scene)
-        describe_nodes(scene, now)
-        self._judge.open()
-        self.plan = cycle(scene.state, [], now, isolate=scene.settings.isolate)
+        isolate = scene.settings.isolate
+        self.plan = feasible.decide(lambda: cycle(scene.state, [], now, isolate=isolate))
         self.plan.rejected[:0], self.plan.defects[:0] = scene.rejected, scene.defects
         scene.defects = []  # defects found from here on go with the next plan
-        self._judge.settle(scene, self.plan)
-        carry(scene, self._judge, self.plan)
+        carry(scene, self._feasibility, self.plan)
         for start in self.plan.starts:
             self._teller.heed(scene, start.gang.id)
         for resize in self.plan.resizes:
@@ -247,7 +244,7 @@ class Controller:
     def _divided(self, site: ClusterView, gang: str, found: Found) -> Found:
         try:
             is_fixed = gang in self.scene.attempts
-            return self._judge.divided(site, gang, found, is_fixed=is_fixed)
+            return self._feasibility.divided(site, gang, found, is_fixed=is_fixed)
         except Exception as error:
             return replace(found, refused=self.scene.failed("gang", gang, error))
 
@@ -294,7 +291,7 @@ class Controller:
 
     def _bound(self, attempt: Attempt, answer: BindDone, now: int) -> None:
         try:
-            answered(self.scene, self._judge, attempt, answer, now)
+            answered(self.scene, self._feasibility, attempt, answer, now)
         except Exception as error:
             self.scene.failed("gang", attempt.gang, error)
 
@@ -327,7 +324,7 @@ class Controller:
             if now - since >= scene.settings.assemble_ms:
                 del scene.awaited[gang]
                 if gang not in scene.founds:
-                    forget(scene, self._judge, gang, now)
+                    forget(scene, self._feasibility, gang, now)
 
     def _attend(self, now: int) -> None:
         """Look at placed gangs that something happened to; those without a place are left."""
@@ -345,16 +342,16 @@ class Controller:
 
     def _tend(self, attempt: Attempt, now: int) -> None:
         try:
-            tend(self.scene, self._judge, attempt, now)
+            tend(self.scene, self._feasibility, attempt, now)
             self._set_timer(attempt, now)
         except Exception as error:
             self.scene.failed("gang", attempt.gang, error)
 
-    def _admit(self, now: int) -> None:
+    def _admit(self, feasible: FeasibilityTurn, now: int) -> None:
         """Look at the first of the gangs without a place; at others in the next turns."""
         scene = self.scene
         for gang in sorted(scene.touched, key=self._rank)[: self._most]:
-            admit(scene, self._judge, scene.site_of(gang), gang, now)
+            admit(scene, feasible, scene.site_of(gang), gang, now)
             scene.touched.discard(gang)
         self._most = min(2 * self._most, MOST_ADMITTED) if scene.touched else FEW_ADMITTED
 

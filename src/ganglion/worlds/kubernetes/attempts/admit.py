@@ -7,7 +7,10 @@ from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.gang_of import gang_of
 from ganglion.worlds.kubernetes.cluster_view.tenancy import home_queue, trespass, unguaranteed
-from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
+    FeasibilityPlugin,
+    FeasibilityTurn,
+)
 from ganglion.worlds.kubernetes.types.bounds import brief
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
@@ -27,14 +30,14 @@ _DEFINING = (
 
 
 def admit(
-    scene: Context, judge: FeasibilityPlugin, site: ClusterView, gang_id: str, now: int
+    scene: Context, feasible: FeasibilityTurn, site: ClusterView, gang_id: str, now: int
 ) -> None:
     """Bring one waiting gang up to date, or let the engine forget it."""
     found, record = scene.founds.get(gang_id), scene.record(gang_id)
     if found is None:
         scene.complaints.pop(gang_id, None)
         if record and gang_id not in scene.awaited:
-            forget(scene, judge, gang_id, now)
+            forget(scene, feasible.plugin, gang_id, now)
         return
     if found.members:
         scene.awaited.pop(gang_id, None)
@@ -43,7 +46,7 @@ def admit(
         scene.apart["gang", gang_id] = brief(found.refused)
     complaint = found.refused or _settled(found) or _misfit(scene, site, found) or found.lacking
     try:
-        gang = None if complaint else gang_for(scene, judge, site, found, now)
+        gang = None if complaint else gang_for(scene, feasible, site, found, now)
         complaint = complaint or (_unguaranteed(scene, gang) if gang else "")
     except Exception as error:
         complaint, gang = scene.failed("gang", gang_id, error), None
@@ -72,11 +75,11 @@ def _settled(found: Found) -> str:
     return ""
 
 
-def forget(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int) -> None:
+def forget(scene: Context, rules: FeasibilityPlugin, gang_id: str, now: int) -> None:
     """A gang that waits is no more."""
     _withdraw(scene, gang_id, now)
     scene.unready.pop(gang_id, None)
-    judge.unlearn(gang_id)
+    rules.unlearn(gang_id)
 
 
 def _withdraw(scene: Context, gang_id: str, now: int) -> None:
@@ -114,7 +117,7 @@ def _unguaranteed(scene: Context, gang: Gang) -> str:
 
 
 def gang_for(
-    scene: Context, judge: FeasibilityPlugin, site: ClusterView, found: Found, now: int
+    scene: Context, feasible: FeasibilityTurn, site: ClusterView, found: Found, now: int
 ) -> Gang:
     """The gang for the engine.
 
@@ -122,14 +125,14 @@ def gang_for(
         GanglionError: what is wrong about its pods.
     """
     gang_id = site.prefix + found.key
-    judge.learn(site, gang_id, found)
+    feasible.learn(site, gang_id, found)
     record = scene.record(gang_id)
     submitted = record.gang.submitted if record else min(found.created_ms or now, now)
     return gang_of(
         found,
         site.types_of,
         site.asks.of,
-        judge.hints(gang_id),
+        feasible.hints(gang_id),
         prefix=site.prefix,
         cluster=site.name,
         queue=queue_of(scene, site, found),

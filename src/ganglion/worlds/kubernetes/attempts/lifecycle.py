@@ -36,13 +36,13 @@ from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
 MOST_DOUBLINGS = 6
 
 
-def tend(scene: Context, judge: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
+def tend(scene: Context, rules: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
     """Bring one attempt up to date with the pods that there are."""
     found = scene.founds.get(attempt.gang)
     if attempt.stage is not Stage.LEAVING and is_astray(scene, attempt, found):
         why = reseat(scene, attempt, now)
         if why:
-            take_apart(scene, judge, attempt, why, now)
+            take_apart(scene, rules, attempt, why, now)
             return
         _if_all_left(scene, attempt, now)
     if attempt.stage is not Stage.LEAVING:
@@ -53,15 +53,15 @@ def tend(scene: Context, judge: FeasibilityPlugin, attempt: Attempt, now: int) -
     commit(scene, attempt, found, now)
     why = storage.trouble(scene, attempt, now) if attempt.stage is not Stage.LEAVING else ""
     if why:
-        take_apart(scene, judge, attempt, f"could not be bound: {why}", now)
+        take_apart(scene, rules, attempt, f"could not be bound: {why}", now)
         return
     why = follow(scene, attempt, found, now)
     if why:
         note(scene, attempt.gang, names.NOT_READY, "Requeueing", why, warning=True)
-        take_apart(scene, judge, attempt, why, now)
+        take_apart(scene, rules, attempt, why, now)
         return
     if _is_over(scene, attempt, found, now):
-        end(scene, judge, attempt, now)
+        end(scene, rules, attempt, now)
 
 
 def lost(scene: Context, attempt: Attempt, uid: str, ended: str, now: int) -> None:
@@ -72,7 +72,7 @@ def lost(scene: Context, attempt: Attempt, uid: str, ended: str, now: int) -> No
 
 
 def answered(
-    scene: Context, judge: FeasibilityPlugin, attempt: Attempt, done: BindDone, now: int
+    scene: Context, rules: FeasibilityPlugin, attempt: Attempt, done: BindDone, now: int
 ) -> None:
     """What became of bindings."""
     worst = ""
@@ -88,20 +88,20 @@ def answered(
         if how not in (How.GONE, How.GATED):
             worst = message or how.value
     if worst and attempt.stage is not Stage.LEAVING:
-        take_apart(scene, judge, attempt, f"could not be bound: {worst}", now)
+        take_apart(scene, rules, attempt, f"could not be bound: {worst}", now)
     else:
-        tend(scene, judge, attempt, now)
+        tend(scene, rules, attempt, now)
 
 
 def take_apart(
-    scene: Context, judge: FeasibilityPlugin, attempt: Attempt, why: str, now: int
+    scene: Context, rules: FeasibilityPlugin, attempt: Attempt, why: str, now: int
 ) -> None:
     """A gang that cannot be started whole leaves again."""
     cause = Cause(CauseKind.START_FAILED, text=why)
     scene.apply(GangStopping(now, attempt.gang, attempt.number, cause))
     leave(scene, attempt, cause, now)
     if _is_over(scene, attempt, scene.founds.get(attempt.gang), now):
-        end(scene, judge, attempt, now)
+        end(scene, rules, attempt, now)
 
 
 def leave(scene: Context, attempt: Attempt, cause: Cause, now: int) -> None:
@@ -131,7 +131,7 @@ def drop(scene: Context, attempt: Attempt, uids: Iterable[str], cause: Cause) ->
         scene.orders.append(order)
 
 
-def end(scene: Context, judge: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
+def end(scene: Context, rules: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
     """An attempt is over: nothing of it is there any more."""
     gang, found = attempt.gang, scene.founds.get(attempt.gang)
     for uid in list(attempt.pods.values()):
@@ -159,7 +159,7 @@ def end(scene: Context, judge: FeasibilityPlugin, attempt: Attempt, now: int) ->
     elif record and record.phase is Phase.ENDED:
         scene.state.gangs.forget(gang)
         scene.unready.pop(gang, None)
-        judge.unlearn(gang)
+        rules.unlearn(gang)
     scene.touched.add(gang)
 
 

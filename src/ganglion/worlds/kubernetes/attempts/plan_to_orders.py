@@ -16,15 +16,15 @@ from ganglion.worlds.kubernetes.names import PREEMPTED
 from ganglion.worlds.kubernetes.reasons.noting import note
 
 
-def carry(scene: Context, judge: FeasibilityPlugin, plan: Plan) -> None:
+def carry(scene: Context, rules: FeasibilityPlugin, plan: Plan) -> None:
     """Order what was decided: nominations are written before any pod leaves its place."""
     for decision in plan.decisions:
         if isinstance(decision, GangReserved):
             nominate(scene, decision.gang, decision.placement)
     steps: list[tuple[str, Callable[[], None]]] = [
         *((each.gang, partial(_stop, scene, each, plan.at)) for each in plan.stops),
-        *((each.gang.id, partial(_resize, scene, judge, each, plan.at)) for each in plan.resizes),
-        *((each.gang.id, partial(_start, scene, judge, each, plan.at)) for each in plan.starts),
+        *((each.gang.id, partial(_resize, scene, rules, each, plan.at)) for each in plan.resizes),
+        *((each.gang.id, partial(_start, scene, rules, each, plan.at)) for each in plan.starts),
     ]
     for gang, step in steps:
         try:
@@ -63,16 +63,16 @@ def _stop(scene: Context, stop: Stop, now: int) -> None:
     scene.touched.add(stop.gang)
 
 
-def _resize(scene: Context, judge: FeasibilityPlugin, resize: Resize, now: int) -> None:
+def _resize(scene: Context, rules: FeasibilityPlugin, resize: Resize, now: int) -> None:
     attempt = scene.attempts.get(resize.gang.id)
     if attempt is None or attempt.number != resize.attempt:
         return
     gone = attempt.resize(resize.placement)
     drop(scene, attempt, gone, resize.cause or Cause(CauseKind.OTHER))
-    tend(scene, judge, attempt, now)
+    tend(scene, rules, attempt, now)
 
 
-def _start(scene: Context, judge: FeasibilityPlugin, start: Start, now: int) -> None:
+def _start(scene: Context, rules: FeasibilityPlugin, start: Start, now: int) -> None:
     gang = start.gang.id
     found = scene.founds.get(gang)
     attempt = Attempt(
@@ -85,4 +85,4 @@ def _start(scene: Context, judge: FeasibilityPlugin, start: Start, now: int) -> 
     )
     scene.attempts[gang] = attempt
     scene.awaited.pop(gang, None)
-    tend(scene, judge, attempt, now)
+    tend(scene, rules, attempt, now)

@@ -38,7 +38,7 @@ from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.gang_of import request_of
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Spare
-from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityTurn
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import read_ms
 from ganglion.worlds.kubernetes.types.victims import victim_of
@@ -52,7 +52,7 @@ LEAVING = "leaving/"
 """Ids of pods that were on their way out when the scheduler started."""
 
 
-def adopt(scene: Context, judge: FeasibilityPlugin, now: int) -> None:
+def adopt(scene: Context, feasible: FeasibilityTurn, now: int) -> None:
     """Take over a cluster as it is. Nodes and queues are known to the engine already.
 
     A gang that cannot be understood runs on: its pods count as those of others.
@@ -68,16 +68,16 @@ def adopt(scene: Context, judge: FeasibilityPlugin, now: int) -> None:
                 scene.failed("gang", gang, error)
 
     def whole(gang: str) -> None:
-        if not _adopt(scene, judge, gang, now, whole=True):
+        if not _adopt(scene, feasible, gang, now, whole=True):
             partial.append(gang)
 
     def rest(gang: str) -> None:
         _give_seats_back(scene, gang, now)
-        _adopt(scene, judge, gang, now, whole=False)
+        _adopt(scene, feasible, gang, now, whole=False)
 
     # Places for the rest of a gang are looked for when all that is taken is known.
     each(begun, whole)
-    each(partial, lambda gang: _keep_seats(scene, judge, gang, now))
+    each(partial, lambda gang: _keep_seats(scene, feasible, gang, now))
     for site in scene.sites.values():
         ours = site.instance.places
         leaving = [uid for uid, pod in site.pods.items() if pod.is_leaving and ours(pod)]
@@ -86,7 +86,7 @@ def adopt(scene: Context, judge: FeasibilityPlugin, now: int) -> None:
         each([*sorted(given), *sorted(set(leaving) - set(given))], see_off)
     wards = _wards(scene)
     each(sorted(scene.attempts), lambda gang: _resume_victim(scene, gang, wards, now))
-    each(sorted(wards), lambda gang: _promise_again(scene, judge, gang, now))
+    each(sorted(wards), lambda gang: _promise_again(scene, feasible, gang, now))
     each(partial, rest)
     _disclaim_others(scene)
 
@@ -112,7 +112,7 @@ def _is_begun(found: Found) -> bool:
 
 
 def _adopt(
-    scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int, *, whole: bool
+    scene: Context, feasible: FeasibilityTurn, gang_id: str, now: int, *, whole: bool
 ) -> bool:
     """Bring a gang with bound pods to the engine as it sits.
 
@@ -120,7 +120,7 @@ def _adopt(
         False when only one that is `whole` is wanted, and it is not.
     """
     site, found = scene.site_of(gang_id), scene.founds[gang_id]
-    gang = gang_for(scene, judge, site, found, now)
+    gang = gang_for(scene, feasible, site, found, now)
     seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
     if not seated:
         return True
@@ -170,10 +170,10 @@ def _ask_for_the_rest(scene: Context, gang: Gang, now: int) -> None:
     scene.apply(GangUpdated(now, gang.id, counts=counts))
 
 
-def _keep_seats(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int) -> None:
+def _keep_seats(scene: Context, feasible: FeasibilityTurn, gang_id: str, now: int) -> None:
     """Count the pods of a gang that sit, under another name, until its other places are found."""
     site, found = scene.site_of(gang_id), scene.founds[gang_id]
-    gang = gang_for(scene, judge, site, found, now)
+    gang = gang_for(scene, feasible, site, found, now)
     seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
     pods = _sitting(scene, site, gang, seated)
     keeper = replace(_as_large_as(gang, pods), id=BEGUN + gang_id, workload=BEGUN + gang_id)
@@ -341,10 +341,10 @@ def _suspended_for(site: ClusterView, attempt: Attempt) -> str:
     return thing.metadata.annotations[names.SUSPENDED_FOR] if thing else ""
 
 
-def _promise_again(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int) -> None:
+def _promise_again(scene: Context, feasible: FeasibilityTurn, gang_id: str, now: int) -> None:
     """Give a gang the promise that its pods name, if it can be kept."""
     site, found = scene.site_of(gang_id), scene.founds[gang_id]
-    admit(scene, judge, site, gang_id, now)
+    admit(scene, feasible, site, gang_id, now)
     record = scene.record(gang_id)
     if record is None or record.gang.held:
         return
