@@ -134,26 +134,28 @@ FOLDERS: dict[str, dict[str, str]] = {
             "names types gpu_resources selectors instance write_rules requests feasibility "
             "pod_index workload_kinds workload_discovery gpu_discovery node_discovery"
         ),
+        "controller_state": "names types write_rules workload_discovery cluster_view",
         "config": "types selectors node_discovery cluster_view",
         "reporting": "names types instance write_rules http writes config",
         "reasons": (
-            "names types write_rules workload_kinds pod_groups workload_discovery cluster_view"
+            "names types write_rules workload_kinds pod_groups workload_discovery cluster_view "
+            "controller_state"
         ),
         "watches": "names types http workload_kinds cluster_view",
         "pod_rules": "types feasibility pod_index",
         "feasibility_plugin": (
             "types gpu_resources write_rules requests feasibility pod_index "
-            "workload_discovery cluster_view pod_rules"
+            "workload_discovery cluster_view controller_state pod_rules"
         ),
         "order_writer": "types instance write_rules http writes cluster_view reporting",
         "connection": "types instance sign_in http cluster_view reporting watches order_writer",
         "attempts": (
-            "names types feasibility workload_kinds workload_discovery cluster_view reasons "
-            "feasibility_plugin"
+            "names types feasibility workload_kinds workload_discovery cluster_view "
+            "controller_state reasons feasibility_plugin"
         ),
         "controller": (
-            "types workload_kinds workload_discovery cluster_view reasons feasibility_plugin "
-            "attempts"
+            "types workload_kinds workload_discovery cluster_view controller_state reasons "
+            "feasibility_plugin attempts"
         ),
         "queue_config": "types instance cluster_view config reporting controller",
         "submit": "names types http",

@@ -15,6 +15,7 @@ PURE_ROOMS = (
     "worlds.kubernetes.attempts",
     "worlds.kubernetes.cluster_view",
     "worlds.kubernetes.controller",
+    "worlds.kubernetes.controller_state",
     "worlds.kubernetes.feasibility",
     "worlds.kubernetes.feasibility_plugin",
     "worlds.kubernetes.gpu_discovery",

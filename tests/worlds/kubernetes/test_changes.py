@@ -17,7 +17,10 @@ Body = dict[str, Any]
 def tries(scheduler: Scheduler) -> dict[str, int]:
     """Gangs that have places, by name -> how often they were started."""
     with scheduler.read() as controller:
-        return {gang.split("/")[2]: each.number for gang, each in controller.scene.attempts.items()}
+        return {
+            gang.split("/")[2]: each.number
+            for gang, each in controller.scene.attempts.by_gang.items()
+        }
 
 
 def test_pods_that_are_deleted_are_replaced_where_they_were(

@@ -172,13 +172,13 @@ def left_over(controller: Controller) -> dict[str, object]:
     scene = controller.scene
     held = {
         "records": scene.state.gangs.records,
-        "attempts": scene.attempts,
-        "founds": scene.founds,
-        "seated": scene.seated,
-        "failures": scene.failures,
-        "awaited": scene.awaited,
-        "blocked": scene.blocked,
-        "complaints": scene.complaints,
+        "attempts": scene.attempts.by_gang,
+        "founds": scene.gangs.founds,
+        "seated": scene.attempts.seated,
+        "failures": scene.starts.failures,
+        "awaited": scene.gangs.awaited,
+        "blocked": scene.evictions.blocked,
+        "complaints": scene.gangs.complaints,
     }
     return {name: dict(each) for name, each in held.items() if each}
 

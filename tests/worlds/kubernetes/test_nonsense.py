@@ -60,7 +60,7 @@ def test_all_else_is_bound_and_each_odd_object_says_what_is_wrong(cluster: Clust
         cluster.wait(set_apart, "the event of the node")
         assert set_apart() == {"boaster"}
         with scheduler.read() as controller:
-            assert ("node", "boaster") in controller.scene.apart
+            assert ("node", "boaster") in controller.scene.facts.apart
     # A restart is no different.
     with scheduling(cluster):
         cluster.wait_bound(cluster.add_pods(1, prefix="late", gpus=0))

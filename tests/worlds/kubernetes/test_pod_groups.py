@@ -232,7 +232,7 @@ def test_jobs_whose_controller_makes_the_group_are_one_gang(each_minor: Start, p
         assert groups == [{"podGroupName": made["metadata"]["name"]}] * 3
         settled(cluster, path, status="False")
         with scheduler.read() as controller:
-            (found,) = controller.scene.founds.values()
+            (found,) = controller.scene.gangs.founds.values()
             assert (len(found.members), found.refused) == (3, "")
             assert found.owner is not None
             assert found.owner.kind == "Job"
@@ -268,7 +268,7 @@ def test_jobs_of_a_job_set_that_have_groups_made_for_them_are_these_gangs(
         groups = [each["metadata"]["name"] for each in cluster.list(path)]
         assert len(groups) == 2
         with scheduler.read() as controller:
-            found = {key: len(each.members) for key, each in controller.scene.founds.items()}
+            found = {key: len(each.members) for key, each in controller.scene.gangs.founds.items()}
         assert sorted(found.values()) == [1, 2]
         assert found.keys() == {f"default/PodGroup.scheduling.k8s.io/{name}" for name in groups}
         settled(cluster, *(f"{path}/{name}" for name in groups), status="True")

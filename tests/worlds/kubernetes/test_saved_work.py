@@ -41,7 +41,7 @@ class Heard:
         self.audience, self.source = Audience(), ClusterSource()
 
     def __call__(self, controller: Controller, orders: Sequence[Order], seconds: float) -> None:
-        self.events += [*controller.scene.facts, *controller.plan.decisions]
+        self.events += [*controller.scene.facts.taken, *controller.plan.decisions]
         self.audience.turned(controller, orders, seconds)
 
     def steps(self) -> list[tuple[int, str]]:

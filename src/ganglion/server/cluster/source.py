@@ -87,7 +87,7 @@ class ClusterSource:
 
     def _objects_apart(self) -> Mapping[str, int]:
         with self._of().read() as controller:
-            return Tally(kind for kind, _ in controller.scene.apart)
+            return Tally(kind for kind, _ in controller.scene.facts.apart)
 
     def _bands(self) -> tuple[int, int, int]:
         with self._of().read() as controller:

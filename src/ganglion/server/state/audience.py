@@ -38,7 +38,7 @@ class Audience:
 
     def turned(self, controller: Controller, orders: Sequence[Order], seconds: float) -> None:
         """A turn is over; called while no other thread reads the state."""
-        events = (*controller.scene.facts, *controller.plan.decisions)
+        events = (*controller.scene.facts.taken, *controller.plan.decisions)
         self._listener(Took(events, orders, seconds, tuple(controller.plan.defects)))
 
     def seat(self, listener: Callable[[Took], None]) -> None:

@@ -23,11 +23,10 @@ from ganglion.worlds.kubernetes.attempts.lifecycle import answered, lost, tend
 from ganglion.worlds.kubernetes.attempts.plan_to_orders import carry
 from ganglion.worlds.kubernetes.attempts.readiness import next_look
 from ganglion.worlds.kubernetes.attempts.recover import adopt, claim_everything
-from ganglion.worlds.kubernetes.attempts.resume import resume_owners
+from ganglion.worlds.kubernetes.attempts.resume import SuspendedOwners
 from ganglion.worlds.kubernetes.attempts.undo_blocked_evictions import revive_blocked
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     Answer,
     BindDone,
@@ -40,6 +39,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Unsuspend,
 )
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
     FeasibilityPlugin,
     FeasibilityTurn,
@@ -81,11 +81,11 @@ class Controller:
         self._feasibility = FeasibilityPlugin(self.sites)
         state = ClusterState(policy, self._feasibility.plugins(plugins))
         quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
-        self.scene = Context(settings, state, dict(self.sites), quarantine)
+        self.scene = ControllerState(settings, state, self.sites, quarantine)
         for site in self.sites.values():
             site.grouping.failed = partial(self._not_understood, site)
         self.plan = Plan(0)
-        self._teller = Teller()
+        self._teller, self._suspended = Teller(), SuspendedOwners()
         self._timers: list[tuple[int, str]] = []
         self._answers: list[Answer] = []
         self._adopted: set[str] = set()
@@ -93,18 +93,20 @@ class Controller:
 
     def equip(self, policy: Policy, plugins: Plugins) -> None:
         """Decide by other plugins; only before the first turn, while the engine knows nothing."""
-        self.scene.state = ClusterState(policy, self._feasibility.plugins(plugins))
+        self.scene.use(ClusterState(policy, self._feasibility.plugins(plugins)))
 
     def configure(self, queues: Sequence[Queue], policy: Policy, now: int) -> None:
         """Have other queues and another policy; parents come before their children."""
         scene, state = self.scene, self.scene.state
-        scene.apply(PolicySet(now, policy))
+        scene.facts.apply(PolicySet(now, policy))
         for queue in queues:
-            scene.apply(QueueSet(now, queue))
+            scene.facts.apply(QueueSet(now, queue))
         wanted = {queue.name for queue in queues}
         for name in [each for each in reversed(list(state.queues.by_name)) if each not in wanted]:
-            scene.apply(QueueRemoved(now, name))
-        scene.touched.update(gang for gang in scene.founds if gang not in scene.attempts)
+            scene.facts.apply(QueueRemoved(now, name))
+        scene.gangs.touched.update(
+            gang for gang in scene.gangs.founds if gang not in scene.attempts.by_gang
+        )
 
     def observe(self, news: Iterable[News]) -> None:
         """Take news in without deciding anything, as one that does not lead does."""
@@ -120,9 +122,9 @@ class Controller:
         try:
             site.take(change)
         except Exception as error:
-            self.scene.failed(change.kind, name, error)
+            self.scene.facts.failed(change.kind, name, error)
         else:
-            self.scene.apart.pop((change.kind, name), None)
+            self.scene.facts.understood(change.kind, name)
 
     def settle(self) -> None:
         """Work out what is known so far of clusters that are still being listed."""
@@ -156,7 +158,8 @@ class Controller:
     def turn(self, news: Iterable[News], now: int) -> list[Order]:
         """Take news in, decide, and say what is to be written, in that order."""
         scene = self.scene
-        scene.orders, scene.facts, scene.rejected = [], [], []
+        scene.orders = []
+        scene.facts.open()
         self.observe(news)
         answers, self._answers = self._answers, []
         self._follow_pods(now)
@@ -166,39 +169,35 @@ class Controller:
         feasible = self._feasibility.refresh(scene, newcomers, now)
         if newcomers:
             adopt(newcomers, feasible, now)
-            scene.attempts.update(newcomers.attempts)
+            scene.attempts.take_over(newcomers.attempts)
             self._adopted.update(newcomers.sites)
-            settled = {each.gang for each in newcomers.attempts.values() if _sits(scene, each)}
-            scene.touched -= settled  # those that wait come first
+            settled = {
+                each.gang for each in newcomers.attempts.by_gang.values() if _sits(scene, each)
+            }
+            scene.gangs.touched -= settled  # those that wait come first
         self._hear(answers, now)
         self._ring(now)
         self._attend(now)
         self._admit(feasible, now)
-        resume_owners(scene, now)
+        self._suspended.resume(scene, now)
         isolate = scene.settings.isolate
         self.plan = feasible.decide(lambda: cycle(scene.state, [], now, isolate=isolate))
-        self.plan.rejected[:0], self.plan.defects[:0] = scene.rejected, scene.defects
-        scene.defects = []  # defects found from here on go with the next plan
+        scene.facts.report(self.plan)
         carry(scene, self._feasibility, self.plan)
         for start in self.plan.starts:
             self._teller.heed(scene, start.gang.id)
         for resize in self.plan.resizes:
             self._teller.heed(scene, resize.gang.id)
         self._attend(now)
-        scene.touched |= settled
+        scene.gangs.touched |= settled
         self._teller.tell(scene, now)
         return scene.orders
 
-    def _newcomers(self) -> Context | None:
+    def _newcomers(self) -> ControllerState | None:
         """The part of the scene that shows clusters which take part for the first time."""
         scene = self.scene
         sites = {name: site for name, site in scene.sites.items() if name not in self._adopted}
-        if not sites:
-            return None
-        founds = {
-            gang: found for gang, found in scene.founds.items() if scene.site_of(gang).name in sites
-        }
-        return replace(scene, sites=sites, founds=founds, attempts={})
+        return scene.among(sites) if sites else None
 
     def next_wake(self, now: int) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""
@@ -207,7 +206,7 @@ class Controller:
             self.scene.quarantine.next_end(),
             self._timers[0][0] if self._timers else None,
             None if self._teller.is_done() and not self.scene.unsure else now,
-            now if self.scene.touched else None,
+            now if self.scene.gangs.touched else None,
         ]
         return min((each for each in times if each is not None), default=None)
 
@@ -221,10 +220,10 @@ class Controller:
             for pod in site.refused:
                 self._refused(site, pod, now)
             for uid, ended in site.gone_pods:
-                gang = scene.seated.get(uid)
-                if gang in scene.attempts:
-                    lost(scene, scene.attempts[gang], uid, ended, now)
-                    scene.touched.add(gang)
+                attempt = scene.attempts.of_pod(uid)
+                if attempt is not None:
+                    lost(scene, attempt, uid, ended, now)
+                    scene.gangs.touched.add(attempt.gang)
             if site.restock():
                 self._restocked(site)
             site.news, site.gone_pods, site.refused = [], [], []
@@ -232,45 +231,44 @@ class Controller:
                 gang = site.prefix + key
                 found = site.grouping.found(key)
                 if found is None:
-                    scene.founds.pop(gang, None)
-                    scene.apart.pop(("gang", gang), None)
+                    scene.gangs.founds.pop(gang, None)
+                    scene.facts.understood("gang", gang)
                 else:
-                    scene.founds[gang] = self._divided(site, gang, found)
-                scene.touched.add(gang)
+                    scene.gangs.founds[gang] = self._divided(site, gang, found)
+                scene.gangs.touched.add(gang)
 
     def _not_understood(self, site: ClusterView, key: str, error: Exception) -> str:
-        return self.scene.failed("gang", site.prefix + key, error)
+        return self.scene.facts.failed("gang", site.prefix + key, error)
 
     def _divided(self, site: ClusterView, gang: str, found: Found) -> Found:
         try:
-            is_fixed = gang in self.scene.attempts
+            is_fixed = gang in self.scene.attempts.by_gang
             return self._feasibility.divided(site, gang, found, is_fixed=is_fixed)
         except Exception as error:
-            return replace(found, refused=self.scene.failed("gang", gang, error))
+            return replace(found, refused=self.scene.facts.failed("gang", gang, error))
 
     def _restocked(self, site: ClusterView) -> None:
         """Claims or volumes have changed: gangs may wait for them."""
-        for attempt in self.scene.attempts.values():
+        for attempt in self.scene.attempts.by_gang.values():
             if attempt.claims and attempt.cluster == site.name:
-                self.scene.touched.add(attempt.gang)
+                self.scene.gangs.touched.add(attempt.gang)
 
     def _follow(self, uid: str, node: str) -> None:
         """A seated pod that is seen bound is bound, whatever its order's answer is."""
-        gang = self.scene.seated.get(uid)
-        attempt = self.scene.attempts.get(gang) if gang else None
+        attempt = self.scene.attempts.of_pod(uid)
         if attempt is None:
             return
         if node and uid not in attempt.bound:
             attempt.asked.discard(uid)
             attempt.bound.add(uid)
-        self.scene.touched.add(attempt.gang)
+        self.scene.gangs.touched.add(attempt.gang)
 
     def _refused(self, site: ClusterView, pod: Pod, now: int) -> None:
         """A kubelet did not admit a pod."""
         scene, node = self.scene, pod.spec.node_name
-        why, gang = pod.status.reason, self.scene.seated.get(pod.metadata.uid)
-        if gang in scene.attempts:
-            scene.attempts[gang].turn_away(pod.metadata.uid)
+        why, attempt = pod.status.reason, scene.attempts.of_pod(pod.metadata.uid)
+        if attempt is not None:
+            attempt.turn_away(pod.metadata.uid)
         if scene.quarantine.strike(site.prefix + node, f"it refused pods: {why}", now):
             site.changed_nodes.add(node)
             scene.tell_quarantine(site, node, now)
@@ -278,7 +276,7 @@ class Controller:
     def _hear(self, answers: Sequence[Answer], now: int) -> None:
         scene = self.scene
         for answer in answers:
-            attempt = scene.attempts.get(answer.gang)
+            attempt = scene.attempts.by_gang.get(answer.gang)
             if attempt is None or attempt.number != answer.attempt:
                 continue
             if isinstance(answer, BindDone):
@@ -286,18 +284,18 @@ class Controller:
             elif isinstance(answer, EvictBlocked):
                 self._blocked(attempt, answer, now)
             elif isinstance(answer, EvictDone):
-                scene.blocked.pop(answer.gang, None)
-            scene.touched.add(answer.gang)
+                scene.evictions.blocked.pop(answer.gang, None)
+            scene.gangs.touched.add(answer.gang)
 
     def _bound(self, attempt: Attempt, answer: BindDone, now: int) -> None:
         try:
             answered(self.scene, self._feasibility, attempt, answer, now)
         except Exception as error:
-            self.scene.failed("gang", attempt.gang, error)
+            self.scene.facts.failed("gang", attempt.gang, error)
 
     def _blocked(self, attempt: Attempt, answer: EvictBlocked, now: int) -> None:
         """A budget keeps victims where they are."""
-        since = self.scene.blocked.setdefault(attempt.gang, now)
+        since = self.scene.evictions.blocked.setdefault(attempt.gang, now)
         if since == now:
             note(
                 self.scene,
@@ -313,56 +311,56 @@ class Controller:
         scene = self.scene
         while self._timers and self._timers[0][0] <= now:
             _, gang = heappop(self._timers)
-            scene.touched.add(gang)
+            scene.gangs.touched.add(gang)
         for site in scene.sites.values():
             site.volumes.try_again(now - scene.settings.quarantine_ms)
         for node in scene.quarantine.over(now):
             site, name = scene.site_of_node(node)
             site.changed_nodes.add(name)
         revive_blocked(scene, now)
-        for gang, since in list(scene.awaited.items()):
+        for gang, since in list(scene.gangs.awaited.items()):
             if now - since >= scene.settings.assemble_ms:
-                del scene.awaited[gang]
-                if gang not in scene.founds:
+                del scene.gangs.awaited[gang]
+                if gang not in scene.gangs.founds:
                     forget(scene, self._feasibility, gang, now)
 
     def _attend(self, now: int) -> None:
         """Look at placed gangs that something happened to; those without a place are left."""
         scene, waiting = self.scene, set[str]()
-        while scene.touched:
-            touched, scene.touched = sorted(scene.touched), set()
+        while scene.gangs.touched:
+            touched, scene.gangs.touched = sorted(scene.gangs.touched), set()
             for gang in touched:
-                attempt = scene.attempts.get(gang)
+                attempt = scene.attempts.by_gang.get(gang)
                 if attempt:
                     self._tend(attempt, now)
                 self._teller.heed(scene, gang)
-                if gang not in scene.attempts:
+                if gang not in scene.attempts.by_gang:
                     waiting.add(gang)
-        scene.touched = waiting
+        scene.gangs.touched = waiting
 
     def _tend(self, attempt: Attempt, now: int) -> None:
         try:
             tend(self.scene, self._feasibility, attempt, now)
             self._set_timer(attempt, now)
         except Exception as error:
-            self.scene.failed("gang", attempt.gang, error)
+            self.scene.facts.failed("gang", attempt.gang, error)
 
     def _admit(self, feasible: FeasibilityTurn, now: int) -> None:
         """Look at the first of the gangs without a place; at others in the next turns."""
         scene = self.scene
-        for gang in sorted(scene.touched, key=self._rank)[: self._most]:
+        for gang in sorted(scene.gangs.touched, key=self._rank)[: self._most]:
             admit(scene, feasible, scene.site_of(gang), gang, now)
-            scene.touched.discard(gang)
-        self._most = min(2 * self._most, MOST_ADMITTED) if scene.touched else FEW_ADMITTED
+            scene.gangs.touched.discard(gang)
+        self._most = min(2 * self._most, MOST_ADMITTED) if scene.gangs.touched else FEW_ADMITTED
 
     def _rank(self, gang: str) -> tuple[int, int, str]:
         """Gangs that are gone first, then the most important, then the oldest."""
-        found = self.scene.founds.get(gang)
+        found = self.scene.gangs.founds.get(gang)
         return (-found.priority, found.created_ms, gang) if found else (-(1 << 32), 0, gang)
 
     def _set_timer(self, attempt: Attempt, now: int) -> None:
         settings = self.scene.settings
-        if attempt.gang not in self.scene.attempts:
+        if attempt.gang not in self.scene.attempts.by_gang:
             return
         if attempt.stage is Stage.ASSEMBLING:
             heappush(self._timers, (attempt.since + settings.assemble_ms, attempt.gang))
@@ -374,8 +372,8 @@ class Controller:
             heappush(self._timers, (now + settings.replace_ms, attempt.gang))
 
 
-def _sits(scene: Context, attempt: Attempt) -> bool:
+def _sits(scene: ControllerState, attempt: Attempt) -> bool:
     """Whether all pods of a gang have their places, so that nothing about it is urgent."""
-    members = scene.founds[attempt.gang].members if attempt.gang in scene.founds else ()
+    members = scene.gangs.founds[attempt.gang].members if attempt.gang in scene.gangs.founds else ()
     is_whole = len(members) == len(attempt.pods) == len(attempt.places)
     return is_whole and attempt.stage is Stage.BINDING

@@ -118,7 +118,7 @@ def test_a_container_that_crashes_again_and_again_is_not_ready_for_the_moments_b
         play.say(None, CRASH, last=ENDED)
         stage.turn(after_ms=1)
         stage.turn(after_ms=120_000)
-    orders = stage.controller.scene.unready
+    orders = stage.controller.scene.starts.unready
     (late,) = orders.values()
     assert "CrashLoopBackOff: back-off 5m0s (exit code 137)" in late.why
 

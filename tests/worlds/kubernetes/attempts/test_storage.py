@@ -133,8 +133,8 @@ def test_a_volume_that_takes_too_long_gives_the_place_back() -> None:
     stage.turn(after_ms=31_000)
     stage.turn(after_ms=10)
     assert "g-0" not in bound(stage)
-    (gang,) = (each for each in stage.controller.scene.founds if "other" not in each)
-    assert stage.controller.scene.failures[gang] == 1
+    (gang,) = (each for each in stage.controller.scene.gangs.founds if "other" not in each)
+    assert stage.controller.scene.starts.failures[gang] == 1
 
 
 def test_a_claim_that_changed_meanwhile_is_told_again() -> None:
@@ -153,7 +153,7 @@ def test_a_scheduler_that_starts_anew_goes_on_with_the_node_that_was_named() -> 
     stage.turn()
     stage.turn()
     assert (told(stage), bound(stage)) == ({}, {})
-    (gang,) = stage.controller.scene.founds
+    (gang,) = stage.controller.scene.gangs.founds
     assert stage.nodes_of(gang) == ["n2"]
     stage.show(volume("pv"), claim("data", 3, "pv", "n2"))
     stage.turn()
@@ -167,8 +167,8 @@ def test_a_refusal_of_the_server_gives_the_place_back() -> None:
     (order,) = stage.ordered(ChooseNode)
     refused = {order.pod.uid: (How.REFUSED, "forbidden")}
     stage.turn(BindDone(order.gang, order.attempt, refused), after_ms=10)
-    assert not stage.controller.scene.attempts
-    assert stage.controller.scene.failures[order.gang] == 1
+    assert not stage.controller.scene.attempts.by_gang
+    assert stage.controller.scene.starts.failures[order.gang] == 1
 
 
 def test_a_pod_that_goes_while_its_volume_is_made_leaves_nothing_behind() -> None:
@@ -180,7 +180,7 @@ def test_a_pod_that_goes_while_its_volume_is_made_leaves_nothing_behind() -> Non
     stage.show(manifests.pod("other"))
     stage.turn()
     stage.turn(after_ms=60_000)
-    assert stage.nodes_of(next(iter(stage.controller.scene.founds))) == ["n0"]
+    assert stage.nodes_of(next(iter(stage.controller.scene.gangs.founds))) == ["n0"]
 
 
 def test_a_claim_of_a_class_that_is_made_at_once_is_waited_for() -> None:
@@ -244,7 +244,7 @@ def test_a_node_takes_as_many_members_as_it_has_volumes() -> None:
     stage.turn()
     assert sorted(written(stage)) == ["x", "y"]
     assert sorted(written(stage).values()) == ["a", "b"]
-    (gang,) = stage.controller.scene.founds
+    (gang,) = stage.controller.scene.gangs.founds
     assert sorted(stage.nodes_of(gang)) == ["n0", "n1"]
 
 
@@ -253,7 +253,7 @@ def test_a_gang_with_too_few_volumes_has_none_written() -> None:
     stage.show(*waiting("x", "y"), pod("g-0", "x", gang=2), pod("g-1", "y", gang=2))
     stage.turn()
     stage.turn()
-    assert (written(stage), stage.controller.scene.attempts) == ({}, {})
+    assert (written(stage), stage.controller.scene.attempts.by_gang) == ({}, {})
     stage.show(disk("b", "n0"))
     stage.turn()
     assert sorted(written(stage).values()) == ["a", "b"]
@@ -329,7 +329,7 @@ def test_a_scheduler_that_starts_anew_goes_on_with_the_volume_that_names_the_cla
     stage.show(*waiting("x"), pod("g-0", "x"))
     stage.turn()
     stage.turn()
-    (gang,) = stage.controller.scene.founds
+    (gang,) = stage.controller.scene.gangs.founds
     assert (written(stage), stage.nodes_of(gang)) == ({}, ["n2"])
     stage.show(with_volume("x", "b"))
     stage.turn()

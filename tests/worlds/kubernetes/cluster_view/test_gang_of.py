@@ -115,12 +115,12 @@ def test_pods_without_a_priority_class_have_the_priority_that_they_say() -> None
 def test_a_priority_that_is_none_keeps_a_gang_waiting_and_says_so(text: str) -> None:
     stage = Stage()
     assert not placed(stage, noted("odd", PRIORITY, text))
-    (why,) = stage.controller.scene.complaints.values()
+    (why,) = stage.controller.scene.gangs.complaints.values()
     assert why == f"{PRIORITY}: should be a number from 0 to 100, not {text!r}"
 
 
 def test_a_model_that_is_none_keeps_a_gang_waiting_and_says_so() -> None:
     stage = Stage()
     assert not placed(stage, noted("odd", TYPES, "8x"))
-    (why,) = stage.controller.scene.complaints.values()
+    (why,) = stage.controller.scene.gangs.complaints.values()
     assert why.startswith(f"{TYPES}: '8X' is no model of GPU")

@@ -59,7 +59,7 @@ def started(stage: Stage) -> list[str]:
 
 
 def told(stage: Stage, name: str) -> str:
-    (found,) = (g for g, f in stage.controller.scene.founds.items() if f.name == name)
+    (found,) = (g for g, f in stage.controller.scene.gangs.founds.items() if f.name == name)
     return why(stage.controller.scene, found)
 
 
@@ -95,7 +95,7 @@ def test_what_runs_goes_on_when_its_namespace_is_taken_off_the_queue() -> None:
     space(stage, "a")
     stage.turn()
     assert stage.orders == []
-    assert stage.nodes_of(next(iter(stage.controller.scene.attempts))) == ["n0"]
+    assert stage.nodes_of(next(iter(stage.controller.scene.attempts.by_gang))) == ["n0"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_pods_that_name_no_queue_have_the_one_of_their_namespace() -> None:
     space(stage, "a", **{"ganglion.dev/queue": "research"})
     stage.show(pod("p"))
     assert started(stage) == ["p"]
-    (gang,) = stage.controller.scene.attempts
+    (gang,) = stage.controller.scene.attempts.by_gang
     record = stage.controller.scene.record(gang)
     assert record
     assert record.gang.queue == "research"
@@ -239,7 +239,7 @@ def test_the_user_of_pods_that_a_controller_made_is_that_of_the_job() -> None:
     body = pod("train-0", "research", notes={CREATED_BY: "mallory"}, owner=owner)
     stage.show(body)
     assert started(stage) == ["train-0"]
-    (gang,) = stage.controller.scene.attempts
+    (gang,) = stage.controller.scene.attempts.by_gang
     record = stage.controller.scene.record(gang)
     assert record
     assert record.gang.user == "ada"

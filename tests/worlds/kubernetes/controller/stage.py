@@ -81,6 +81,7 @@ class Stage:
         self.now += after_ms
         self.orders = self.controller.turn(answers, self.now)
         self.controller.scene.state.validate()
+        self.controller.scene.validate()
         return self.orders
 
     def ordered(self, sort: type[Sort]) -> list[Sort]:

@@ -77,9 +77,9 @@ def test_a_cluster_that_is_set_aside_is_taken_over_as_it_is_when_it_takes_part()
     stage.show(*manifests.gang("late", 1), cluster=WEST)
     stage.turn()
     assert not bound(stage)
-    (gang,) = (each for each in stage.controller.scene.attempts if "old" in each)
+    (gang,) = (each for each in stage.controller.scene.attempts.by_gang if "old" in each)
     assert stage.nodes_of(gang) == ["west/n0", "west/n1"]
-    assert len(stage.controller.scene.attempts) == 2
+    assert len(stage.controller.scene.attempts.by_gang) == 2
 
 
 def test_a_cluster_that_takes_part_is_never_set_aside_again() -> None:

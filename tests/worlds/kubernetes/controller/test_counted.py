@@ -85,4 +85,4 @@ def test_nodes_are_told_apart_by_no_resource_that_nobody_asks_for() -> None:
 
 def asks_of(stage: Stage) -> str:
     """The gang of the pod that asks for cards."""
-    return next(gang for gang in stage.controller.scene.founds if "asks" in gang)
+    return next(gang for gang in stage.controller.scene.gangs.founds if "asks" in gang)

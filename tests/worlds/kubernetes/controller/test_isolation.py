@@ -54,10 +54,10 @@ def test_an_object_that_cannot_be_read_is_set_apart_until_it_can(
     stage.show(node(0), manifests.pod("odd"), manifests.pod("good"))
     stage.turn()
     assert bound(stage) == {"good": "n0"}
-    assert [kind for kind, _ in stage.controller.scene.apart] == ["pod"]
+    assert [kind for kind, _ in stage.controller.scene.facts.apart] == ["pod"]
     stage.show(manifests.pod("odd", labels={"now": "mended"}))
     stage.turn()
-    assert not stage.controller.scene.apart
+    assert not stage.controller.scene.facts.apart
 
 
 def test_what_is_left_out_is_counted_by_kind() -> None:

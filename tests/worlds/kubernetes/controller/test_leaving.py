@@ -51,6 +51,6 @@ def test_pods_that_leave_one_node_hold_different_devices(told: dict[str, str]) -
         pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     stage.show(manifests.node("a", gpus=4), *pods)
     stage.turn()  # checks the invariants
-    attempts = stage.controller.scene.attempts.values()
+    attempts = stage.controller.scene.attempts.by_gang.values()
     devices = [place.devices for each in attempts for place in each.places.values()]
     assert sorted(devices) == [(0, 1), (2, 3)]

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ganglion.worlds.kubernetes.attempts import admit
-from ganglion.worlds.kubernetes.cluster_view import describing
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, How, Nominate, Note
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.controller_state import describing
 from tests.controlplane import manifests
 from tests.effort import examples
 from tests.worlds.kubernetes.controller import nonsense
@@ -87,12 +87,12 @@ def test_a_node_with_more_gpus_than_any_machine_has_is_closed_and_says_so(amount
     (event,) = stage.ordered(Note)
     assert (event.regarding.kind, event.regarding.name, event.warning) == ("Node", "odd", True)
     assert f"got {amount}" in event.message
-    assert stage.controller.scene.apart["node", "odd"] in event.message
+    assert stage.controller.scene.facts.apart["node", "odd"] in event.message
     stage.turn()
     assert not stage.ordered(Note)  # once
     stage.show(manifests.node("odd", gpus=8))
     stage.turn()
-    assert not stage.controller.scene.apart
+    assert not stage.controller.scene.facts.apart
 
 
 def test_a_node_in_use_that_starts_to_claim_nonsense_keeps_its_pods() -> None:
@@ -181,7 +181,7 @@ def test_whatever_objects_say_others_are_bound_and_nothing_raises(
     stage.turn(*answers)
     assert good
     assert "late" in bound(stage)
-    for why in stage.controller.scene.apart.values():
+    for why in stage.controller.scene.facts.apart.values():
         assert 0 < len(why) < 1_000
 
 
@@ -204,7 +204,7 @@ def test_what_fails_over_one_object_is_counted_and_shown_and_all_else_is_decided
     stage.turn()
     assert bound(stage)["good"] == "n0"
     assert any("no such luck" in each.error for each in stage.controller.plan.defects)
-    assert any("no such luck" in why for why in stage.controller.scene.apart.values())
+    assert any("no such luck" in why for why in stage.controller.scene.facts.apart.values())
 
 
 def test_a_gang_that_is_half_bound_in_a_queue_that_is_not_there_is_no_failure_of_ours() -> None:

@@ -55,7 +55,7 @@ def bound(stage: Stage) -> dict[str, str]:
 
 
 def reason(stage: Stage, name: str) -> str:
-    (found,) = (g for g, f in stage.controller.scene.founds.items() if f.name == name)
+    (found,) = (g for g, f in stage.controller.scene.gangs.founds.items() if f.name == name)
     return why(stage.controller.scene, found)
 
 
@@ -149,7 +149,7 @@ def test_a_divided_gang_stays_what_it_is_while_it_runs() -> None:
     ]
     stage.show(*running)
     stage.turn()
-    (attempt,) = stage.controller.scene.attempts.values()
+    (attempt,) = stage.controller.scene.attempts.by_gang.values()
     assert attempt.running
     stage.remove(running[0])
     stage.turn()
@@ -218,7 +218,7 @@ def test_people_are_told_never_only_where_waiting_is_no_use(passing: str) -> Non
         body["spec"]["nodeSelector"] = {"gpu": "h100"}
     stage.show(body)
     stage.turn()
-    (gang,) = stage.controller.scene.founds
+    (gang,) = stage.controller.scene.gangs.founds
     found = stage.controller.scene.state.gangs.reason(gang)
     assert found
     assert found.never is (passing == "label")

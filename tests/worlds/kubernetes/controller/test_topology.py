@@ -50,8 +50,8 @@ def network_cards(node: str, rack: str) -> Body:
 
 
 def reason(stage: Stage) -> str:
-    (found,) = stage.controller.scene.founds
-    return stage.controller.scene.complaints.get(found, "")
+    (found,) = stage.controller.scene.gangs.founds
+    return stage.controller.scene.gangs.complaints.get(found, "")
 
 
 def test_a_contradicting_level_is_left_out_for_the_nodes_in_question_and_told_of() -> None:
@@ -192,7 +192,7 @@ def test_a_thousand_changed_nodes_are_described_once_each(moved: int) -> None:
     stage.turn()
     stage.show(*fleet("256Gi", moved))
     stage.turn()
-    told = [each for each in stage.controller.scene.facts if isinstance(each, NodeAdded)]
+    told = [each for each in stage.controller.scene.facts.taken if isinstance(each, NodeAdded)]
     assert len(told) == len({each.node.name for each in told}) == 1000
 
 

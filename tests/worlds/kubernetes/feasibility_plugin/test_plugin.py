@@ -3,7 +3,7 @@
 import pytest
 
 from ganglion.model.plan import Plan
-from ganglion.worlds.kubernetes.cluster_view.context import Context
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin import plugin as module
 from ganglion.worlds.kubernetes.feasibility_plugin.gang_rules import GangRules
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
@@ -59,7 +59,7 @@ def test_nodes_are_described_for_all_rules_before_a_cycle_and_it_is_settled_afte
     for name in ("count", "refresh", "open", "settle"):
         note(GangRules, name)
     note(module, "describe_nodes")
-    scene: Context = stage.controller.scene
+    scene: ControllerState = stage.controller.scene
 
     turn = FeasibilityPlugin(stage.controller.sites).refresh(scene, scene, stage.now)
     assert calls == ["count", "refresh", "describe_nodes"]

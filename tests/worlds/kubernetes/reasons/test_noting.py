@@ -44,7 +44,7 @@ def test_a_gang_that_was_found_running_is_no_news() -> None:
     stage.show(*gang("train", 2, nodeName="n0"))
     stage.turn()
     stage.turn()
-    assert stage.controller.scene.attempts
+    assert stage.controller.scene.attempts.by_gang
     assert noted(stage, "Scheduled") == []
 
 

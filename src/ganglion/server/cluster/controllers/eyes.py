@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ganglion.engine.upkeep.scale_down import to_release
 from ganglion.server.cluster.controllers.sight import Sight
-from ganglion.worlds.kubernetes.cluster_view.context import Context
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.types.pod import Pod
 
@@ -38,7 +38,7 @@ def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
     return Sight(pods, worst, exporters)
 
 
-def _worst(scene: Context, pods: Sequence[Pod], count: int) -> Sequence[str]:
+def _worst(scene: ControllerState, pods: Sequence[Pod], count: int) -> Sequence[str]:
     """Those that wait, then as the engine would have it, then others; the last that came first."""
     staying = [each for each in pods if not each.is_leaving]
     late = sorted(staying, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
@@ -46,8 +46,8 @@ def _worst(scene: Context, pods: Sequence[Pod], count: int) -> Sequence[str]:
     bound = [each.metadata.uid for each in late if each.spec.node_name]
     gangs: dict[str, list[str]] = {}
     for uid in bound:
-        if uid in scene.seated:
-            gangs.setdefault(scene.seated[uid], []).append(uid)
+        if uid in scene.attempts.seated:
+            gangs.setdefault(scene.attempts.seated[uid], []).append(uid)
     released = to_release(scene.state, list(gangs), max(0, count - len(waiting)))
     ranked = [*waiting, *(uid for gang in released for uid in gangs[gang]), *bound]
     return list(dict.fromkeys(ranked))[:count]

@@ -4,14 +4,13 @@ from ganglion.model.events import GangEnded, GangSubmitted, GangUpdated, Outcome
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.gang_of import gang_of
 from ganglion.worlds.kubernetes.cluster_view.tenancy import home_queue, trespass, unguaranteed
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
     FeasibilityPlugin,
     FeasibilityTurn,
 )
-from ganglion.worlds.kubernetes.types.bounds import brief
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
 _DEFINING = (
@@ -30,39 +29,39 @@ _DEFINING = (
 
 
 def admit(
-    scene: Context, feasible: FeasibilityTurn, site: ClusterView, gang_id: str, now: int
+    scene: ControllerState, feasible: FeasibilityTurn, site: ClusterView, gang_id: str, now: int
 ) -> None:
     """Bring one waiting gang up to date, or let the engine forget it."""
-    found, record = scene.founds.get(gang_id), scene.record(gang_id)
+    found, record = scene.gangs.founds.get(gang_id), scene.record(gang_id)
     if found is None:
-        scene.complaints.pop(gang_id, None)
-        if record and gang_id not in scene.awaited:
+        scene.gangs.complaints.pop(gang_id, None)
+        if record and gang_id not in scene.gangs.awaited:
             forget(scene, feasible.plugin, gang_id, now)
         return
     if found.members:
-        scene.awaited.pop(gang_id, None)
-    scene.apart.pop(("gang", gang_id), None)
+        scene.gangs.awaited.pop(gang_id, None)
+    scene.facts.understood("gang", gang_id)
     if found.refused:
-        scene.apart["gang", gang_id] = brief(found.refused)
+        scene.facts.set_apart("gang", gang_id, found.refused)
     complaint = found.refused or _settled(found) or _misfit(scene, site, found) or found.lacking
     try:
         gang = None if complaint else gang_for(scene, feasible, site, found, now)
         complaint = complaint or (_unguaranteed(scene, gang) if gang else "")
     except Exception as error:
-        complaint, gang = scene.failed("gang", gang_id, error), None
+        complaint, gang = scene.facts.failed("gang", gang_id, error), None
     if complaint:
-        scene.complaints[gang_id], gang = complaint, None
+        scene.gangs.complaints[gang_id], gang = complaint, None
     else:
-        scene.complaints.pop(gang_id, None)
+        scene.gangs.complaints.pop(gang_id, None)
     if gang is None:
         _hold(scene, gang_id, now)
     elif record is None:
-        scene.apply(GangSubmitted(now, gang))
+        scene.facts.apply(GangSubmitted(now, gang))
     elif any(getattr(record.gang, name) != getattr(gang, name) for name in _DEFINING):
         _withdraw(scene, gang_id, now)
-        scene.apply(GangSubmitted(now, gang))
+        scene.facts.apply(GangSubmitted(now, gang))
     elif record.gang.held:
-        scene.apply(GangUpdated(now, gang_id, held=False))
+        scene.facts.apply(GangUpdated(now, gang_id, held=False))
 
 
 def _settled(found: Found) -> str:
@@ -75,30 +74,30 @@ def _settled(found: Found) -> str:
     return ""
 
 
-def forget(scene: Context, rules: FeasibilityPlugin, gang_id: str, now: int) -> None:
+def forget(scene: ControllerState, rules: FeasibilityPlugin, gang_id: str, now: int) -> None:
     """A gang that waits is no more."""
     _withdraw(scene, gang_id, now)
-    scene.unready.pop(gang_id, None)
+    scene.starts.unready.pop(gang_id, None)
     rules.unlearn(gang_id)
 
 
-def _withdraw(scene: Context, gang_id: str, now: int) -> None:
+def _withdraw(scene: ControllerState, gang_id: str, now: int) -> None:
     """Have the engine forget a gang that waits."""
     record = scene.record(gang_id)
     if record:
-        scene.apply(GangEnded(now, gang_id, record.attempt, Outcome.CANCELLED))
+        scene.facts.apply(GangEnded(now, gang_id, record.attempt, Outcome.CANCELLED))
         scene.state.gangs.forget(gang_id)
-    scene.awaited.pop(gang_id, None)
-    scene.failures.pop(gang_id, None)
+    scene.gangs.awaited.pop(gang_id, None)
+    scene.starts.failures.pop(gang_id, None)
 
 
-def queue_of(scene: Context, site: ClusterView, found: Found) -> str:
+def queue_of(scene: ControllerState, site: ClusterView, found: Found) -> str:
     """The queue that a gang is charged to; empty = none is named anywhere."""
     labels = site.crowd.namespaces.get(found.namespace, {})
     return home_queue(found, labels, scene.settings.default_queue)
 
 
-def _misfit(scene: Context, site: ClusterView, found: Found) -> str:
+def _misfit(scene: ControllerState, site: ClusterView, found: Found) -> str:
     """What is wrong with a gang's queue; empty = nothing."""
     queue = queue_of(scene, site, found)
     if not queue:
@@ -111,13 +110,13 @@ def _misfit(scene: Context, site: ClusterView, found: Found) -> str:
     return trespass(scene.tenancy, found, queue, labels)
 
 
-def _unguaranteed(scene: Context, gang: Gang) -> str:
+def _unguaranteed(scene: ControllerState, gang: Gang) -> str:
     path = [scene.state.queues.by_name[name] for name in scene.state.queues.shares.path(gang.queue)]
     return unguaranteed(scene.tenancy, gang, path)
 
 
 def gang_for(
-    scene: Context, feasible: FeasibilityTurn, site: ClusterView, found: Found, now: int
+    scene: ControllerState, feasible: FeasibilityTurn, site: ClusterView, found: Found, now: int
 ) -> Gang:
     """The gang for the engine.
 
@@ -141,8 +140,8 @@ def gang_for(
     )
 
 
-def _hold(scene: Context, gang_id: str, now: int) -> None:
+def _hold(scene: ControllerState, gang_id: str, now: int) -> None:
     """Keep a gang the engine knows in its place in line, but out of consideration."""
     record = scene.record(gang_id)
     if record and not record.gang.held:
-        scene.apply(GangUpdated(now, gang_id, held=True))
+        scene.facts.apply(GangUpdated(now, gang_id, held=True))

@@ -21,7 +21,6 @@ from ganglion.worlds.kubernetes.attempts.readiness import backoff_ms, follow
 from ganglion.worlds.kubernetes.attempts.reseat import is_astray, reseat
 from ganglion.worlds.kubernetes.attempts.saving import commit, with_loss
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     Bind,
     BindDone,
@@ -29,6 +28,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Evict,
     How,
 )
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.reasons.noting import note, spread_over
 from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
@@ -36,9 +36,9 @@ from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
 MOST_DOUBLINGS = 6
 
 
-def tend(scene: Context, rules: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
+def tend(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
     """Bring one attempt up to date with the pods that there are."""
-    found = scene.founds.get(attempt.gang)
+    found = scene.gangs.founds.get(attempt.gang)
     if attempt.stage is not Stage.LEAVING and is_astray(scene, attempt, found):
         why = reseat(scene, attempt, now)
         if why:
@@ -64,7 +64,7 @@ def tend(scene: Context, rules: FeasibilityPlugin, attempt: Attempt, now: int) -
         end(scene, rules, attempt, now)
 
 
-def lost(scene: Context, attempt: Attempt, uid: str, ended: str, now: int) -> None:
+def lost(scene: ControllerState, attempt: Attempt, uid: str, ended: str, now: int) -> None:
     """A pod of an attempt is gone, or over."""
     attempt.vacate(uid, ended, now)
     scene.disclaim(attempt, uid)
@@ -72,14 +72,14 @@ def lost(scene: Context, attempt: Attempt, uid: str, ended: str, now: int) -> No
 
 
 def answered(
-    scene: Context, rules: FeasibilityPlugin, attempt: Attempt, done: BindDone, now: int
+    scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, done: BindDone, now: int
 ) -> None:
     """What became of bindings."""
     worst = ""
     for uid, (how, message) in done.pods.items():
         attempt.asked.discard(uid)
         if how is How.BOUND or uid in attempt.bound:  # seen bound, whatever the answer says
-            if uid in scene.seated:
+            if uid in scene.attempts.seated:
                 attempt.bound.add(uid)
             continue
         attempt.release(uid)
@@ -94,22 +94,22 @@ def answered(
 
 
 def take_apart(
-    scene: Context, rules: FeasibilityPlugin, attempt: Attempt, why: str, now: int
+    scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, why: str, now: int
 ) -> None:
     """A gang that cannot be started whole leaves again."""
     cause = Cause(CauseKind.START_FAILED, text=why)
-    scene.apply(GangStopping(now, attempt.gang, attempt.number, cause))
+    scene.facts.apply(GangStopping(now, attempt.gang, attempt.number, cause))
     leave(scene, attempt, cause, now)
-    if _is_over(scene, attempt, scene.founds.get(attempt.gang), now):
+    if _is_over(scene, attempt, scene.gangs.founds.get(attempt.gang), now):
         end(scene, rules, attempt, now)
 
 
-def leave(scene: Context, attempt: Attempt, cause: Cause, now: int) -> None:
+def leave(scene: ControllerState, attempt: Attempt, cause: Cause, now: int) -> None:
     """Order all pods of an attempt to leave."""
     attempt.enter(Stage.LEAVING, now)
     attempt.cause = cause
     pods = tuple(scene.living(attempt))
-    found = scene.founds.get(attempt.gang)
+    found = scene.gangs.founds.get(attempt.gang)
     attempt.owner = found.owner if found else attempt.owner
     beneficiary = beneficiary_of(cause)
     # A pod that leaves without a beneficiary is to be made anew at once.
@@ -120,7 +120,7 @@ def leave(scene: Context, attempt: Attempt, cause: Cause, now: int) -> None:
         scene.orders.append(order)
 
 
-def drop(scene: Context, attempt: Attempt, uids: Iterable[str], cause: Cause) -> None:
+def drop(scene: ControllerState, attempt: Attempt, uids: Iterable[str], cause: Cause) -> None:
     """Order pods to leave that a gang goes on without."""
     site = scene.sites[attempt.cluster]
     gone = [uid for uid in uids if uid in site.pods]
@@ -131,14 +131,14 @@ def drop(scene: Context, attempt: Attempt, uids: Iterable[str], cause: Cause) ->
         scene.orders.append(order)
 
 
-def end(scene: Context, rules: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
+def end(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
     """An attempt is over: nothing of it is there any more."""
-    gang, found = attempt.gang, scene.founds.get(attempt.gang)
+    gang, found = attempt.gang, scene.gangs.founds.get(attempt.gang)
     for uid in list(attempt.pods.values()):
         scene.disclaim(attempt, uid)
         scene.sites[attempt.cluster].reconsider(uid)
-    del scene.attempts[gang]
-    scene.blocked.pop(gang, None)
+    del scene.attempts.by_gang[gang]
+    scene.evictions.blocked.pop(gang, None)
     outcome = _outcome(attempt)
     again = attempt.stage in (Stage.LEAVING, Stage.ASSEMBLING) and _comes_back(found, attempt)
     wait = _backoff(scene, attempt) if outcome is Outcome.START_FAILED else 0
@@ -151,19 +151,19 @@ def end(scene: Context, rules: FeasibilityPlugin, attempt: Attempt, now: int) ->
         message=sentence(attempt.cause),
         not_before=now + wait if again and wait else 0,
     )
-    scene.apply(with_loss(scene, attempt, ended))
+    scene.facts.apply(with_loss(scene, attempt, ended))
     record = scene.record(gang)
     if again and record and record.phase is not Phase.ENDED:
-        scene.apply(GangUpdated(now, gang, held=True))
-        scene.awaited[gang] = now
+        scene.facts.apply(GangUpdated(now, gang, held=True))
+        scene.gangs.awaited[gang] = now
     elif record and record.phase is Phase.ENDED:
         scene.state.gangs.forget(gang)
-        scene.unready.pop(gang, None)
+        scene.starts.unready.pop(gang, None)
         rules.unlearn(gang)
-    scene.touched.add(gang)
+    scene.gangs.touched.add(gang)
 
 
-def _follow_size(scene: Context, attempt: Attempt, found: Found, now: int) -> None:
+def _follow_size(scene: ControllerState, attempt: Attempt, found: Found, now: int) -> None:
     """Another number of pods is wanted: vacant places go first, others are the engine's choice."""
     record = scene.record(attempt.gang)
     if record is None or record.phase not in (Phase.STARTING, Phase.RUNNING):
@@ -174,14 +174,16 @@ def _follow_size(scene: Context, attempt: Attempt, found: Found, now: int) -> No
         for each in found.sets
         if each.name in known and known[each.name].count != max(each.count, 1)
     }
-    if not counts or not scene.apply(GangUpdated(now, attempt.gang, counts=counts)):
+    if not counts or not scene.facts.apply(GangUpdated(now, attempt.gang, counts=counts)):
         return
     surplus = _vacant_surplus(attempt, counts)
     if not surplus or record.placement is None:
         return
     pods = tuple(p for p in record.placement.pods if (p.pod_set, p.index) not in surplus)
     place = Placement(pods, record.placement.level, record.placement.domain)
-    scene.apply(GangResized(now, attempt.gang, attempt.number, place, Cause(CauseKind.PODS_ENDED)))
+    scene.facts.apply(
+        GangResized(now, attempt.gang, attempt.number, place, Cause(CauseKind.PODS_ENDED))
+    )
     attempt.resize(place)
     _if_all_left(scene, attempt, now)
 
@@ -195,11 +197,11 @@ def _vacant_surplus(attempt: Attempt, counts: dict[str, int]) -> set[tuple[str, 
     return surplus
 
 
-def _seat(scene: Context, attempt: Attempt, found: Found, now: int) -> None:
+def _seat(scene: ControllerState, attempt: Attempt, found: Found, now: int) -> None:
     """Give every member that has none a seat, and bind those that can be."""
     for member in found.members:
         uid = member.pod.metadata.uid
-        if uid in scene.seated or member.pod.is_leaving:
+        if uid in scene.attempts.seated or member.pod.is_leaving:
             continue
         place = attempt.seat(member)
         if place is None:
@@ -213,7 +215,7 @@ def _seat(scene: Context, attempt: Attempt, found: Found, now: int) -> None:
         _bind(scene, attempt, found, now)
 
 
-def _came_bound(scene: Context, attempt: Attempt, member: Member, node: str) -> None:
+def _came_bound(scene: ControllerState, attempt: Attempt, member: Member, node: str) -> None:
     """A member that is already bound counts where it is."""
     uid = member.pod.metadata.uid
     if scene.sites[attempt.cluster].prefix + member.pod.spec.node_name == node:
@@ -223,7 +225,7 @@ def _came_bound(scene: Context, attempt: Attempt, member: Member, node: str) -> 
         scene.disclaim(attempt, uid)
 
 
-def _bind(scene: Context, attempt: Attempt, found: Found, now: int) -> None:
+def _bind(scene: ControllerState, attempt: Attempt, found: Found, now: int) -> None:
     site = scene.sites[attempt.cluster]
     place_of = {uid: place for place, uid in attempt.pods.items()}
     todo = []
@@ -250,28 +252,28 @@ def _chooses(annotations: dict[str, str]) -> bool:
     return names.GPU_FRACTION in annotations or names.GPU_MEMORY in annotations
 
 
-def _advance(scene: Context, attempt: Attempt, found: Found | None, now: int) -> None:
+def _advance(scene: ControllerState, attempt: Attempt, found: Found | None, now: int) -> None:
     """Enter the next stage, if the pods are that far."""
     if attempt.stage is Stage.BINDING and found and attempt.is_bound(found):
         attempt.enter(Stage.BOUND, now)
         attempt.bound_at = attempt.bound_at or now
-        scene.failures.pop(attempt.gang, None)
+        scene.starts.failures.pop(attempt.gang, None)
         if attempt.ordered:  # one that was found running is no news
             nodes = [scene.site_of_node(attempt.places[e].node)[1] for e in attempt.pods]
             note(scene, attempt.gang, names.SCHEDULED, "Binding", spread_over(nodes))
     if attempt.stage is Stage.BOUND and not attempt.running and _all_run(scene, attempt):
         attempt.running = True
-        scene.apply(GangStarted(now, attempt.gang, attempt.number))
+        scene.facts.apply(GangStarted(now, attempt.gang, attempt.number))
 
 
-def _all_run(scene: Context, attempt: Attempt) -> bool:
+def _all_run(scene: ControllerState, attempt: Attempt) -> bool:
     pods = scene.sites[attempt.cluster].pods
     return bool(attempt.pods) and all(
         uid in pods and pods[uid].status.phase == "Running" for uid in attempt.pods.values()
     )
 
 
-def _is_over(scene: Context, attempt: Attempt, found: Found | None, now: int) -> bool:
+def _is_over(scene: ControllerState, attempt: Attempt, found: Found | None, now: int) -> bool:
     """Whether no pod of it is left, and none is going to take its place."""
     settings = scene.settings
     if attempt.stage is Stage.LEAVING:
@@ -287,12 +289,12 @@ def _is_over(scene: Context, attempt: Attempt, found: Found | None, now: int) ->
     return now - max(attempt.vacant.values()) >= settings.replace_ms
 
 
-def _if_all_left(scene: Context, attempt: Attempt, now: int) -> None:
+def _if_all_left(scene: ControllerState, attempt: Attempt, now: int) -> None:
     """Report to the engine when the last pod that a resized gang dropped is gone."""
     attempt.dropping &= scene.sites[attempt.cluster].pods.keys()
     record = scene.record(attempt.gang)
     if record and record.leaving and not attempt.dropping and attempt.stage is not Stage.LEAVING:
-        scene.apply(PodsLeft(now, attempt.gang, attempt.number))
+        scene.facts.apply(PodsLeft(now, attempt.gang, attempt.number))
 
 
 def _outcome(attempt: Attempt) -> Outcome:
@@ -312,10 +314,8 @@ def _comes_back(found: Found | None, attempt: Attempt) -> bool:
     return bool(found and (found.owner or found.members)) or attempt.owner is not None
 
 
-def _backoff(scene: Context, attempt: Attempt) -> int:
+def _backoff(scene: ControllerState, attempt: Attempt) -> int:
     gang = attempt.gang
     if attempt.is_late:
         return backoff_ms(scene, gang)
-    before = scene.failures.get(gang, 0)
-    scene.failures[gang] = before + 1
-    return scene.settings.backoff_ms << min(before, MOST_DOUBLINGS)
+    return scene.settings.backoff_ms << min(scene.starts.count(gang), MOST_DOUBLINGS)

@@ -9,14 +9,14 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.worlds.kubernetes.attempts.lifecycle import drop, leave, tend
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Nominate, PodRef
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.names import PREEMPTED
 from ganglion.worlds.kubernetes.reasons.noting import note
 
 
-def carry(scene: Context, rules: FeasibilityPlugin, plan: Plan) -> None:
+def carry(scene: ControllerState, rules: FeasibilityPlugin, plan: Plan) -> None:
     """Order what was decided: nominations are written before any pod leaves its place."""
     for decision in plan.decisions:
         if isinstance(decision, GangReserved):
@@ -30,12 +30,12 @@ def carry(scene: Context, rules: FeasibilityPlugin, plan: Plan) -> None:
         try:
             step()
         except Exception as error:
-            scene.failed("gang", gang, error)
+            scene.facts.failed("gang", gang, error)
 
 
-def nominate(scene: Context, gang: str, placement: Placement | None) -> None:
+def nominate(scene: ControllerState, gang: str, placement: Placement | None) -> None:
     """Write on a gang's pods where they are going to run, or that they are not."""
-    found = scene.founds.get(gang)
+    found = scene.gangs.founds.get(gang)
     if found is None:
         return
     site = scene.site_of(gang)
@@ -54,17 +54,17 @@ def nominate(scene: Context, gang: str, placement: Placement | None) -> None:
         scene.orders.append(Nominate(gang, tuple(nodes)))
 
 
-def _stop(scene: Context, stop: Stop, now: int) -> None:
-    attempt = scene.attempts.get(stop.gang)
+def _stop(scene: ControllerState, stop: Stop, now: int) -> None:
+    attempt = scene.attempts.by_gang.get(stop.gang)
     if attempt is None or attempt.number != stop.attempt or attempt.stage is Stage.LEAVING:
         return
     leave(scene, attempt, stop.cause, now)
     note(scene, stop.gang, PREEMPTED, "Preempting", sentence(stop.cause), warning=True)
-    scene.touched.add(stop.gang)
+    scene.gangs.touched.add(stop.gang)
 
 
-def _resize(scene: Context, rules: FeasibilityPlugin, resize: Resize, now: int) -> None:
-    attempt = scene.attempts.get(resize.gang.id)
+def _resize(scene: ControllerState, rules: FeasibilityPlugin, resize: Resize, now: int) -> None:
+    attempt = scene.attempts.by_gang.get(resize.gang.id)
     if attempt is None or attempt.number != resize.attempt:
         return
     gone = attempt.resize(resize.placement)
@@ -72,9 +72,9 @@ def _resize(scene: Context, rules: FeasibilityPlugin, resize: Resize, now: int) 
     tend(scene, rules, attempt, now)
 
 
-def _start(scene: Context, rules: FeasibilityPlugin, start: Start, now: int) -> None:
+def _start(scene: ControllerState, rules: FeasibilityPlugin, start: Start, now: int) -> None:
     gang = start.gang.id
-    found = scene.founds.get(gang)
+    found = scene.gangs.founds.get(gang)
     attempt = Attempt(
         gang,
         start.attempt,
@@ -83,6 +83,6 @@ def _start(scene: Context, rules: FeasibilityPlugin, start: Start, now: int) -> 
         since=now,
         owner=found.owner if found else None,
     )
-    scene.attempts[gang] = attempt
-    scene.awaited.pop(gang, None)
+    scene.attempts.begin(attempt)
+    scene.gangs.awaited.pop(gang, None)
     tend(scene, rules, attempt, now)

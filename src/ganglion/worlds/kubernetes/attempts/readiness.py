@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from ganglion.model.workload import Kind
 from ganglion.specs.grammar.times.durations import print_duration
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Context, Unready
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
+from ganglion.worlds.kubernetes.controller_state.failed_starts import Unready
 from ganglion.worlds.kubernetes.types.pod import ContainerStatus, Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
@@ -24,7 +25,7 @@ SUSPECT_MS = 3_600_000
 _STARTING = frozenset(("ContainerCreating", "PodInitializing"))
 
 
-def within_ms(scene: Context, found: Found) -> int:
+def within_ms(scene: ControllerState, found: Found) -> int:
     """How long a gang has to become ready, in ms; 0 = no limit.
 
     The policy's time is for gangs of several pods that an owner makes anew. Services load models
@@ -41,9 +42,9 @@ def within_ms(scene: Context, found: Found) -> int:
     )
 
 
-def next_look(scene: Context, attempt: Attempt) -> int | None:
+def next_look(scene: ControllerState, attempt: Attempt) -> int | None:
     """When the time alone makes a difference, in ms; None = it does not."""
-    found = scene.founds.get(attempt.gang)
+    found = scene.gangs.founds.get(attempt.gang)
     if attempt.stage is not Stage.BOUND or attempt.steady or found is None:
         return None
     if attempt.ready_since:
@@ -52,7 +53,7 @@ def next_look(scene: Context, attempt: Attempt) -> int | None:
     return attempt.bound_at + limit if limit else None
 
 
-def follow(scene: Context, attempt: Attempt, found: Found | None, now: int) -> str:
+def follow(scene: ControllerState, attempt: Attempt, found: Found | None, now: int) -> str:
     """See whether a bound gang is ready.
 
     Returns:
@@ -80,13 +81,13 @@ def is_ready(pod: Pod) -> bool:
     return ready is not None and ready.status == "True"
 
 
-def backoff_ms(scene: Context, gang: str) -> int:
+def backoff_ms(scene: ControllerState, gang: str) -> int:
     """How long a gang that was not ready in time waits before the next try."""
-    times = scene.unready[gang].times
+    times = scene.starts.unready[gang].times
     return scene.settings.unready_ms << min(times - 1, MOST_DOUBLINGS)
 
 
-def _not_ready(scene: Context, attempt: Attempt) -> Iterator[Pod]:
+def _not_ready(scene: ControllerState, attempt: Attempt) -> Iterator[Pod]:
     pods = scene.sites[attempt.cluster].pods
     for uid in attempt.pods.values():
         if uid in pods and not is_ready(pods[uid]):
@@ -126,9 +127,9 @@ def _of_container(status: ContainerStatus) -> str:
 
 
 def _failed(
-    scene: Context, attempt: Attempt, found: Found, waiting: list[Pod], why: str, now: int
+    scene: ControllerState, attempt: Attempt, found: Found, waiting: list[Pod], why: str, now: int
 ) -> None:
-    known = scene.unready.get(attempt.gang)
+    known = scene.starts.unready.get(attempt.gang)
     nodes = {each.spec.node_name for each in waiting}
     whole = {each.node for each in attempt.places.values()}
     # Where all nodes of several fail alike, none of them is the cause.
@@ -136,22 +137,17 @@ def _failed(
     before = known.nodes if known else frozenset[str]()
     times = known.times + 1 if known else 1
     attempt.is_late = True
-    scene.unready[attempt.gang] = Unready(times, why, before | suspects, now + SUSPECT_MS)
+    scene.starts.unready[attempt.gang] = Unready(times, why, before | suspects, now + SUSPECT_MS)
     prefix = scene.sites[attempt.cluster].prefix
     for node in sorted(suspects):
-        others = scene.suspects.pop(prefix + node, {}) | {found.namespace: now}
-        recent = {name: at for name, at in others.items() if now - at < SUSPECT_MS}
-        if len(recent) == 1:
-            scene.suspects[prefix + node] = recent
-        else:
-            _blame(
-                scene, attempt.cluster, node, "gangs of two namespaces were not ready on it", now
-            )
+        if scene.starts.suspect(prefix + node, found.namespace, now, SUSPECT_MS):
+            why = "gangs of two namespaces were not ready on it"
+            _blame(scene, attempt.cluster, node, why, now)
 
 
-def _ready(scene: Context, attempt: Attempt, now: int) -> None:
+def _ready(scene: ControllerState, attempt: Attempt, now: int) -> None:
     """A gang that was not ready before is: the nodes of before are to blame."""
-    known = scene.unready.pop(attempt.gang, None)
+    known = scene.starts.unready.pop(attempt.gang, None)
     prefix = scene.sites[attempt.cluster].prefix
     here = {each.node.removeprefix(prefix) for each in attempt.places.values()}
     for node in sorted(known.nodes - here) if known else ():
@@ -159,7 +155,7 @@ def _ready(scene: Context, attempt: Attempt, now: int) -> None:
         _blame(scene, attempt.cluster, node, why, now)
 
 
-def _blame(scene: Context, cluster: str, node: str, why: str, now: int) -> None:
+def _blame(scene: ControllerState, cluster: str, node: str, why: str, now: int) -> None:
     site = scene.sites[cluster]
     scene.quarantine.shut(site.prefix + node, why, now)
     site.changed_nodes.add(node)

@@ -35,9 +35,9 @@ from ganglion.worlds.kubernetes.attempts.lifecycle import leave
 from ganglion.worlds.kubernetes.attempts.readiness import is_ready
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.gang_of import request_of
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Spare
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityTurn
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import read_ms
@@ -52,12 +52,12 @@ LEAVING = "leaving/"
 """Ids of pods that were on their way out when the scheduler started."""
 
 
-def adopt(scene: Context, feasible: FeasibilityTurn, now: int) -> None:
+def adopt(scene: ControllerState, feasible: FeasibilityTurn, now: int) -> None:
     """Take over a cluster as it is. Nodes and queues are known to the engine already.
 
     A gang that cannot be understood runs on: its pods count as those of others.
     """
-    begun = [gang for gang in sorted(scene.founds) if _is_begun(scene.founds[gang])]
+    begun = [gang for gang in sorted(scene.gangs.founds) if _is_begun(scene.gangs.founds[gang])]
     partial: list[str] = []
 
     def each(gangs: Sequence[str], step: Callable[[str], object]) -> None:
@@ -65,7 +65,7 @@ def adopt(scene: Context, feasible: FeasibilityTurn, now: int) -> None:
             try:
                 step(gang)
             except Exception as error:
-                scene.failed("gang", gang, error)
+                scene.facts.failed("gang", gang, error)
 
     def whole(gang: str) -> None:
         if not _adopt(scene, feasible, gang, now, whole=True):
@@ -85,13 +85,13 @@ def adopt(scene: Context, feasible: FeasibilityTurn, now: int) -> None:
         see_off = bind(_see_off, scene, site, now, {})
         each([*sorted(given), *sorted(set(leaving) - set(given))], see_off)
     wards = _wards(scene)
-    each(sorted(scene.attempts), lambda gang: _resume_victim(scene, gang, wards, now))
+    each(sorted(scene.attempts.by_gang), lambda gang: _resume_victim(scene, gang, wards, now))
     each(sorted(wards), lambda gang: _promise_again(scene, feasible, gang, now))
     each(partial, rest)
     _disclaim_others(scene)
 
 
-def claim_everything(scene: Context) -> None:
+def claim_everything(scene: ControllerState) -> None:
     """Pods of ours that are bound do not count as foreign pods while nodes are described."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
@@ -99,11 +99,15 @@ def claim_everything(scene: Context) -> None:
                 site.claim(uid)
 
 
-def _disclaim_others(scene: Context) -> None:
+def _disclaim_others(scene: ControllerState) -> None:
     """Whatever could not be adopted counts as a foreign pod."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
-            if uid not in scene.seated and pod.spec.node_name and site.instance.places(pod):
+            if (
+                uid not in scene.attempts.seated
+                and pod.spec.node_name
+                and site.instance.places(pod)
+            ):
                 site.disclaim(uid)
 
 
@@ -112,14 +116,14 @@ def _is_begun(found: Found) -> bool:
 
 
 def _adopt(
-    scene: Context, feasible: FeasibilityTurn, gang_id: str, now: int, *, whole: bool
+    scene: ControllerState, feasible: FeasibilityTurn, gang_id: str, now: int, *, whole: bool
 ) -> bool:
     """Bring a gang with bound pods to the engine as it sits.
 
     Returns:
         False when only one that is `whole` is wanted, and it is not.
     """
-    site, found = scene.site_of(gang_id), scene.founds[gang_id]
+    site, found = scene.site_of(gang_id), scene.gangs.founds[gang_id]
     gang = gang_for(scene, feasible, site, found, now)
     seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
     if not seated:
@@ -138,7 +142,7 @@ def _adopt(
     submitted = GangSubmitted(now, gang if place else _as_large_as(gang, pods))
     place = place or Placement(tuple(pods))
     since = _since(seated, now)
-    if not scene.take_over(submitted, GangPlaced(since, gang_id, 1, place)):
+    if not scene.facts.take_over(submitted, GangPlaced(since, gang_id, 1, place)):
         return True  # its pods count as those of others
     if len(place.pods) < sum(each.count for each in gang.pod_sets):
         _ask_for_the_rest(scene, gang, now)
@@ -151,28 +155,28 @@ def _adopt(
         since=now,
         bound_at=since if whole else 0,
         steady=whole and all(is_ready(each.pod) for each in seated),
-        running=_run(seated) and scene.apply(GangStarted(since, gang_id, 1)),
+        running=_run(seated) and scene.facts.apply(GangStarted(since, gang_id, 1)),
         owner=found.owner,
     )
-    scene.attempts[gang_id] = attempt
+    scene.attempts.begin(attempt)
     for member, pod in zip(seated, pods, strict=True):
         attempt.take(member, (pod.pod_set, pod.index))
         scene.claim(attempt, member.pod.metadata.uid)
-    scene.touched.add(gang_id)
+    scene.gangs.touched.add(gang_id)
     return True
 
 
-def _ask_for_the_rest(scene: Context, gang: Gang, now: int) -> None:
+def _ask_for_the_rest(scene: ControllerState, gang: Gang, now: int) -> None:
     """A gang that was brought in smaller than it is meant to be is to grow."""
     record = scene.record(gang.id)
     known = {each.name for each in record.gang.pod_sets} if record else set()
     counts = {each.name: each.count for each in gang.pod_sets if each.name in known}
-    scene.apply(GangUpdated(now, gang.id, counts=counts))
+    scene.facts.apply(GangUpdated(now, gang.id, counts=counts))
 
 
-def _keep_seats(scene: Context, feasible: FeasibilityTurn, gang_id: str, now: int) -> None:
+def _keep_seats(scene: ControllerState, feasible: FeasibilityTurn, gang_id: str, now: int) -> None:
     """Count the pods of a gang that sit, under another name, until its other places are found."""
-    site, found = scene.site_of(gang_id), scene.founds[gang_id]
+    site, found = scene.site_of(gang_id), scene.gangs.founds[gang_id]
     gang = gang_for(scene, feasible, site, found, now)
     seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
     pods = _sitting(scene, site, gang, seated)
@@ -181,7 +185,7 @@ def _keep_seats(scene: Context, feasible: FeasibilityTurn, gang_id: str, now: in
     scene.state.apply(GangPlaced(now, keeper.id, 1, Placement(tuple(pods))))
 
 
-def _give_seats_back(scene: Context, gang_id: str, now: int) -> None:
+def _give_seats_back(scene: ControllerState, gang_id: str, now: int) -> None:
     if scene.record(BEGUN + gang_id) is None:
         return
     scene.state.apply(GangEnded(now, BEGUN + gang_id, 1, Outcome.CANCELLED))
@@ -199,7 +203,7 @@ def _run(seated: Sequence[Member]) -> bool:
 
 
 def _sitting(
-    scene: Context, site: ClusterView, gang: Gang, seated: Sequence[Member]
+    scene: ControllerState, site: ClusterView, gang: Gang, seated: Sequence[Member]
 ) -> list[PodPlacement]:
     """Where the engine counts pods that are bound, in its own numbering."""
     requests = {each.name: each.request.gpu for each in gang.pod_sets}
@@ -218,7 +222,7 @@ def _sitting(
 
 
 def _devices(
-    scene: Context, node: str, gpu: GpuRequest, pod: Pod, taken: set[int]
+    scene: ControllerState, node: str, gpu: GpuRequest, pod: Pod, taken: set[int]
 ) -> tuple[int, ...]:
     """The devices a pod was given, or, where no annotation says, free ones."""
     if not gpu.count:
@@ -240,7 +244,7 @@ def _devices(
     return devices
 
 
-def _milli(scene: Context, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -> int:
+def _milli(scene: ControllerState, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -> int:
     if not devices:
         return 0
     return gpu.milli_on(scene.state.fleet.tree.node(node).devices[devices[0]].memory_mib)
@@ -252,7 +256,7 @@ def _is_whole(gang: Gang, pods: Sequence[Member] | Sequence[PodPlacement]) -> bo
     return all(counts[each.name] >= each.least for each in gang.pod_sets)
 
 
-def _whole(scene: Context, gang: Gang, pods: list[PodPlacement]) -> Placement | None:
+def _whole(scene: ControllerState, gang: Gang, pods: list[PodPlacement]) -> Placement | None:
     """The place of the whole gang, if those that are missing have one."""
     if _is_whole(gang, pods):
         return Placement(tuple(pods))
@@ -278,7 +282,7 @@ def _as_large_as(gang: Gang, pods: Sequence[PodPlacement]) -> Gang:
 
 
 def _see_off(
-    scene: Context, site: ClusterView, now: int, taken: dict[str, set[int]], uid: str
+    scene: ControllerState, site: ClusterView, now: int, taken: dict[str, set[int]], uid: str
 ) -> None:
     """A pod that is on its way out holds its place until it is gone, as a gang of its own.
 
@@ -288,7 +292,7 @@ def _see_off(
     gang_id = f"{site.prefix}{LEAVING}{uid}"
     queue = Said((pod.metadata,)).queue() or scene.settings.default_queue
     is_somewhere = pod.spec.node_name in site.nodes
-    if uid in scene.seated or queue not in scene.state.queues.by_name or not is_somewhere:
+    if uid in scene.attempts.seated or queue not in scene.state.queues.by_name or not is_somewhere:
         return
     pod_set = PodSet("main", 1, request=request_of(pod, site.asks.of(pod), site.types_of))
     gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)
@@ -296,31 +300,31 @@ def _see_off(
     devices = _devices(scene, node, pod_set.request.gpu, pod, taken.setdefault(node, set()))
     milli = _milli(scene, node, pod_set.request.gpu, devices)
     place = PodPlacement("main", 0, node, devices, milli)
-    scene.apply(GangSubmitted(now, gang))
-    scene.apply(GangPlaced(now, gang_id, 1, Placement((place,))))
+    scene.facts.apply(GangSubmitted(now, gang))
+    scene.facts.apply(GangPlaced(now, gang_id, 1, Placement((place,))))
     cause = Cause(CauseKind.PREEMPTED, gang=victim_of(pod) or "")
-    scene.apply(GangStopping(now, gang_id, 1, cause))
+    scene.facts.apply(GangStopping(now, gang_id, 1, cause))
     attempt = Attempt(gang_id, 1, site.name, {("main", 0): place}, stage=Stage.LEAVING, cause=cause)
     attempt.take(Member(pod, "main", 0), ("main", 0))
-    scene.attempts[gang_id] = attempt
+    scene.attempts.begin(attempt)
     scene.claim(attempt, uid)
 
 
-def _wards(scene: Context) -> set[str]:
+def _wards(scene: ControllerState) -> set[str]:
     """Waiting gangs whose pods all say where they are going to run."""
     return {
         gang
-        for gang, found in scene.founds.items()
-        if gang not in scene.attempts
+        for gang, found in scene.gangs.founds.items()
+        if gang not in scene.attempts.by_gang
         and found.members
         and not found.lacking
         and all(each.pod.status.nominated_node_name for each in found.members)
     }
 
 
-def _resume_victim(scene: Context, gang: str, wards: set[str], now: int) -> None:
+def _resume_victim(scene: ControllerState, gang: str, wards: set[str], now: int) -> None:
     """Go on with a victim whose beneficiary still waits for it; spare others."""
-    attempt = scene.attempts[gang]
+    attempt = scene.attempts.by_gang[gang]
     site = scene.sites[attempt.cluster]
     marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
     beneficiary = _suspended_for(site, attempt) or (marked and victim_of(marked[0]))
@@ -328,7 +332,7 @@ def _resume_victim(scene: Context, gang: str, wards: set[str], now: int) -> None
         return
     if beneficiary in wards:
         cause = Cause(CauseKind.PREEMPTED, gang=beneficiary)
-        scene.apply(GangStopping(now, gang, attempt.number, cause))
+        scene.facts.apply(GangStopping(now, gang, attempt.number, cause))
         leave(scene, attempt, cause, now)
     elif marked:
         scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
@@ -341,9 +345,11 @@ def _suspended_for(site: ClusterView, attempt: Attempt) -> str:
     return thing.metadata.annotations[names.SUSPENDED_FOR] if thing else ""
 
 
-def _promise_again(scene: Context, feasible: FeasibilityTurn, gang_id: str, now: int) -> None:
+def _promise_again(
+    scene: ControllerState, feasible: FeasibilityTurn, gang_id: str, now: int
+) -> None:
     """Give a gang the promise that its pods name, if it can be kept."""
-    site, found = scene.site_of(gang_id), scene.founds[gang_id]
+    site, found = scene.site_of(gang_id), scene.gangs.founds[gang_id]
     admit(scene, feasible, site, gang_id, now)
     record = scene.record(gang_id)
     if record is None or record.gang.held:
@@ -355,16 +361,16 @@ def _promise_again(scene: Context, feasible: FeasibilityTurn, gang_id: str, now:
     if all(each.pod.spec.node_name in site.nodes for each in nominated):
         pods = _sitting(scene, site, record.gang, nominated)
         place = _whole(scene, record.gang, pods) if _suit(scene, record.gang, pods) else None
-        if place and scene.apply(GangReserved(now, gang_id, place)):
+        if place and scene.facts.apply(GangReserved(now, gang_id, place)):
             nodes = (pod.node for pod in place.pods)
             if not overfull(scene.state, nodes, extras=True):
                 return
-            scene.apply(GangReserved(now, gang_id, None))
+            scene.facts.apply(GangReserved(now, gang_id, None))
     nobody = tuple((site.ref(each.pod), "") for each in found.members)
     scene.orders.append(Nominate(gang_id, nobody))
 
 
-def _suit(scene: Context, gang: Gang, pods: Sequence[PodPlacement]) -> bool:
+def _suit(scene: ControllerState, gang: Gang, pods: Sequence[PodPlacement]) -> bool:
     """Whether pods get the devices that they ask for; their nodes may have others by now."""
     gpus = {each.name: each.request.gpu for each in gang.pod_sets}
     for pod in pods:

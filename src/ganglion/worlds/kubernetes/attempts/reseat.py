@@ -10,11 +10,11 @@ from ganglion.engine.upkeep.replace_pods import elsewhere
 from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.events import GangResized
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Place
-from ganglion.worlds.kubernetes.cluster_view.context import Context
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
 
-def is_astray(scene: Context, attempt: Attempt, found: Found | None) -> bool:
+def is_astray(scene: ControllerState, attempt: Attempt, found: Found | None) -> bool:
     """Whether a pod was refused, or another waits for a place on a closed node."""
     if attempt.refused:
         return True
@@ -22,7 +22,7 @@ def is_astray(scene: Context, attempt: Attempt, found: Found | None) -> bool:
     return closed and found is not None and _somebody_waits(scene, found)
 
 
-def reseat(scene: Context, attempt: Attempt, now: int) -> str:
+def reseat(scene: ControllerState, attempt: Attempt, now: int) -> str:
     """Give vacant places on closed nodes up for others.
 
     A node that refused once may have been busy; it is closed when it has done so repeatedly.
@@ -43,7 +43,7 @@ def reseat(scene: Context, attempt: Attempt, now: int) -> str:
     cause = Cause(CauseKind.NODES_CLOSED, nodes=_names(attempt, lost))
     if place is None:
         return f"{sentence(cause)}, and there is no other place for those pods alone"
-    scene.apply(GangResized(now, attempt.gang, attempt.number, place, cause))
+    scene.facts.apply(GangResized(now, attempt.gang, attempt.number, place, cause))
     attempt.resize(place)
     return ""
 
@@ -52,16 +52,16 @@ def _names(attempt: Attempt, places: Iterable[Place]) -> tuple[str, ...]:
     return tuple(sorted({attempt.places[each].node for each in places}))
 
 
-def _somebody_waits(scene: Context, found: Found) -> bool:
+def _somebody_waits(scene: ControllerState, found: Found) -> bool:
     return any(
-        each.pod.metadata.uid not in scene.seated
+        each.pod.metadata.uid not in scene.attempts.seated
         and not each.pod.spec.node_name
         and not each.pod.is_leaving
         for each in found.members
     )
 
 
-def _is_closed(scene: Context, node: str) -> bool:
+def _is_closed(scene: ControllerState, node: str) -> bool:
     """Lost nodes are not: the engine repairs what was on them."""
     tree = scene.state.fleet.tree
     return node in tree.index and not tree.is_gone(node) and bool(tree.node(node).cordoned)

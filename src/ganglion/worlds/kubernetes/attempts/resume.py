@@ -6,8 +6,8 @@ victims that are still to go and the bindings of the gang that they leave for.
 
 from ganglion.worlds.kubernetes.cluster_view.attempt import Stage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Unsuspend
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.workload_discovery.found import Owner
@@ -18,45 +18,55 @@ HOLD_MS = 10_000
 """How long an owner without pods waits for the others that leave for the same gang."""
 
 
-def resume_owners(scene: Context, now: int) -> None:
-    """Order every owner that we have suspended to go on, unless its pods are still to leave.
+class SuspendedOwners:
+    """When owners that we have suspended lost their pods, and were asked to go on.
 
-    One whose pods are gone waits up to `HOLD_MS` for the gang that they left for to be bound.
+    Invariant: nothing is remembered of owners once none is suspended.
     """
-    if not any(site.suspended for site in scene.sites.values()):
-        scene.resumed.clear()
-        scene.emptied.clear()
-        return
-    leaving = {
-        each.owner.uid
-        for each in scene.attempts.values()
-        if each.stage is Stage.LEAVING and each.owner
-    }
-    on_their_way: dict[str, bool] = {}
-    for site in scene.sites.values():
-        for uid, thing in site.suspended.items():
-            if uid in leaving:
-                scene.emptied.pop(uid, None)
-                continue
-            told = scene.resumed.get(uid)
-            if told is not None and now - told < AGAIN_MS:
-                continue
-            asker = thing.metadata.annotations.get(SUSPENDED_FOR, "")
-            if asker not in on_their_way:
-                on_their_way[asker] = _is_on_its_way(scene, asker)
-            if on_their_way[asker] and now - scene.emptied.setdefault(uid, now) < HOLD_MS:
-                continue
-            scene.resumed[uid] = now
-            _resume(scene, site, thing)
+
+    def __init__(self) -> None:
+        self._resumed: dict[str, int] = {}
+        self._emptied: dict[str, int] = {}
+
+    def resume(self, scene: ControllerState, now: int) -> None:
+        """Order every owner that we have suspended to go on, unless its pods are still to leave.
+
+        One whose pods are gone waits up to `HOLD_MS` for the gang that they left for to be bound.
+        """
+        if not any(site.suspended for site in scene.sites.values()):
+            self._resumed.clear()
+            self._emptied.clear()
+            return
+        leaving = {
+            each.owner.uid
+            for each in scene.attempts.by_gang.values()
+            if each.stage is Stage.LEAVING and each.owner
+        }
+        on_their_way: dict[str, bool] = {}
+        for site in scene.sites.values():
+            for uid, thing in site.suspended.items():
+                if uid in leaving:
+                    self._emptied.pop(uid, None)
+                    continue
+                told = self._resumed.get(uid)
+                if told is not None and now - told < AGAIN_MS:
+                    continue
+                asker = thing.metadata.annotations.get(SUSPENDED_FOR, "")
+                if asker not in on_their_way:
+                    on_their_way[asker] = _is_on_its_way(scene, asker)
+                if on_their_way[asker] and now - self._emptied.setdefault(uid, now) < HOLD_MS:
+                    continue
+                self._resumed[uid] = now
+                _resume(scene, site, thing)
 
 
-def _is_on_its_way(scene: Context, gang: str) -> bool:
+def _is_on_its_way(scene: ControllerState, gang: str) -> bool:
     """Whether some pods of a gang have no node yet."""
-    found = scene.founds.get(gang)
+    found = scene.gangs.founds.get(gang)
     return found is not None and any(not each.pod.spec.node_name for each in found.members)
 
 
-def _resume(scene: Context, site: ClusterView, thing: Anything) -> None:
+def _resume(scene: ControllerState, site: ClusterView, thing: Anything) -> None:
     meta = thing.metadata
     reference = OwnerReference(thing.api_version, thing.kind, meta.name, meta.uid, True)
     resource = KINDS.get(ident_of(reference))

@@ -7,13 +7,13 @@ from ganglion.model.errors import FieldError
 from ganglion.model.events import CheckpointCommitted, GangEnded
 from ganglion.model.plan import SavePoint
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Context
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.types.meta import Meta
 from ganglion.worlds.kubernetes.workload_discovery.annotations import Said
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
 
-def commit(scene: Context, attempt: Attempt, found: Found | None, now: int) -> None:
+def commit(scene: ControllerState, attempt: Attempt, found: Found | None, now: int) -> None:
     """Read the last checkpoint that the pods of an attempt, or their owner, wrote down."""
     record = scene.record(attempt.gang)
     if not attempt.running or record is None or not record.started:
@@ -28,10 +28,10 @@ def commit(scene: Context, attempt: Attempt, found: Found | None, now: int) -> N
     at = min(saved.at, now)
     if at > max(record.committed_at, record.started):
         number = attempt.number
-        scene.apply(CheckpointCommitted(at, attempt.gang, number, saved.step, saved.path))
+        scene.facts.apply(CheckpointCommitted(at, attempt.gang, number, saved.step, saved.path))
 
 
-def with_loss(scene: Context, attempt: Attempt, ended: GangEnded) -> GangEnded:
+def with_loss(scene: ControllerState, attempt: Attempt, ended: GangEnded) -> GangEnded:
     """The end of an attempt, with the work that was thrown away."""
     record = scene.record(attempt.gang)
     if record is None:
@@ -41,7 +41,7 @@ def with_loss(scene: Context, attempt: Attempt, ended: GangEnded) -> GangEnded:
     return measured(ended, span, record.gang.checkpoint)
 
 
-def _leaving(scene: Context, attempt: Attempt) -> Iterator[Meta]:
+def _leaving(scene: ControllerState, attempt: Attempt) -> Iterator[Meta]:
     site = scene.sites[attempt.cluster]
     yield from (site.pods[uid].metadata for uid in attempt.pods.values() if uid in site.pods)
     owner = site.owners.get(attempt.owner.uid) if attempt.owner else None

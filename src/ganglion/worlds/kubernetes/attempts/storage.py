@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     BindPod,
     BindVolume,
@@ -22,6 +21,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Nominate,
     VolumeRef,
 )
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility.clauses import meets
 from ganglion.worlds.kubernetes.feasibility.pins import pins_of
 from ganglion.worlds.kubernetes.feasibility.volume_matching import names_claim
@@ -51,7 +51,7 @@ class _Dues(Struct):
     unusable: list[str] = field(default_factory=list)
 
 
-def are_made(scene: Context, attempt: Attempt, pods: Sequence[BindPod], now: int) -> bool:
+def are_made(scene: ControllerState, attempt: Attempt, pods: Sequence[BindPod], now: int) -> bool:
     """Whether all claims of these pods are bound; where not, have them bound."""
     site = scene.sites[attempt.cluster]
     dues = _dues(site, attempt, pods)
@@ -68,7 +68,7 @@ def are_made(scene: Context, attempt: Attempt, pods: Sequence[BindPod], now: int
     return not attempt.claims
 
 
-def trouble(scene: Context, attempt: Attempt, now: int) -> str:
+def trouble(scene: ControllerState, attempt: Attempt, now: int) -> str:
     """Why the claims of an attempt will not be bound; empty = they may be."""
     site = scene.sites[attempt.cluster]
     if attempt.unusable and attempt.stage is Stage.BINDING:  # one that runs waits for a while
@@ -89,7 +89,7 @@ def trouble(scene: Context, attempt: Attempt, now: int) -> str:
     return ""
 
 
-def _nominate(scene: Context, attempt: Attempt, nodes: Mapping[str, str]) -> None:
+def _nominate(scene: ControllerState, attempt: Attempt, nodes: Mapping[str, str]) -> None:
     """Write where pods that are not bound are going to run, unless they say so already."""
     site = scene.sites[attempt.cluster]
     pods = {uid: site.pods[uid] for uid in nodes if uid in site.pods and uid not in attempt.bound}

@@ -13,58 +13,56 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.attempts.plan_to_orders import nominate
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Spare
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 
 SPARED = 5
 """They are not asked again for this number of times as long as they were asked."""
 
 
-def revive_blocked(scene: Context, now: int) -> None:
+def revive_blocked(scene: ControllerState, now: int) -> None:
     """Let those run on that were asked to leave for long enough."""
-    over = [gang for gang, until in scene.spared.items() if until <= now]
-    for gang in over:
-        del scene.spared[gang]
-    scene.state.progress.changed(bool(over))  # a gang that was spared may be asked again
-    for gang, since in list(scene.blocked.items()):
-        attempt = scene.attempts.get(gang)
+    # A gang that was spared may be asked again.
+    scene.state.progress.changed(scene.evictions.expire(now))
+    for gang, since in list(scene.evictions.blocked.items()):
+        attempt = scene.attempts.by_gang.get(gang)
         if attempt is None or attempt.stage is not Stage.LEAVING:
-            del scene.blocked[gang]
+            del scene.evictions.blocked[gang]
         elif now - since >= scene.settings.blocked_ms and _is_stuck(scene, attempt):
-            del scene.blocked[gang]
+            del scene.evictions.blocked[gang]
             _revive(scene, attempt, now)
 
 
-def _is_stuck(scene: Context, attempt: Attempt) -> bool:
+def _is_stuck(scene: ControllerState, attempt: Attempt) -> bool:
     """Whether some of its pods stay, and none is still on its way."""
     pods = scene.sites[attempt.cluster].pods
     staying = [pods[uid] for uid in attempt.pods.values() if uid in pods]
     return bool(staying) and not any(pod.is_leaving for pod in staying)
 
 
-def _revive(scene: Context, attempt: Attempt, now: int) -> None:
+def _revive(scene: ControllerState, attempt: Attempt, now: int) -> None:
     record, gang = scene.record(attempt.gang), attempt.gang
     if record is None or record.phase is not Phase.STOPPING or record.placement is None:
         return
     place, since, ran = record.placement, record.placed_at, attempt.running
     _break_promises(scene, place, now)
-    scene.apply(GangEnded(now, gang, attempt.number, Outcome.PREEMPTED, requeue=True))
+    scene.facts.apply(GangEnded(now, gang, attempt.number, Outcome.PREEMPTED, requeue=True))
     attempt.number += 1
-    scene.apply(GangPlaced(since, gang, attempt.number, replace(place)))
-    attempt.running = ran and scene.apply(GangStarted(since, gang, attempt.number))
+    scene.facts.apply(GangPlaced(since, gang, attempt.number, replace(place)))
+    attempt.running = ran and scene.facts.apply(GangStarted(since, gang, attempt.number))
     attempt.enter(Stage.BOUND, now)
     attempt.cause = None
     attempt.vacant = dict.fromkeys(attempt.vacant, now)
-    scene.spared[gang] = now + SPARED * scene.settings.blocked_ms
-    scene.touched.add(gang)
+    scene.evictions.spared[gang] = now + SPARED * scene.settings.blocked_ms
+    scene.gangs.touched.add(gang)
     scene.orders.append(Spare(gang, tuple(scene.living(attempt))))
 
 
-def _break_promises(scene: Context, place: Placement, now: int) -> None:
+def _break_promises(scene: ControllerState, place: Placement, now: int) -> None:
     """Withdraw other gangs' nominations on the nodes where the pods stay."""
     nodes = {pod.node for pod in place.pods}
     for gang in list(scene.state.holdings.promised):
         promise = scene.state.gangs.records[gang].promise
         if promise and any(pod.node in nodes for pod in promise.pods):
-            scene.apply(GangReserved(now, gang, None))
+            scene.facts.apply(GangReserved(now, gang, None))
             nominate(scene, gang, None)

@@ -1,1 +1,1 @@
-"""One cluster as its API server shows it, and all that its controller knows."""
+"""One cluster as its API server shows it, and what is ordered of it."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Token
-from ganglion.worlds.kubernetes.cluster_view.context import Context
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.pod_rules.barred import bar_id
 
 _NO_PLACE = (Token.CAPACITY, Token.TOPOLOGY, Token.CONSTRAINT)
@@ -26,13 +26,13 @@ class Avoidance:
     def __init__(self) -> None:
         self.nodes: dict[str, frozenset[str]] = {}
 
-    def renew(self, scene: Context, now: int) -> list[str]:
+    def renew(self, scene: ControllerState, now: int) -> list[str]:
         """Compute anew which gangs avoid which nodes; returns gangs for which that has changed."""
         before = self.nodes
         self.nodes = {
             gang: known.nodes
-            for gang, known in sorted(scene.unready.items())
-            if known.nodes and known.avoid_until > now and gang not in scene.attempts
+            for gang, known in sorted(scene.starts.unready.items())
+            if known.nodes and known.avoid_until > now and gang not in scene.attempts.by_gang
         }
         gangs = sorted({*before, *self.nodes})
         return [each for each in gangs if before.get(each) != self.nodes.get(each)]
@@ -42,7 +42,7 @@ class Avoidance:
         return (bar_id(self.nodes[gang]),) if gang in self.nodes else ()
 
     def closed(
-        self, scene: Context, cluster: str, others: Mapping[str, frozenset[str]]
+        self, scene: ControllerState, cluster: str, others: Mapping[str, frozenset[str]]
     ) -> dict[str, frozenset[str]]:
         """Node -> marks of the sets of closed nodes of a cluster that it is in."""
         found = dict(others)
@@ -52,7 +52,7 @@ class Avoidance:
                     found[node] = found.get(node, frozenset()).union(self.marks(gang))
         return found
 
-    def settle(self, scene: Context, now: int) -> set[str]:
+    def settle(self, scene: ControllerState, now: int) -> set[str]:
         """A cycle is over: gangs that found no place without those nodes may have them again."""
         freed = set()
         for gang in self.nodes:
@@ -60,6 +60,6 @@ class Avoidance:
             reason = scene.state.gangs.reason(gang) if record else None
             waits = record is not None and record.phase is Phase.PENDING
             if waits and reason and reason.token in _NO_PLACE:
-                scene.unready[gang] = replace(scene.unready[gang], avoid_until=now)
+                scene.starts.unready[gang] = replace(scene.starts.unready[gang], avoid_until=now)
                 freed.add(gang)
         return freed

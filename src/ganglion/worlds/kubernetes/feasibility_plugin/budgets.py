@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
@@ -40,9 +40,13 @@ class Budgets:
         self._budgets: dict[str, PodDisruptionBudget] = {}
         self._leaving = Counter[str]()
 
-    def open(self, scene: Context) -> None:
+    def open(self, scene: ControllerState) -> None:
         """Look at everything as it is now."""
-        self._attempts, self._sites, self._spared = scene.attempts, scene.sites, scene.spared
+        self._attempts, self._sites, self._spared = (
+            scene.attempts.by_gang,
+            scene.sites,
+            scene.evictions.spared,
+        )
         self._known = {}
         self._budgets = {
             uid: budget
@@ -51,7 +55,7 @@ class Budgets:
             for uid, budget in space.items()
         }
         self._leaving.clear()
-        for attempt in scene.attempts.values() if self._budgets else ():
+        for attempt in scene.attempts.by_gang.values() if self._budgets else ():
             if attempt.stage is Stage.LEAVING:
                 for uid, amount in self._of(attempt, told=True):
                     self._leaving[uid] += amount

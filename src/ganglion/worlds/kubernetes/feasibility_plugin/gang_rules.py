@@ -12,7 +12,7 @@ from ganglion.model.errors import InputError
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility.labels import bears_cordons, mentioned_by
 from ganglion.worlds.kubernetes.feasibility.plugin import KubernetesFilter
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
@@ -83,9 +83,9 @@ class GangRules:
         self._sets[gang] = tuple(each.name for each in found.sets)
         self._reread(gang)
 
-    def count(self, scene: Context) -> None:
+    def count(self, scene: ControllerState) -> None:
         """Find out which resources nodes have to be described with for gangs that are there."""
-        for gang, found in scene.founds.items():
+        for gang, found in scene.gangs.founds.items():
             site = scene.site_of(gang)
             for each in found.sets:
                 with suppress(InputError):  # `learn` raises it again, for people
@@ -123,7 +123,7 @@ class GangRules:
         for name in self._sets.pop(gang, ()):
             self._filter.rules.pop((gang, name), None)
 
-    def refresh(self, scene: Context, now: int) -> None:
+    def refresh(self, scene: ControllerState, now: int) -> None:
         """Find out which nodes are closed to which pods now."""
         self._budgets.open(scene)
 
@@ -142,7 +142,7 @@ class GangRules:
             scene.state.progress.changed(site.rebudgeted())
         self.describe(scene)
 
-    def describe(self, scene: Context) -> None:
+    def describe(self, scene: ControllerState) -> None:
         """Have nodes described so that all rules can be answered, with those learnt just now."""
         changed, self._changed = self._changed, set()
         self._filter.are_worse = any(site.fleet.has_worse() for site in scene.sites.values())
@@ -165,7 +165,7 @@ class GangRules:
         """A cycle begins."""
         self._dynamic.open()
 
-    def settle(self, scene: Context, plan: Plan) -> None:
+    def settle(self, scene: ControllerState, plan: Plan) -> None:
         """A cycle is over: what was permitted in it is certain, or void."""
         self._dynamic.settle(plan)
         scene.unsure = self._dynamic.unsure | self._avoidance.settle(scene, plan.at)
@@ -179,17 +179,17 @@ class GangRules:
         if not found <= self._counted[site.name]:
             self._counted[site.name] |= found
 
-    def _restocked(self, scene: Context, site: ClusterView) -> None:
+    def _restocked(self, scene: ControllerState, site: ClusterView) -> None:
         """Claims or volumes have changed: gangs with claims may go elsewhere, or in other parts."""
         for gang in [each for each in self._claimants if self._founds[each][0] is site]:
             whole = self._divisions.wholes.get(gang)
             if not _looks(scene, gang):
                 continue
-            if whole and gang in scene.founds and gang not in scene.attempts:
+            if whole and gang in scene.gangs.founds and gang not in scene.attempts.by_gang:
                 again = self.divided(site, gang, whole, is_fixed=False)
-                if again != scene.founds[gang]:
-                    scene.founds[gang] = again
-                    scene.touched.add(gang)
+                if again != scene.gangs.founds[gang]:
+                    scene.gangs.founds[gang] = again
+                    scene.gangs.touched.add(gang)
                     continue
             self._reread(gang)
 
@@ -220,7 +220,7 @@ class GangRules:
         self._fresh[site.name].append(rule)
 
 
-def _looks(scene: Context, gang: str) -> bool:
+def _looks(scene: ControllerState, gang: str) -> bool:
     """Whether a gang looks for a place, or may look for more of them."""
     record = scene.record(gang)
     return record is None or record.phase in WAITING or _may_grow(record)

@@ -6,8 +6,8 @@ from ganglion.engine.plugins.protocols import Plugins
 from ganglion.model.plan import Plan
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
-from ganglion.worlds.kubernetes.cluster_view.describing import describe_nodes
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
+from ganglion.worlds.kubernetes.controller_state.describing import describe_nodes
 from ganglion.worlds.kubernetes.feasibility_plugin.gang_rules import GangRules
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
@@ -42,7 +42,9 @@ class FeasibilityPlugin:
         """Forget a gang."""
         self._rules.unlearn(gang)
 
-    def refresh(self, scene: Context, newcomers: Context | None, now: int) -> "FeasibilityTurn":
+    def refresh(
+        self, scene: ControllerState, newcomers: ControllerState | None, now: int
+    ) -> "FeasibilityTurn":
         """Begin a turn: find out which nodes are closed to which pods now, and describe them.
 
         Args:
@@ -84,7 +86,7 @@ class FeasibilityTurn:
     """
 
     def __init__(
-        self, plugin: FeasibilityPlugin, rules: GangRules, scene: Context, now: int
+        self, plugin: FeasibilityPlugin, rules: GangRules, scene: ControllerState, now: int
     ) -> None:
         self.plugin = plugin
         self._rules, self._scene, self._now = rules, scene, now

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Describe
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.pod_groups.upstream import COMPOSITE, is_basic
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.times import seconds
@@ -52,26 +52,26 @@ class GroupTeller:
         self._started: dict[str, None] = {}
         self._written: dict[str, _Written] = {}
 
-    def heed(self, scene: Context, gang: str) -> None:
+    def heed(self, scene: ControllerState, gang: str) -> None:
         """Something happened to a gang: it may have its nodes now."""
-        found = scene.founds.get(gang)
+        found = scene.gangs.founds.get(gang)
         if found and found.groups and _has_nodes(found):
             self._started[gang] = None
         else:
             self._started.pop(gang, None)
 
-    def tell(self, scene: Context, now: int) -> None:
+    def tell(self, scene: ControllerState, now: int) -> None:
         """Order the next groups of gangs that have their nodes to say so."""
         for gang in list(self._started)[:PER_TURN]:
             if not self.look(scene, gang, "", now):
                 del self._started[gang]
 
-    def forget(self, scene: Context) -> None:
+    def forget(self, scene: ControllerState) -> None:
         """Forget gangs that are gone."""
-        for uid in [uid for uid, at in self._written.items() if at.gang not in scene.founds]:
+        for uid in [uid for uid, at in self._written.items() if at.gang not in scene.gangs.founds]:
             del self._written[uid]
 
-    def look(self, scene: Context, gang: str, why: str, now: int) -> bool:
+    def look(self, scene: ControllerState, gang: str, why: str, now: int) -> bool:
         """Order the groups of a gang to be written; whether any says something else by now.
 
         Args:
@@ -80,14 +80,14 @@ class GroupTeller:
             why: what keeps it waiting; empty = nothing, or that is not known.
             now: time in ms.
         """
-        found = scene.founds.get(gang)
+        found = scene.gangs.founds.get(gang)
         if found is None:
             return False
         told = [self._describe(scene, gang, found, each, why, now) for each in found.groups]
         return any(told)
 
     def _describe(
-        self, scene: Context, gang: str, found: Found, thing: Anything, why: str, now: int
+        self, scene: ControllerState, gang: str, found: Found, thing: Anything, why: str, now: int
     ) -> bool:
         said, known = _wanted(found, thing, why), _condition(thing)
         if said is None or _stands(known, said):

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Note
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.write_rules.series import About
 
 NAMED = 3
@@ -11,10 +11,16 @@ NAMED = 3
 
 
 def note(
-    scene: Context, gang: str, reason: str, action: str, message: str, *, warning: bool = False
+    scene: ControllerState,
+    gang: str,
+    reason: str,
+    action: str,
+    message: str,
+    *,
+    warning: bool = False,
 ) -> None:
     """Record an event about a gang's owner, or its first pod."""
-    found, site = scene.founds.get(gang), scene.site_of(gang)
+    found, site = scene.gangs.founds.get(gang), scene.site_of(gang)
     if found and found.owner:
         owner = found.owner
         about = About(owner.api_version, owner.kind, owner.namespace, owner.name, owner.uid)

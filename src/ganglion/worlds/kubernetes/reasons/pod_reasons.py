@@ -8,8 +8,8 @@ from msgspec import Struct
 from ganglion.engine.gangs.record import WAITING
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.cluster_view.attempt import Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Say
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING
 from ganglion.worlds.kubernetes.reasons.group_status import GroupTeller
 from ganglion.worlds.kubernetes.reasons.noting import note
@@ -51,25 +51,25 @@ class Teller:
         self._crowded: dict[str, None] = {}
         self._groups = GroupTeller()
 
-    def heed(self, scene: Context, gang: str) -> None:
+    def heed(self, scene: ControllerState, gang: str) -> None:
         """See whether a gang that something happened to has a place for all of its pods."""
         self._groups.heed(scene, gang)
-        found, attempt = scene.founds.get(gang), scene.attempts.get(gang)
+        found, attempt = scene.gangs.founds.get(gang), scene.attempts.by_gang.get(gang)
         if found and attempt and (found.spare or len(found.members) > len(attempt.pods)):
             self._crowded[gang] = None
         else:
             self._crowded.pop(gang, None)
 
-    def tell(self, scene: Context, now: int) -> None:
+    def tell(self, scene: ControllerState, now: int) -> None:
         """Order the next reasons to be written."""
         if not self._round:
-            held = (*scene.complaints, *scene.unready)
+            held = (*scene.gangs.complaints, *scene.starts.unready)
             waiting = [*held, *_in_lanes(scene), *scene.state.holdings.promised]
             self._round = list(dict.fromkeys((*waiting, *self._crowded)))
             self._forget(scene)
         for _ in range(min(PER_TURN, len(self._round))):
             gang = self._round.pop()
-            found = scene.founds.get(gang)
+            found = scene.gangs.founds.get(gang)
             if found and not _is_being_made(found, now):
                 if found.groups:
                     self._groups.look(scene, gang, why(scene, gang), now)
@@ -82,7 +82,13 @@ class Teller:
         return not self._round
 
     def _tell(
-        self, scene: Context, gang: str, sort: _Why, message: str, pods: Sequence[Pod], now: int
+        self,
+        scene: ControllerState,
+        gang: str,
+        sort: _Why,
+        message: str,
+        pods: Sequence[Pod],
+        now: int,
     ) -> None:
         """Write the reason on pods that have not got it, or one much like it a moment ago."""
         known = self._told.setdefault(gang, {}).get(sort)
@@ -96,8 +102,8 @@ class Teller:
             site = scene.site_of(gang)
             scene.orders.append(Say(gang, tuple(map(site.ref, fresh)), message))
 
-    def _forget(self, scene: Context) -> None:
-        for gang in [each for each in self._told if each not in scene.founds]:
+    def _forget(self, scene: ControllerState) -> None:
+        for gang in [each for each in self._told if each not in scene.gangs.founds]:
             del self._told[gang]
         self._groups.forget(scene)
 
@@ -120,16 +126,18 @@ def _is_alike(known: _Told, message: str) -> bool:
     return message.partition(":")[0] == known.message.partition(":")[0]
 
 
-def _in_lanes(scene: Context) -> list[str]:
+def _in_lanes(scene: ControllerState) -> list[str]:
     return [key[-1] for lane in scene.state.gangs.lanes for key in lane.in_order()]
 
 
-def _reasons(scene: Context, gang: str, found: Found) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
+def _reasons(
+    scene: ControllerState, gang: str, found: Found
+) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
     """What keeps pods of a gang waiting, in one sentence, and which pods that is."""
     members = [each.pod for each in found.members if _waits(scene, each.pod)]
     spare = [each for each in found.spare if _waits(scene, each)]
     message = why(scene, gang)
-    attempt = scene.attempts.get(gang)
+    attempt = scene.attempts.by_gang.get(gang)
     if members and message:
         yield _Why.WAITS, message, members
     elif members and attempt and attempt.stage is not Stage.LEAVING:
@@ -139,28 +147,30 @@ def _reasons(scene: Context, gang: str, found: Found) -> Iterator[tuple[_Why, st
         yield _Why.SPARE, f"{found.name} wants {wanted} pods, and others are these", spare
 
 
-def _waits(scene: Context, pod: Pod) -> bool:
+def _waits(scene: ControllerState, pod: Pod) -> bool:
     """Whether a pod has no node, gets none now, and is not held back by a gate."""
     spec = pod.spec
-    return not (spec.node_name or spec.scheduling_gates or pod.metadata.uid in scene.seated)
+    return not (
+        spec.node_name or spec.scheduling_gates or pod.metadata.uid in scene.attempts.seated
+    )
 
 
-def why(scene: Context, gang: str) -> str:
+def why(scene: ControllerState, gang: str) -> str:
     """Why a gang waits, in one sentence; empty = it does not, or the reason is not known yet."""
-    told, late = _why(scene, gang), scene.unready.get(gang)
+    told, late = _why(scene, gang), scene.starts.unready.get(gang)
     if late is None or not _is_waiting(scene, gang):
         return told
     return f"{told or 'it waits before its next try'}; last time it was {late.why}"
 
 
-def _is_waiting(scene: Context, gang: str) -> bool:
+def _is_waiting(scene: ControllerState, gang: str) -> bool:
     record = scene.record(gang)
-    return gang in scene.complaints or bool(record and record.phase in WAITING)
+    return gang in scene.gangs.complaints or bool(record and record.phase in WAITING)
 
 
-def _why(scene: Context, gang: str) -> str:
-    if gang in scene.complaints:
-        return scene.complaints[gang]
+def _why(scene: ControllerState, gang: str) -> str:
+    if gang in scene.gangs.complaints:
+        return scene.gangs.complaints[gang]
     record = scene.record(gang)
     if record is None or record.phase not in WAITING or gang in scene.unsure:
         return ""

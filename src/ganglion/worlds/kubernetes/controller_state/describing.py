@@ -8,24 +8,24 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import NodeAdded, NodeLost
 from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Note
+from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.names import SET_APART
 from ganglion.worlds.kubernetes.write_rules.series import About
 
 
-def describe_nodes(scene: Context, now: int) -> None:
+def describe_nodes(scene: ControllerState, now: int) -> None:
     """Send the engine every node whose description may have changed."""
     for site in scene.sites.values():
         # The engine's tree is built anew once after nodes have moved: compare first, then send.
         for event in [*_seen(scene, site, now)]:
-            scene.apply(event)
+            scene.facts.apply(event)
         site.changed_nodes.clear()
         if site.renew_catalog():
-            scene.touched.update(_waiting(scene, site))
+            scene.gangs.touched.update(_waiting(scene, site))
 
 
-def _seen(scene: Context, site: ClusterView, now: int) -> Iterator[NodeAdded | NodeLost]:
+def _seen(scene: ControllerState, site: ClusterView, now: int) -> Iterator[NodeAdded | NodeLost]:
     """What has changed about the nodes of a cluster."""
     state = scene.state
     for name in sorted(site.changed_nodes):
@@ -41,18 +41,18 @@ def _seen(scene: Context, site: ClusterView, now: int) -> Iterator[NodeAdded | N
             yield NodeAdded(now, node)
 
 
-def _described(scene: Context, site: ClusterView, name: str) -> Node | None:
+def _described(scene: ControllerState, site: ClusterView, name: str) -> Node | None:
     """A node; one that cannot be described is closed, and stays what it was as far as is known."""
     full = site.prefix + name
     try:
         node = site.described(name, _ours(scene.state, site, full))
     except Exception as error:
-        before = scene.apart.get(("node", full))
-        why = scene.failed("node", full, error)
+        before = scene.facts.apart.get(("node", full))
+        why = scene.facts.failed("node", full, error)
         if why != before:
             _tell(scene, site, name, why)
         return replace(_as_known(scene.state, full), cordoned=f"set apart: {why}")
-    scene.apart.pop(("node", full), None)
+    scene.facts.understood("node", full)
     return node
 
 
@@ -61,16 +61,18 @@ def _as_known(state: ClusterState, name: str) -> Node:
     return state.fleet.tree.node(name) if is_known else Node(name, 0, 0)
 
 
-def _tell(scene: Context, site: ClusterView, name: str, why: str) -> None:
+def _tell(scene: ControllerState, site: ClusterView, name: str, why: str) -> None:
     about = About("v1", "Node", "", name, site.nodes[name].metadata.uid)
     message = f"no pods are placed on it: {why}"
     scene.orders.append(Note(site.name, about, SET_APART, "Evaluating", message, True))
 
 
-def _waiting(scene: Context, site: ClusterView) -> list[str]:
+def _waiting(scene: ControllerState, site: ClusterView) -> list[str]:
     """Gangs of a cluster that have no place yet: they may fit other devices than before."""
     return [
-        gang for gang in scene.founds if gang not in scene.attempts and scene.site_of(gang) is site
+        gang
+        for gang in scene.gangs.founds
+        if gang not in scene.attempts.by_gang and scene.site_of(gang) is site
     ]
 
 

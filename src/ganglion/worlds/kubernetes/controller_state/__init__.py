@@ -1,0 +1,1 @@
+"""All that the controller knows: of its clusters, and one owner for each sort of memory."""
