@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "ledger": CORE | {"seams"},
     "repeats": frozenset(),
     "tracing": frozenset({"seams"}),
-    "transport": frozenset({"model", "seams"}),
+    "transport": frozenset({"identity", "model", "seams"}),
     "router": frozenset({"model", "collector", "extras", "repeats", "seams", "transport"}),
     "worlds": CORE | {"lifecycle", "seams", "specs"},
     "worlds.kubernetes": OF_WORLDS,

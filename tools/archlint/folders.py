@@ -187,6 +187,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "schema": "output options",
         "completion": "options main",
         "filters": "connection",
+        "access": "output options connection",
         "fleet": "output options connection",
         "logs": "output options connection",
         "pods": "output errors options connection logs",

@@ -122,6 +122,18 @@ COMMANDS: dict[str, Entry] = {
         "Keep nodes for maintenance, or for a queue or user.",
         CLUSTER,
     ),
+    "role": Entry("ganglion.cli.access.role:role", "Grant and revoke roles on queues.", CLUSTER),
+    "whocan": Entry(
+        "ganglion.cli.access.role:whocan", "List the grants that allow something.", CLUSTER
+    ),
+    "whoami": Entry(
+        "ganglion.cli.access.role:whoami",
+        "Say who the server takes you for, and what you may do.",
+        LOOK,
+    ),
+    "token": Entry(
+        "ganglion.cli.access.token:token", "Make, list and revoke personal tokens.", CLUSTER
+    ),
     "cordon": Entry("ganglion.cli.fleet.cordon:cordon", "Start nothing new on a node.", CLUSTER),
     "uncordon": Entry("ganglion.cli.fleet.cordon:uncordon", "Let a node take work again.", CLUSTER),
     "drain": Entry(

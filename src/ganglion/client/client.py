@@ -24,6 +24,7 @@ from ganglion.api.workloads import (
     WorkloadDetail,
     WorkloadPage,
 )
+from ganglion.client.calls.access import Access
 from ganglion.client.calls.again import Again
 from ganglion.client.calls.bulk import Bulk
 from ganglion.client.calls.daily import Daily, read_events
@@ -83,6 +84,11 @@ class Client(Policies):
         """Connect to the server of a home directory, as `from_home` does."""
         url, unix = server_of(folder)
         return cls(url, partial(read_token, folder), timeout_s=timeout_s, unix=unix)
+
+    @property
+    def access(self) -> Access:
+        """Who may do what: roles and personal tokens."""
+        return Access(self._http)
 
     @property
     def again(self) -> Again:

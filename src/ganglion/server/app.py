@@ -118,7 +118,7 @@ def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: b
     gate = Gate(
         Direct(app, context), paths, context.service, known, shares_account=context.shares_account
     )
-    guard = Guard(gate, token, hosts or Hosts(), open_metrics=loopback)
+    guard = Guard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback)
     return Identified(guard, answered, paths.template, context.effects)
 
 

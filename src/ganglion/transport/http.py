@@ -15,7 +15,7 @@ import httpx2
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.transport import unix
-from ganglion.transport.proof import PATH, matches, nonce
+from ganglion.transport.proof import PATH, key_of, matches, nonce
 
 LARGEST_ANSWER = 4_096
 """Bytes of the answer to a challenge."""
@@ -167,18 +167,17 @@ def _authority(host: str, port: int) -> str:
 
 def _challenge(connected: socket.socket, authority: str, bearer: Bearer) -> None:
     """Raises Unproven unless the other end knows the token, or the one that is read anew."""
-    challenge = nonce()
-    connected.sendall(
-        f"GET {PATH}?nonce={challenge} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode()
-    )
+    challenge, (name, key) = nonce(), key_of(bearer.token)
+    target = f"{PATH}?nonce={challenge}" + (f"&token={name}" if name else "")
+    connected.sendall(f"GET {target} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
     answer = http.client.HTTPResponse(connected)
     answer.begin()
     body = answer.read(LARGEST_ANSWER)
     answer.close()
     given = _field(body, "proof")
-    if matches(given, bearer.token, challenge, authority):
+    if matches(given, key, challenge, authority):
         return
-    if given and bearer.renew() and matches(given, bearer.token, challenge, authority):
+    if given and bearer.renew() and matches(given, key_of(bearer.token)[1], challenge, authority):
         return
     if answer.status == MISDIRECTED:
         raise Unproven(_field(body, "detail"), _field(body, "hint"))

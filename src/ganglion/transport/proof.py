@@ -8,6 +8,9 @@ import hmac
 import re
 import secrets
 
+from ganglion.identity.tokens import PREFIX as PERSONAL
+from ganglion.identity.tokens import digest, token_id
+
 PATH = "/api/v1/proof"
 NONCE_BYTES = 32
 LABEL = b"ganglion server proof 1"
@@ -25,11 +28,20 @@ def is_nonce(text: str) -> bool:
     return bool(_NONCE.fullmatch(text))
 
 
+def key_of(token: str) -> tuple[str, str]:
+    """What a token proves with: its id for the challenge, and the key that both sides have.
+
+    Of a personal token a server has the digest alone; every other token is its own key, without
+    an id.
+    """
+    return (token_id(token), digest(token)) if token.startswith(PERSONAL) else ("", token)
+
+
 def proof(token: str, challenge: str, authority: str) -> str:
     """The answer to a challenge.
 
     Args:
-        token: what client and server share.
+        token: the key that client and server share.
         challenge: see `nonce`.
         authority: `host:port` as the client sends it in `Host`; letter case does not matter.
     """

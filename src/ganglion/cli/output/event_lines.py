@@ -36,6 +36,8 @@ def subject(event: Fields) -> str:
     booking = event.get("booking")
     if isinstance(booking, dict):
         return str(booking["name"])
+    if str(event["type"]).startswith("token_"):
+        return str(event["token"])
     other = event.get("name") or event.get("workload") or event.get("subject")
     return str(gang or node or other or "")
 
@@ -172,6 +174,24 @@ def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
+def _granted(event: Fields) -> str:
+    until = event.get("until_ms")
+    ends = f" until {clock(until)}" if until else ""
+    place = event["queue"] or "the whole fleet"
+    return f"role {event['role']} on {place}{ends}, by {event['by']}"
+
+
+def _denied(event: Fields) -> str:
+    by = f" (token {event['token']})" if event["token"] else ""
+    return f"{event['user']}{by}: {event['operation']}: {event['rule']}"
+
+
+def _token(event: Fields) -> str:
+    if event["type"] == "token_revoked":
+        return f"of {event['user']}, by {event['by']}"
+    return f"of {event['user']}: role {event['role']} on {event['queue'] or 'the whole fleet'}"
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -190,6 +210,11 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "idle_warned": _warned,
     "pod_access": _accessed,
     "node_added": lambda event: f"{len(event['node'].get('devices', ()))} GPUs",
+    "role_granted": _granted,
+    "role_revoked": _granted,
+    "access_denied": _denied,
+    "token_created": _token,
+    "token_revoked": _token,
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -37,8 +37,12 @@ class Permissions:
         self._rules = Rulebook(-1, Grants([owners(owner)]), {}, {})
 
     def owner(self) -> Caller:
-        """The user whose server it is; asks no other thread."""
-        return Caller(Subject(self._owner), self._rules, self._service.now())
+        """The user whose server it is; asks no other thread, so that its rules may be old."""
+        now = self._service.now()
+        return Caller(Subject(self._owner), self._rules, now, renew=self._renewed_owner)
+
+    def _renewed_owner(self) -> Caller:
+        return Caller(Subject(self._owner), self.rules(), self._service.now())
 
     def rules(self) -> Rulebook:
         """The rules as they are now; may wait for a turn to end."""
@@ -53,6 +57,11 @@ class Permissions:
                 head = self._service.ledger.head
                 self._rules = Rulebook(head, known.grants, rights.tokens, tree)
         return self._rules
+
+    def key(self, token: str) -> str:
+        """What the server proves with that it knows a personal token, by its id; empty = none."""
+        known = self.rules().tokens.get(token)
+        return known.digest if known else ""
 
     def bearer(self, text: str) -> Caller:
         """The user of a personal token; may wait for a turn to end.

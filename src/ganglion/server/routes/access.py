@@ -68,7 +68,7 @@ class TokenWish(Input):
 @router.get("/whoami")
 def who_am_i(here: Here) -> WhoAmI:
     """Say who the caller is, and what it was granted."""
-    caller = here.caller
+    caller = here.caller.renewed()
     grants = [each for name in caller.subject.names for each in _granted(caller, name)]
     return WhoAmI(
         user=caller.subject.user,
@@ -152,7 +152,7 @@ def show_who_can(
 ) -> WhoCan:
     """List the grants that allow something."""
     here.caller.require(AccessVerb.AUDIT, ResourceKind.ACCESS, queue)
-    rules = here.caller.rules
+    rules = here.caller.renewed().rules
     found = who_can(verb, Resource(resource, queue), rules.grants, rules.tree, here.caller.now_ms)
     return WhoCan(
         verb=verb,

@@ -1,8 +1,10 @@
 """Who may ask, and how much at once: before any route is looked at."""
 
 import secrets
+from collections.abc import Callable
 from urllib.parse import parse_qs
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
@@ -38,10 +40,21 @@ class Guard:
         app: what is guarded, a `Gate`.
         token: what clients must send.
         hosts: names that the server answers to.
+        keys: id of a personal token -> what the server proves with that it knows it; empty = it
+            does not. May wait for a turn to end.
         open_metrics: whether metrics need no token.
     """
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Hosts, *, open_metrics: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str,
+        hosts: Hosts,
+        keys: Callable[[str], str],
+        *,
+        open_metrics: bool,
+    ) -> None:
+        self._keys = keys
         self._app, self._secret, self._token = app, token, token.encode()
         self._hosts = hosts
         self._open = OPEN | {METRICS} if open_metrics else OPEN
@@ -57,7 +70,8 @@ class Guard:
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         elif scope["path"] == proof.PATH and scope["method"] == "GET":
-            await self._proof(scope)(scope, receive, send)
+            answer = await self._proof(scope)
+            await answer(scope, receive, send)
         else:
             await self._app(scope, _bounded(receive), send)
 
@@ -81,15 +95,19 @@ class Guard:
             return _unauthorized()
         return _too_large() if _length(headers) > MOST_BYTES else None
 
-    def _proof(self, scope: Scope) -> ASGIApp:
+    async def _proof(self, scope: Scope) -> ASGIApp:
         """The answer to a challenge, for the address that the client connected to."""
-        given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("nonce", [""])[0]
+        query = parse_qs(scope["query_string"].decode("ascii", "replace"))
+        given, name = query.get("nonce", [""])[0], query.get("token", [""])[0]
         authority = Headers(scope=scope).get("host", "")
         if not proof.is_nonce(given):
             return problem(422, "input.field", "nonce: should be 16 to 128 letters and digits")
         if not _is_local(scope) and not self._hosts.is_address_of(authority, scope["server"]):
             return _misdirected(f"this server is not at {authority!r}")
-        return JSONResponse({"proof": proof.proof(self._secret, given, authority)})
+        key = await anyio.to_thread.run_sync(self._keys, name) if name else self._secret
+        if not key:
+            return problem(404, "state.not_found", "this server knows no such personal token")
+        return JSONResponse({"proof": proof.proof(key, given, authority)})
 
     def _knows(self, headers: Headers) -> bool:
         kind, _, given = headers.get("authorization", "").partition(" ")

@@ -1,0 +1,1 @@
+"""Commands for roles, personal tokens, and who may do what."""

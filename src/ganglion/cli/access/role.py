@@ -1,0 +1,117 @@
+"""`ganglion role`, `ganglion whocan` and `ganglion whoami`."""
+
+import time
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connection.connect import connect
+from ganglion.cli.options import command, list_output, settings
+from ganglion.cli.output.formats import clock
+from ganglion.cli.output.tables import Column, print_list
+from ganglion.specs.grammar.times.durations import parse_duration
+
+if TYPE_CHECKING:
+    from ganglion.api.access import GrantView, HolderView
+
+ROLES = ("viewer", "submitter", "maintainer", "owner", "operator", "auditor", "admin")
+VERBS = ("view", "submit", "update", "stop", "enter", "change", "grant", "audit", "halt")
+RESOURCES = ("workload", "queue", "fleet", "policy", "secret", "access", "token", "server")
+FLEET = "the whole fleet"
+
+on_queue = click.option(
+    "-q", "--queue", default="", help="Queue, with all queues under it; default: the whole fleet."
+)
+
+
+@click.group("role", cls=click.RichGroup, context_settings=settings())
+def role() -> None:
+    """Grant and revoke roles on queues.
+
+    A subject is a user, as eve or user:eve, or a group, as group:research.
+    """
+
+
+@command("grant", "role grant eve viewer", "role grant group:ml submitter -q research --for 30d")
+@click.argument("subject")
+@click.argument("name", metavar="ROLE", type=click.Choice(ROLES))
+@on_queue
+@click.option("--for", "lasting", default="", help="How long it lasts, as 8h or 30d.")
+def grant(subject: str, name: str, queue: str, lasting: str) -> None:
+    """Grant a role, or change when a grant ends."""
+    until = round(time.time() * 1000) + parse_duration(lasting) if lasting else None
+    with connect() as client:
+        made = client.access.grant(_subject(subject), name, queue, until)
+    ends = f" until {clock(made.until)}" if made.until else ""
+    click.echo(f"{made.subject} has role {made.role} on {made.queue or FLEET}{ends}")
+
+
+@command("revoke", "role revoke eve viewer", "role revoke group:ml submitter -q research")
+@click.argument("subject")
+@click.argument("name", metavar="ROLE", type=click.Choice(ROLES))
+@on_queue
+def revoke(subject: str, name: str, queue: str) -> None:
+    """Take a grant back."""
+    with connect() as client:
+        client.access.revoke(_subject(subject), name, queue)
+    click.echo(f"{_subject(subject)} has role {name} on {queue or FLEET} no more")
+
+
+@command("list", "role list", "role list -o json")
+@list_output
+def list_roles(form: str) -> None:
+    """List grants."""
+    columns: list[Column[GrantView]] = [
+        Column("SUBJECT", lambda each: each.subject),
+        Column("ROLE", lambda each: each.role),
+        Column("QUEUE", lambda each: each.queue or FLEET),
+        Column("UNTIL", lambda each: clock(each.until) if each.until else ""),
+        Column("BY", lambda each: each.by),
+    ]
+    with connect() as client:
+        print_list(client.access.roles(), columns, form, empty="no grants")
+
+
+role.add_command(grant)
+role.add_command(revoke)
+role.add_command(list_roles)
+
+
+@command("whocan", "whocan stop workload -q research", "whocan change policy")
+@click.argument("verb", type=click.Choice(VERBS))
+@click.argument("resource", type=click.Choice(RESOURCES))
+@on_queue
+@list_output
+def whocan(verb: str, resource: str, queue: str, form: str) -> None:
+    """List the grants that allow something."""
+    columns: list[Column[HolderView]] = [
+        Column("SUBJECT", lambda each: each.subject),
+        Column("ROLE", lambda each: each.role),
+        Column("GRANTED ON", lambda each: each.queue or FLEET),
+        Column("REACHES", lambda each: "its own" if each.own else "all"),
+        Column("UNTIL", lambda each: clock(each.until) if each.until else ""),
+    ]
+    with connect() as client:
+        found = client.access.whocan(verb, resource, queue)
+    print_list(found.items, columns, form, empty="no subject")
+
+
+@command("whoami", "whoami")
+def whoami() -> None:
+    """Say who the server takes you for, and what you may do."""
+    with connect() as client:
+        me = client.access.whoami()
+    groups = f", of {', '.join(me.groups)}" if me.groups else ""
+    how = "the owner of the server" if me.owner else f"by token {me.token}"
+    click.echo(f"{me.user}{groups}: {how}")
+    if me.limit:
+        click.echo(f"the token is limited to {me.limit}, until {clock(me.until)}")
+    for each in me.grants:
+        ends = f" until {clock(each.until)}" if each.until else ""
+        click.echo(f"{each.subject} has role {each.role} on {each.queue or FLEET}{ends}")
+    if not me.grants:
+        click.echo("no role was granted; ask the owner of the server: ganglion role grant")
+
+
+def _subject(text: str) -> str:
+    return text if ":" in text else f"user:{text}"

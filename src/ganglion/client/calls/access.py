@@ -1,0 +1,76 @@
+"""Who may do what: roles, personal tokens, and who the caller is. Times are ms since 1970."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from ganglion.api.access import (
+    GrantView,
+    NewToken,
+    RolePage,
+    TokenPage,
+    TokenView,
+    WhoAmI,
+    WhoCan,
+)
+
+if TYPE_CHECKING:
+    from ganglion.client.http import Http
+
+
+class Access:
+    """Part of `Client`; every method raises what its methods raise.
+
+    Args:
+        http: the connection.
+    """
+
+    def __init__(self, http: "Http") -> None:
+        self._http = http
+
+    def whoami(self) -> WhoAmI:
+        """Say who the caller is, and what it was granted."""
+        return self._http.call("GET", "/whoami", WhoAmI)
+
+    def whocan(self, verb: str, resource: str, queue: str = "") -> WhoCan:
+        """List the grants that allow something; an empty queue is the whole fleet."""
+        params = {"verb": verb, "resource": resource, "queue": queue}
+        return self._http.call("GET", "/whocan", WhoCan, params=params)
+
+    def roles(self) -> tuple[GrantView, ...]:
+        """List grants, by subject and queue."""
+        return self._http.call("GET", "/roles", RolePage).items
+
+    def grant(
+        self, subject: str, role: str, queue: str = "", until: int | None = None
+    ) -> GrantView:
+        """Grant a role to `user:NAME` or `group:NAME`, or change when a grant ends."""
+        body = {"subject": subject, "role": role, "queue": queue, "until": until}
+        return self._http.call("POST", "/roles:grant", GrantView, body=body)
+
+    def revoke(self, subject: str, role: str, queue: str = "") -> None:
+        """Take a grant back."""
+        body = {"subject": subject, "role": role, "queue": queue}
+        self._http.call("POST", "/roles:revoke", Any, body=body)
+
+    def tokens(self) -> tuple[TokenView, ...]:
+        """List personal tokens without the tokens themselves: the caller's own, or all."""
+        return self._http.call("GET", "/tokens", TokenPage).items
+
+    def create_token(
+        self,
+        user: str,
+        role: str,
+        queue: str = "",
+        *,
+        groups: Sequence[str] = (),
+        label: str = "",
+        days: int = 90,
+    ) -> NewToken:
+        """Make a personal token; the answer is the only place that has it."""
+        body = {"user": user, "role": role, "queue": queue, "label": label, "days": days}
+        return self._http.call("POST", "/tokens", NewToken, body={**body, "groups": [*groups]})
+
+    def revoke_token(self, token: str) -> None:
+        """Make a personal token count no more, by its id."""
+        self._http.call("DELETE", f"/tokens/{quote(token, safe='')}", Any)

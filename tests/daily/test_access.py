@@ -1,0 +1,76 @@
+"""Roles and personal tokens at the command line of a real server."""
+
+import json
+
+import pytest
+
+from ganglion.client import Client
+from ganglion.client.home import read_server
+from ganglion.model.errors import EnvironmentFault, Forbidden, NotFound
+from ganglion.transport.http import Unproven
+from tests.daily.conftest import Ganglion, Site
+
+
+def test_a_token_made_here_is_another_user_elsewhere(
+    site: Site, ganglion: Ganglion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "the owner of the server" in ganglion("whoami").out
+    assert ganglion("role", "grant", "eve", "viewer", "-q", "blue", "--for", "8h").code == 0
+    made = ganglion("token", "create", "eve", "viewer", "-q", "blue", "--label", "dashboard")
+    token = made.out.strip()
+    assert (token[:4], "not shown again" in made.err) == ("gng_", True)
+    holders = json.loads(ganglion("whocan", "view", "workload", "-q", "blue", "-o", "json").out)
+    assert {"user:eve"} < {each["subject"] for each in holders}
+    job = site.submit("seen", "sleep 600", resources={"gpus": 1})
+
+    record = read_server(site.home)
+    assert record
+    with monkeypatch.context() as patch:
+        patch.setenv("GANGLION_URL", record.url)
+        patch.setenv("GANGLION_TOKEN", token)
+        said = ganglion("whoami").out
+        assert said.startswith("eve: by token")
+        assert "limited to role viewer on queue blue" in said
+        assert job in ganglion("ps").out
+        refused = ganglion("cancel", job)
+        assert refused.code == 1
+        assert "the token is limited to role viewer on queue blue" in refused.err
+        assert ganglion("nodes").code == 1
+        run = ganglion("run", "--detach", "-q", "blue", "true")
+        assert run.code == 1
+        mine = json.loads(ganglion("token", "list", "-o", "json").out)
+        assert [each["user"] for each in mine] == ["eve"]
+
+    denied = ganglion("events", "--type", "access_denied").out
+    assert "cancel_many" in denied
+    assert ganglion("token", "revoke", mine[0]["id"]).code == 0
+    assert ganglion("role", "revoke", "eve", "viewer", "-q", "blue").code == 0
+    assert "no grants" in ganglion("role", "list").err
+    assert token[4:] not in (site.home / "server.log").read_text()
+    with Client(record.url, token) as client, pytest.raises(EnvironmentFault):
+        client.access.whoami()
+    ganglion("cancel", job, "--force", "-y")
+
+
+def test_the_sdk_grants_and_limits(site: Site) -> None:
+    record = read_server(site.home)
+    assert record
+    with site.client() as owner:
+        owner.access.grant("group:ml", "maintainer")
+        made = owner.access.create_token("bob", "maintainer", groups=["ml"], days=1)
+        with Client(record.url, made.token) as bob:
+            me = bob.access.whoami()
+            assert (me.user, me.groups, me.token) == ("bob", ("ml",), made.about.id)
+            assert [each.subject for each in bob.access.roles()] == ["group:ml"]
+            with pytest.raises(Forbidden, match="the token is limited to role maintainer"):
+                bob.cordon(bob.nodes()[0].name, "no")
+            with pytest.raises(Forbidden, match="run as the account of this server"):
+                bob.submit({"name": "x", "run": "true", "queue": "blue"})
+            with pytest.raises(NotFound, match="there is no token"):
+                bob.access.revoke_token("none")
+        with pytest.raises(Unproven), Client(record.url, "gng_" + "0" * 36) as none:
+            none.access.whoami()
+        owner.access.revoke_token(made.about.id)
+        owner.access.revoke("group:ml", "maintainer")
+        assert owner.access.tokens() == ()
+        assert owner.access.whocan("halt", "server").items[0].role == "admin"
