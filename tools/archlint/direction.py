@@ -8,7 +8,7 @@ from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
 BELOW_SERVER = CORE | WORLDS | {"api", "collector", "extras", "specs", "compat", "lifecycle"}
-BELOW_SERVER |= {"identity"}
+BELOW_SERVER |= {"audit", "identity"}
 BELOW_SERVER |= {"ledger", "repeats", "router", "seams", "tracing", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "seams", "specs", "worlds"}
 
@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "compat": frozenset({"model", "specs"}),
     "lifecycle": CORE,
     "ledger": CORE | {"seams"},
+    "audit": frozenset({"model", "ledger", "seams"}),
     "repeats": frozenset(),
     "tracing": frozenset({"seams"}),
     "transport": frozenset({"identity", "model", "seams"}),

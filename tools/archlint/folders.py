@@ -211,10 +211,12 @@ FOLDERS: dict[str, dict[str, str]] = {
         "requests": "state rest telemetry signals loop access",
         "routes": "state rest access commands views requests",
         "notify": "",
+        "audit": "",
         "direct": "rest requests routes",
         "app": "rest access telemetry views requests routes direct",
         "main": (
-            "state rest telemetry signals commands controllers recovery loop requests notify app"
+            "state rest telemetry signals commands controllers recovery loop requests notify "
+            "audit app"
         ),
         "cluster": "state rest telemetry signals views",
         "__main__": "rest main",

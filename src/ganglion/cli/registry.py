@@ -155,6 +155,9 @@ COMMANDS: dict[str, Entry] = {
         "Check, back up and move what the server has written.",
         TOOLS,
     ),
+    "audit": Entry(
+        "ganglion.cli.server.audit:audit", "Read, export and verify the audit trail.", TOOLS
+    ),
     "schema": Entry(
         "ganglion.cli.schema:schema", "Print the JSON Schema of the workload or policy file.", TOOLS
     ),

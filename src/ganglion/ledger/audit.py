@@ -46,7 +46,7 @@ def audited(reader: Reader, progress: Progress = silent) -> Audit:
         found.flaws += _checkpoint(reader, base)
     last = reader.rows(select(func.max(events.c.seq)))[0][0] or 0
     while page := reader.events(found.head, PAGE):
-        heads = _heads(reader, page)
+        heads = reader.heads({entry.cycle for entry in page})
         for entry in page:
             found.flaws += _wrong(found, entry, heads.get(entry.cycle))
             found.events += 1
@@ -68,11 +68,6 @@ def _checkpoint(reader: Reader, base: Cut) -> Iterator[Flaw]:
     told = (base.seq, base.checksum.hex(), base.digest.hex())
     if not isinstance(named, LedgerCut) or (named.seq, named.checksum, named.digest) != told:
         yield Flaw(base.seq, "cut", "no event says that the ledger was cut here")
-
-
-def _heads(reader: Reader, page: list[Entry]) -> dict[int, tuple[int, int]]:
-    named = select(cycles).where(cycles.c.cycle.in_({entry.cycle for entry in page}))
-    return {row.cycle: (row.at, row.incoming) for row in reader.rows(named)}
 
 
 def _wrong(found: Audit, entry: Entry, head: tuple[int, int] | None) -> Iterator[Flaw]:

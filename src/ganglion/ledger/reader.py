@@ -1,7 +1,7 @@
 """Reading a ledger: events, cycles, workloads, snapshots. Takes no lock."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -123,6 +123,21 @@ class Reader:
         """
         found = _ROW.where(events.c.seq > after).order_by(events.c.seq).limit(limit)
         return [Entry(*row) for row in self.rows(found)]
+
+    def checksums(self, after: int, limit: int = PAGE) -> list[tuple[int, bytes]]:
+        """Number and checksum of events with `seq` above `after`, oldest first, at most `limit`.
+
+        Raises:
+            EnvironmentFault: the database does not answer.
+        """
+        wanted = select(events.c.seq, cast(events.c.checksum, LargeBinary))
+        found = wanted.where(events.c.seq > after).order_by(events.c.seq).limit(limit)
+        return [(seq, checksum or b"") for seq, checksum in self.rows(found)]
+
+    def heads(self, numbers: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Cycle -> its time in ms, and how many of its events came from outside."""
+        named = select(cycles).where(cycles.c.cycle.in_(numbers))
+        return {row.cycle: (row.at, row.incoming) for row in self.rows(named)}
 
     def newest(self, kind: type[Event]) -> Event | None:
         """The newest event of a sort that can be read; None = there is none.

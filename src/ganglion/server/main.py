@@ -27,6 +27,7 @@ from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import remove
 from ganglion.server.app import guarded, make_app
+from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
@@ -193,6 +194,7 @@ def serve(
             _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
         )
         retention = _trimmed(stack, place, service, effects)
+        signing = _signed(stack, place, service, effects)
         url = url_of(taken[0], host)
         context = Context(
             service,
@@ -207,6 +209,7 @@ def serve(
             use_of=workspaces.use_of,
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
+            unsigned=lambda: signing.trouble,
             effects=effects,
         )
         app = _guarded(context, host, host_names)
@@ -236,6 +239,14 @@ def _trimmed(stack: ExitStack, home: Home, service: Service, effects: Effects) -
     """Have the ledger trimmed as `retention.json` says; ends with the stack."""
     made = LedgerRetention(home.root, service.ledger, service.ask, service.now, effects)
     stack.callback(made.stop)
+    made.start()
+    return made
+
+
+def _signed(stack: ExitStack, home: Home, service: Service, effects: Effects) -> Signing:
+    """Have the ledger signed; what is left is signed when the stack ends."""
+    made = Signing(home.root, service.ledger, service.now, effects)
+    stack.callback(made.close)
     made.start()
     return made
 

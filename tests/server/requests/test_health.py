@@ -38,7 +38,17 @@ def test_what_works_is_named_check_by_check(client: TestClient) -> None:
     assert checks(client) == (200, {})
     named = [each["name"] for each in client.get("/readyz").json()["checks"]]
     assert named == [
-        *("turns", "ledger", "world", "requests", "disk", "router", "retention", "set_apart")
+        *(
+            "turns",
+            "ledger",
+            "world",
+            "requests",
+            "disk",
+            "router",
+            "retention",
+            "audit",
+            "set_apart",
+        )
     ]
     alive = [each["name"] for each in client.get("/healthz").json()["checks"]]
     assert alive == ["turns", "ledger", "world"]

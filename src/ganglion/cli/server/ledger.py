@@ -49,7 +49,7 @@ def verify(db: str, form: str) -> int:
     """
     from ganglion.server.recovery.verify import verified
 
-    with _reading(db) as reader, _progress() as progress:
+    with reading(db) as reader, _progress() as progress:
         found = verified(reader, progress)
     if form == "json":
         print_data(found, form)
@@ -68,7 +68,7 @@ def export(file: Path, db: str) -> None:
     """
     from ganglion.ledger.transfer import exported
 
-    with _reading(db) as reader, _progress() as progress:
+    with reading(db) as reader, _progress() as progress:
         end = exported(reader, file, progress)
     click.echo(f"{plural(end.events, 'event')} written to {file}; head {end.checksum}")
 
@@ -109,7 +109,7 @@ def backup(file: Path, db: str) -> None:
     if database.file_of(database.parse(_target(db))):
         backed_up(_target(db), file)
     else:
-        with _reading(db) as reader, _progress() as progress:
+        with reading(db) as reader, _progress() as progress:
             exported(reader, file, progress)
     click.echo(f"backup written to {file}")
     note(f"To check it: ganglion ledger verify --db {file}")
@@ -133,7 +133,8 @@ def _target(db: str) -> str | Path:
 
 
 @contextmanager
-def _reading(db: str) -> "Iterator[Reader]":
+def reading(db: str) -> "Iterator[Reader]":
+    """The ledger at a URL or in a file, or that of the home, as it is at this moment."""
     import logging
 
     import structlog

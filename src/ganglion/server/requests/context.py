@@ -41,6 +41,7 @@ class Context(Struct):
         keys: of services, for the router.
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
+        unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -62,6 +63,7 @@ class Context(Struct):
     keys: Keys = field(default_factory=Keys)
     unsent: Callable[[str], str] = lambda _workload: ""
     uncut: Callable[[], str] = lambda: ""
+    unsigned: Callable[[], str] = lambda: ""
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)

@@ -33,6 +33,8 @@ def ready(here: Context) -> Health:
     checks.append(Check(name="router", status=WARN if url_trouble else OK, message=url_trouble))
     uncut = here.uncut()
     checks.append(Check(name="retention", status=WARN if uncut else OK, message=uncut))
+    unsigned = here.unsigned()
+    checks.append(Check(name="audit", status=WARN if unsigned else OK, message=unsigned))
     if all(each.status != FAIL for each in checks):
         checks.append(_set_apart(here))
     return _told(checks)

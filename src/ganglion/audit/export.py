@@ -1,0 +1,159 @@
+"""Files that prove a ledger: every event, and the signed checkpoints between them.
+
+JSON lines: a header, the events in order, after each event that a checkpoint covers last the
+checkpoint, and a last line. Each line has exactly one way of being written.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import chain
+
+import msgspec
+from msgspec import Struct
+
+from ganglion.audit.folder import AuditFolder, Sealed
+from ganglion.audit.notes import PublicKey
+from ganglion.ledger.chain import GENESIS
+from ganglion.ledger.reader import PAGE, Reader
+from ganglion.ledger.records import Entry
+from ganglion.model.errors import NotFound
+
+FORMAT = 1
+
+
+class Header(Struct, frozen=True, forbid_unknown_fields=True):
+    """The first line.
+
+    Attributes:
+        format: of the file.
+        key: public key of the log.
+        after: number of the event before the first one of the file; 0 = none.
+        checksum: of that event, in hexadecimal.
+        size: records of the tree at that event.
+        hashes: of its complete subtrees, the largest first, in a row, in base 64.
+    """
+
+    format: int
+    key: str
+    after: int
+    checksum: str
+    size: int
+    hashes: str
+
+
+class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An event: the columns of its row and of its cycle, and its checksum in the chain.
+
+    A body that is no UTF-8 is in `raw`, in base 64.
+    """
+
+    seq: int
+    at: int
+    cycle: int
+    kind: str
+    cycle_at: int
+    incoming: int
+    checksum: str
+    body: str = ""
+    raw: str = ""
+
+
+class Signed(Struct, frozen=True, forbid_unknown_fields=True):
+    """A checkpoint, as a signed note."""
+
+    checkpoint: str
+
+
+class End(Struct, frozen=True, forbid_unknown_fields=True):
+    """The last line.
+
+    Attributes:
+        events: how many the file has.
+        head: number of the newest one.
+        checksum: of that, in hexadecimal.
+        digest: SHA-256 of all lines before this one, in hexadecimal.
+    """
+
+    events: int
+    head: int
+    checksum: str
+    digest: str
+
+
+def exported(reader: Reader, folder: AuditFolder) -> Iterator[bytes]:
+    """Make the lines of a file, each with its line feed.
+
+    Args:
+        reader: of the ledger, at rest.
+        folder: audit folder of the home.
+
+    Raises:
+        NotFound: nothing was ever signed.
+        EnvironmentFault: the database does not answer, or the checkpoints cannot be read.
+    """
+    key = folder.public()
+    signed = folder.sealed()
+    base = reader.base()
+    start = base.seq if base else 0
+    first = next((each for each in signed if each.seq >= start), None)
+    if key is None or first is None:
+        raise NotFound(
+            "nothing of this ledger was signed yet",
+            "a server signs what happens, after a minute at the latest: ganglion up",
+        )
+    digest, count = sha256(), 0
+    for line in _lines(reader, key, first, signed, whole=base is None):
+        if isinstance(line, Event):
+            count, last = count + 1, line
+        elif isinstance(line, Header):
+            last = Event(line.after, 0, 0, "", 0, 0, line.checksum)
+        written = msgspec.json.encode(line) + b"\n"
+        digest.update(written)
+        yield written
+    end = End(count, last.seq, last.checksum, digest.hexdigest())
+    yield msgspec.json.encode(end) + b"\n"
+
+
+def _lines(
+    reader: Reader, key: PublicKey, first: Sealed, rest: Iterator[Sealed], *, whole: bool
+) -> Iterator[Header | Event | Signed]:
+    """All lines but the last. A ledger that was cut begins at its first checkpoint."""
+    if whole and first.seq == first.size:
+        after = 0
+        yield Header(FORMAT, str(key), 0, GENESIS.hex(), 0, "")
+    else:
+        after = first.seq
+        yield Header(FORMAT, str(key), after, first.checksum, first.size, first.hashes)
+    signed = chain([first], rest)
+    due = next(signed, None)
+    if due and due.seq == after:
+        yield Signed(due.note)
+        due = next(signed, None)
+    for event in _events(reader, after):
+        yield event
+        while due and due.seq <= event.seq:
+            yield Signed(due.note)
+            due = next(signed, None)
+    while due:  # of events that were removed
+        yield Signed(due.note)
+        due = next(signed, None)
+
+
+def _events(reader: Reader, after: int) -> Iterator[Event]:
+    """Events of a ledger after one, with the columns of their cycles."""
+    while page := reader.events(after, PAGE):
+        heads = reader.heads({entry.cycle for entry in page})
+        for entry in page:
+            # A row of a cycle that is gone: the checksum says that something is.
+            yield _event(entry, *heads.get(entry.cycle, (0, 0)))
+        after = page[-1].seq
+
+
+def _event(entry: Entry, cycle_at: int, incoming: int) -> Event:
+    head = (entry.seq, entry.at, entry.cycle, entry.kind, cycle_at, incoming)
+    checksum = (entry.checksum or b"").hex()
+    try:
+        return Event(*head, checksum, body=entry.body.decode())
+    except UnicodeDecodeError:
+        return Event(*head, checksum, raw=b64encode(entry.body).decode())

@@ -1,0 +1,190 @@
+"""`ganglion audit`."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.options import command, output, settings
+from ganglion.cli.output.formats import plural
+from ganglion.cli.output.screen import note
+from ganglion.cli.output.tables import print_data
+from ganglion.cli.server.ledger import DB, reading
+from ganglion.extras import require
+
+if TYPE_CHECKING:
+    from ganglion.audit.notes import PublicKey
+    from ganglion.audit.verify import Verdict
+
+SHOWN = 20
+"""Flaws that are printed; -o json has all of them."""
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group("audit", cls=click.RichGroup, context_settings=settings())
+def audit() -> None:
+    """Read, export and verify the audit trail.
+
+    The trail is the ledger of $GANGLION_HOME, or ~/.ganglion. The commands read it directly, with
+    or without a running server; verify FILE needs nothing but the file.
+    """
+    require("server")
+
+
+@command("export", "audit export audit.jsonl", "audit export - > audit.jsonl")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
+@DB
+def export(file: Path, db: str) -> None:
+    """Write the audit trail to a file.
+
+    The file holds every event and the signed checkpoints, and proves itself: `ganglion audit
+    verify FILE` checks it on any machine. FILE - is the standard output.
+    """
+    from ganglion.audit.export import exported
+    from ganglion.audit.folder import AuditFolder
+
+    with reading(db) as reader:
+        _written(file, exported(reader, AuditFolder(_home())))
+
+
+@command(
+    "verify",
+    "audit verify",
+    "audit verify audit.jsonl --key audit.pub --anchor /mnt/anchor/checkpoints",
+)
+@click.argument("file", metavar="[FILE]", type=FILE, required=False)
+@click.option(
+    "--key",
+    default="",
+    metavar="KEY|FILE",
+    help="Public key of the log (default: the home's, else the one that the file names).",
+)
+@click.option(
+    "--anchor",
+    "anchors",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Checkpoints that lie elsewhere: a file, a syslog file, a git repository.",
+)
+@DB
+@output("text", "json")
+def verify(file: Path | None, key: str, anchors: tuple[Path, ...], db: str, form: str) -> int:
+    """Check an export, or the ledger itself, and name every event that is wrong.
+
+    Exit code 0: everything is as it was signed. 1: something is wrong. 2: there is nothing that
+    could be checked. Events since the last checkpoint are not signed yet, which is no flaw.
+    """
+    from msgspec.structs import asdict
+
+    from ganglion.audit.anchored import read_anchor
+    from ganglion.audit.verify import named_key, verified
+
+    with _lines(file, db) as lines:
+        named = named_key(lines())
+        trusted = _key(key, named.name)
+        held = [read_anchor(each, trusted or named) for each in anchors]
+        found = verified(lines(), trusted, held)
+    if form == "json":
+        print_data(asdict(found) | {"sound": found.sound, "unsigned": found.unsigned}, form)
+    else:
+        _print(found, str(file or "ledger"))
+    return 0 if found.sound else 1
+
+
+for each in (export, verify):
+    audit.add_command(each)
+
+
+def _print(found: "Verdict", what: str) -> None:
+    span = f"events {found.first}..{found.last}" if found.events else "no events"
+    click.echo(f"{what}: {span} of log {found.log}, key {found.key}")
+    click.echo(f"{plural(found.checkpoints, 'checkpoint')}, signed up to event {found.signed}")
+    if found.anchored:
+        click.echo(f"anchored up to event {found.anchored}")
+    if found.unsigned:
+        click.echo(f"unsigned tail: {plural(found.unsigned, 'event')} since the last checkpoint")
+    for flaw in found.flaws[:SHOWN]:
+        click.echo(flaw.problem)
+    if len(found.flaws) > SHOWN:
+        click.echo(f"and {len(found.flaws) - SHOWN} more: -o json lists them all")
+    click.echo("sound" if found.sound else plural(len(found.flaws), "flaw"))
+    if not found.trusted:
+        note("The key is what the file itself names: compare it with the owner's, or give --key")
+
+
+def _home() -> Path:
+    from ganglion.client.home import home
+
+    return home()
+
+
+def _key(text: str, log: str) -> "PublicKey | None":
+    """The key to trust; None = only the file names one. Raises InputError: it is none."""
+    from ganglion.audit.folder import AuditFolder
+    from ganglion.audit.notes import key_of
+    from ganglion.model.errors import InputError
+
+    if not text:
+        own = AuditFolder(_home()).public()
+        return own if own and own.name == log else None
+    try:
+        found = key_of(Path(text).read_text("utf-8") if Path(text).is_file() else text)
+    except (ValueError, OSError) as error:
+        raise InputError(f"--key: {error}", "it lies in the home: audit/public-key") from error
+    return found
+
+
+@contextmanager
+def _lines(file: Path | None, db: str) -> Iterator[Callable[[], Iterator[bytes]]]:
+    """The lines of a file, or those that an export of the ledger would have; from the beginning."""
+    from ganglion.audit.export import exported
+    from ganglion.audit.folder import AuditFolder
+
+    if file is None:
+        with reading(db) as reader:
+            yield lambda: exported(reader, AuditFolder(_home()))
+        return
+    yield lambda: _of_file(file)
+
+
+def _of_file(file: Path) -> Iterator[bytes]:
+    from ganglion.audit.verify import LONGEST
+    from ganglion.model.errors import FileError
+
+    try:
+        with file.open("rb") as opened:
+            yield from iter(partial(opened.readline, LONGEST + 2), b"")
+    except OSError as error:
+        raise FileError(f"cannot read {file}: {error.strerror}", "name an export") from error
+
+
+def _written(file: Path, lines: Iterable[bytes]) -> None:
+    """Write lines to a file of the owner's, which appears when it is complete."""
+    from ganglion.model.errors import Conflict, EnvironmentFault
+
+    if str(file) == "-":
+        for line in lines:
+            sys.stdout.buffer.write(line)
+        return
+    if file.exists():
+        raise Conflict(f"{file} is there already", "name another file, or move it away")
+    scratch = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(os.open(scratch, flags, 0o600), "wb") as out:
+            out.writelines(lines)
+            out.flush()
+            os.fsync(out.fileno())
+        scratch.rename(file)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot write {file}: {error.strerror}", "") from error
+    finally:
+        scratch.unlink(missing_ok=True)
+    note(f"To check it: ganglion audit verify {file}")

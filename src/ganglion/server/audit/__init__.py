@@ -1,0 +1,1 @@
+"""Signing of the ledger while the server runs."""

@@ -1,0 +1,92 @@
+"""Signs what the ledger holds, in a thread of its own. No turn waits for it."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from ganglion.audit.folder import AuditFolder, Sealed
+from ganglion.audit.sealing import Sealer
+from ganglion.ledger.ledger import Ledger
+from ganglion.model.errors import GanglionError
+from ganglion.seams.effects import SYSTEM, Effects
+
+PAUSE_S = 1.0
+"""Time between two looks at how far the ledger is."""
+TROUBLE_S = 10.0
+"""The same while something refuses."""
+LAST_S = 5.0
+"""How long the last checkpoint may take when the server ends."""
+
+log = structlog.get_logger(__name__)
+
+
+class Signing:
+    """Makes checkpoints of the ledger in the home.
+
+    Args:
+        home: Ganglion's home directory.
+        ledger: what is signed.
+        clock: the time in ms.
+        effects: what the folder of checkpoints asks of the machine.
+
+    Attributes:
+        trouble: why nothing is signed at present; empty = everything is.
+        newest: the newest checkpoint; None = there is none.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        ledger: Ledger,
+        clock: Callable[[], int],
+        effects: Effects = SYSTEM,
+    ) -> None:
+        self._folder, self._ledger = AuditFolder(home, effects), ledger
+        self._clock = clock
+        self._sealer: Sealer | None = None
+        self.trouble = ""
+        self.newest: Sealed | None = None
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Sign what is left, and end."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=LAST_S)
+
+    def _run(self) -> None:
+        while not self._ending.wait(TROUBLE_S if self.trouble else PAUSE_S):
+            self.step()
+        self.step(ending=True)
+
+    def step(self, *, ending: bool = False) -> Sealed | None:
+        """Sign once if it is due; returns the checkpoint.
+
+        Args:
+            ending: whether it is due whatever the time.
+        """
+        try:
+            if self._sealer is None:
+                self._sealer = Sealer(self._ledger, self._folder)
+                self.newest = self._sealer.newest
+            made = self._sealer.seal(self._ledger.head, self._clock(), ending=ending)
+        except (GanglionError, OSError, ValueError) as error:
+            self._sealer = None  # what it holds in memory may be ahead of the disk
+            self._troubled(error.message if isinstance(error, GanglionError) else str(error))
+            return None
+        self.trouble = ""
+        if made:
+            self.newest = made
+        return made
+
+    def _troubled(self, said: str) -> None:
+        if said != self.trouble:
+            log.warning("the ledger is not signed", error=said)
+        self.trouble = said

@@ -1,0 +1,105 @@
+"""`ganglion audit`: offline, on a home or a file."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.audit.trail import signed, write
+from tests.cli.harness import Ganglion
+
+from ganglion.audit.folder import AuditFolder
+from ganglion.ledger.ledger import Ledger
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    monkeypatch.setenv("GANGLION_HOME", str(folder))
+    signed(folder, 2, 3)
+    ledger = Ledger.open(folder / "ledger.db")
+    write(ledger, 1)
+    ledger.close()
+    return folder
+
+
+def test_an_export_verifies_where_the_home_is_not(
+    ganglion: Ganglion, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "audit.jsonl"
+    assert ganglion("audit", "export", str(file)).code == 0
+    assert file.stat().st_mode & 0o077 == 0
+    assert ganglion("audit", "export", str(file)).code == 1  # it is there
+    own = ganglion("audit", "verify", str(file))
+    assert (own.code, "the file itself names" in own.err) == (0, False)
+    monkeypatch.setenv("GANGLION_HOME", str(tmp_path / "other"))
+    done = ganglion("audit", "verify", str(file))
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0].startswith(f"{file}: events 1..12 of log ")
+    assert lines[1:] == [
+        "2 checkpoints, signed up to event 10",
+        "unsigned tail: 2 events since the last checkpoint",
+        "sound",
+    ]
+    assert "the file itself names" in done.err
+    public = home / "audit" / "public-key"
+    for key in (str(public), public.read_text("utf-8").strip()):
+        found = json.loads(ganglion("audit", "verify", str(file), "--key", key, "-o", "json").out)
+        assert (found["sound"], found["trusted"], found["unsigned"]) == (True, True, 2)
+
+
+def test_an_export_goes_to_the_standard_output_too(ganglion: Ganglion, home: Path) -> None:
+    lines = ganglion("audit", "export", "-").out.splitlines()
+    assert lines[0].startswith('{"format":1')
+    assert lines[-1].startswith('{"events":12')
+
+
+def test_a_changed_event_is_named_and_the_exit_code_says_so(
+    ganglion: Ganglion, home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "audit.jsonl"
+    ganglion("audit", "export", str(file))
+    text = file.read_text("utf-8")
+    file.write_text(text.replace("n3000", "n3001", 1), "utf-8")
+    done = ganglion("audit", "verify", str(file))
+    assert done.code == 1
+    assert "event 5 does not fit its checksum: it is not as it was written" in done.out
+    found = json.loads(ganglion("audit", "verify", str(file), "-o", "json").out)
+    assert (found["sound"], found["flaws"][0]["seq"]) == (False, 5)
+
+
+def test_the_ledger_itself_is_checked_against_an_anchor(
+    ganglion: Ganglion, home: Path, tmp_path: Path
+) -> None:
+    notes = tmp_path / "checkpoints"
+    notes.write_text("\n".join(each.note for each in AuditFolder(home).sealed()), "utf-8")
+    done = ganglion("audit", "verify", "--anchor", str(notes))
+    assert (done.code, "anchored up to event 10" in done.out) == (0, True)
+    ledger = Ledger.open(home / "ledger.db")
+    with ledger.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM events WHERE seq > 8")
+    ledger.close()
+    done = ganglion("audit", "verify", "--anchor", str(notes))
+    assert done.code == 1
+    assert "holds a checkpoint of event 10, and this ends at 8" in done.out
+
+
+def test_what_cannot_be_checked_ends_with_2(ganglion: Ganglion, home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "other"
+    file.write_text("hello\n", "utf-8")
+    for words in (
+        [str(file)],
+        [str(tmp_path / "none")],
+        ["--key", "nonsense"],
+        ["--anchor", str(file)],
+    ):
+        assert ganglion("audit", "verify", *words).code == 2
+
+
+def test_a_home_without_a_signed_event_says_what_to_do(
+    ganglion: Ganglion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GANGLION_HOME", str(tmp_path))
+    Ledger.open(tmp_path / "ledger.db").close()
+    done = ganglion("audit", "verify")
+    assert (done.code, "nothing of this ledger was signed yet" in done.err) == (1, True)
