@@ -1,6 +1,5 @@
 """Exports that were changed in every way, and those that were not."""
 
-import random
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -18,8 +17,6 @@ from ganglion.audit.verify import Verdict, verified
 from ganglion.ledger.chain import GENESIS, link
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import FileError
-
-CHANGES = 1_000
 
 
 @pytest.fixture
@@ -54,22 +51,6 @@ def test_what_was_not_changed_is_sound_and_its_tail_is_called_unsigned(home: Pat
     assert (found.checkpoints, found.signed, found.unsigned, found.anchored) == (2, 10, 2, 10)
     assert found.trusted
     assert not verified(lines_of(home), None).trusted
-
-
-def test_each_of_a_thousand_changes_of_one_byte_is_found(home: Path) -> None:
-    whole = b"".join(lines_of(home))
-    chance, missed = random.Random(14), []
-    for _ in range(CHANGES):
-        at = chance.randrange(len(whole))
-        other = (whole[at] + chance.randrange(1, 256)) % 256
-        changed = whole[:at] + bytes([other]) + whole[at + 1 :]
-        try:
-            found = verified(changed.splitlines(keepends=True), None)
-        except FileError:
-            continue
-        if found.sound:
-            missed.append((at, other))
-    assert not missed
 
 
 @pytest.mark.parametrize(

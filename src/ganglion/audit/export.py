@@ -152,8 +152,9 @@ def _events(reader: Reader, after: int) -> Iterator[Event]:
 
 def _event(entry: Entry, cycle_at: int, incoming: int) -> Event:
     head = (entry.seq, entry.at, entry.cycle, entry.kind, cycle_at, incoming)
-    checksum = (entry.checksum or b"").hex()
+    # A damaged file may give a row without any columns.
+    checksum, body = (entry.checksum or b"").hex(), entry.body or b""
     try:
-        return Event(*head, checksum, body=entry.body.decode())
+        return Event(*head, checksum, body=body.decode())
     except UnicodeDecodeError:
-        return Event(*head, checksum, raw=b64encode(entry.body).decode())
+        return Event(*head, checksum, raw=b64encode(body).decode())

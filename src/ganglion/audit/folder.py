@@ -17,12 +17,13 @@ import msgspec
 from msgspec import Struct
 
 from ganglion.audit.merkle import SIZE, Frontier
-from ganglion.audit.notes import KEY_BYTES, PublicKey, Signer, key_of
+from ganglion.audit.notes import KEY_BYTES, PublicKey, Signer, key_of, note_of
 from ganglion.model.errors import EnvironmentFault
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import FileStream, exists, make_folder, replace_whole, sync_folder
 
 FOLDER, KEY, PUBLIC, CHECKPOINTS = "audit", "key", "public-key", "checkpoints"
+RESTORE = "restore it from a backup"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 CHUNK = 1 << 16
 """Bytes at the end of the file that hold the last line; a line has some thousand at most."""
@@ -34,7 +35,6 @@ class Sealed(Struct, frozen=True):
 
     Attributes:
         seq: number of the newest event that it covers.
-        at: when it was made, in ms.
         note: the checkpoint as a signed note.
         checksum: of that event, in hexadecimal.
         hashes: of the complete subtrees, the largest first, in a row, in base 64.
@@ -42,15 +42,17 @@ class Sealed(Struct, frozen=True):
     """
 
     seq: int
-    at: int
     note: str
     checksum: str
     hashes: str
     size: int
 
     def frontier(self) -> Frontier:
-        """The tree, to go on from. Raises ValueError: it contradicts itself."""
-        return frontier_of(self.size, self.hashes)
+        """The tree, to go on from. Raises ValueError: it is not the one that was signed."""
+        tree, signed = frontier_of(self.size, self.hashes), note_of(self.note).checkpoint
+        if (tree.size, tree.root()) != (signed.size, signed.root):
+            raise ValueError("its tree is not the one that was signed")
+        return tree
 
 
 def frontier_of(size: int, hashes: str) -> Frontier:
@@ -87,7 +89,8 @@ class AuditFolder:
         """The key that signs; made where there is none.
 
         Raises:
-            EnvironmentFault: it cannot be read or made, or others can read it.
+            EnvironmentFault: it cannot be read or made, others can read it, or it is not the
+                secret half of the public key.
         """
         path = self.path / KEY
         try:
@@ -98,13 +101,14 @@ class AuditFolder:
                 raise EnvironmentFault(f"other users can read {path}", f"chmod 600 {path}")
             found = msgspec.json.decode(self._files.read(path), type=_Secret)
             signer = Signer(found.name, b64decode(found.secret, validate=True))
-            if self.public() != signer.public:
+            public = self.public()
+            if public and public != signer.public:
+                raise EnvironmentFault(f"{path} and {PUBLIC} are no pair", RESTORE)
+            if not public:
                 self._write(self.path / PUBLIC, f"{signer.public}\n".encode())
         except (OSError, ValueError) as error:
             said = error.strerror if isinstance(error, OSError) else "it is damaged"
-            raise EnvironmentFault(
-                f"cannot use the audit key {path}: {said}", "restore it from a backup"
-            ) from None
+            raise EnvironmentFault(f"cannot use the audit key {path}: {said}", RESTORE) from None
         return signer
 
     def _made(self, path: Path) -> None:
@@ -119,11 +123,18 @@ class AuditFolder:
         replace_whole(self._files, path, content, self._effects.processes.own())
 
     def public(self) -> PublicKey | None:
-        """The key that signatures are checked with; None = there is none, or it is damaged."""
+        """The key that signatures are checked with; None = there is none.
+
+        Raises:
+            EnvironmentFault: it is damaged or cannot be read.
+        """
+        path = self.path / PUBLIC
         try:
-            return key_of(self._files.read(self.path / PUBLIC).decode())
-        except (OSError, ValueError):
+            return key_of(self._files.read(path).decode())
+        except FileNotFoundError:
             return None
+        except (OSError, ValueError) as error:
+            raise EnvironmentFault(f"cannot use the public key {path}: {error}", RESTORE) from error
 
     def append(self, sealed: Sealed) -> None:
         """Keep a checkpoint; when this returns, it survives a power cut.
@@ -160,31 +171,31 @@ class AuditFolder:
         """Checkpoints that cover more than `after` events, the oldest first.
 
         Raises:
-            EnvironmentFault: the file is damaged or cannot be read.
+            EnvironmentFault: the file cannot be read, or a line is not as it was written.
         """
         number = 0
         try:
             with io.BufferedReader(FileStream(self._files, self.checkpoints, os.O_RDONLY)) as file:
                 for line in file:
                     number += 1
-                    if not line.endswith(b"\n"):  # it is being written
+                    if not line.endswith(b"\n") and not _is_damaged(line):  # it is being written
                         return
-                    found = msgspec.json.decode(line, type=Sealed)
+                    found = _sealed(line)
                     if found.seq > after:
                         yield found
         except FileNotFoundError:
             return
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, ValueError) as error:
             raise self._damaged(f"line {number}: {error}") from error
 
     def newest(self) -> Sealed | None:
         """The newest checkpoint; None = there is none. Raises EnvironmentFault: it is damaged."""
         try:
             lines = self._tail().split(b"\n")[:-1]
-            return msgspec.json.decode(lines[-1], type=Sealed) if lines else None
+            return _sealed(lines[-1] + b"\n") if lines else None
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, ValueError) as error:
             raise self._damaged(f"the last line: {error}") from error
 
     def _tail(self) -> bytes:
@@ -198,4 +209,23 @@ class AuditFolder:
             files.close(opened)
 
     def _damaged(self, said: str) -> EnvironmentFault:
-        return EnvironmentFault(f"{self.checkpoints}, {said}", "restore it from a backup")
+        # What one checkpoint covers is covered by the next one, too.
+        return EnvironmentFault(f"{self.checkpoints}, {said}", f"{RESTORE}, or remove the line")
+
+
+def _is_damaged(line: bytes) -> bool:
+    """Whether a line without a line feed has another byte in its place."""
+    try:
+        _sealed(line[:-1] + b"\n")
+    except ValueError:
+        return False
+    return True
+
+
+def _sealed(line: bytes) -> Sealed:
+    """Read a checkpoint. Raises ValueError: the line is not as one was written."""
+    found = msgspec.json.decode(line, type=Sealed)
+    if msgspec.json.encode(found) + b"\n" != line:
+        raise ValueError("it is not written as a server writes it")
+    found.frontier()
+    return found

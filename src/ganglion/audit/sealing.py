@@ -5,9 +5,12 @@ before it. So the tree follows from the ledger, and no turn of a server computes
 """
 
 from base64 import b64encode
+from collections.abc import Iterator
 
 from ganglion.audit.folder import AuditFolder, Sealed
 from ganglion.audit.merkle import Frontier
+from ganglion.audit.notes import note_of
+from ganglion.audit.verify import Flaw
 from ganglion.ledger.chain import GENESIS
 from ganglion.ledger.reader import Reader
 from ganglion.model.errors import Conflict
@@ -28,6 +31,7 @@ class Sealer:
     Raises:
         EnvironmentFault: the key or the checkpoints cannot be read.
         Conflict: the ledger does not hold what was signed.
+        ValueError: the newest checkpoint was signed with another key.
     """
 
     def __init__(self, reader: Reader, folder: AuditFolder) -> None:
@@ -39,6 +43,7 @@ class Sealer:
         self._seq, self._checksum = (base.seq, base.checksum) if base else (0, GENESIS)
         self._tree, self._since = Frontier(), 0
         if self.newest:
+            note_of(self.newest.note).check(self._signer.public)
             self._seq, self._tree = self.newest.seq, self.newest.frontier()
             self._checksum = bytes.fromhex(self.newest.checksum)
             self._check(base.seq if base else 0)
@@ -77,7 +82,6 @@ class Sealer:
         tree = self._tree
         sealed = Sealed(
             self._seq,
-            now,
             self._signer.signed(tree.size, tree.root()),
             self._checksum.hex(),
             b64encode(b"".join(tree.hashes)).decode(),
@@ -97,3 +101,21 @@ class Sealer:
                     )
                 self._tree.add(checksum)
                 self._seq, self._checksum = seq, checksum
+
+
+def contradicted(reader: Reader, folder: AuditFolder) -> Iterator[Flaw]:
+    """Checkpoints in the folder that name another event than the ledger holds.
+
+    What they signed is compared by `verified`; this is about the columns beside that.
+
+    Raises:
+        EnvironmentFault: the database does not answer, or a line is not as it was written.
+    """
+    base = reader.base()
+    for each in folder.sealed(base.seq - 1 if base else 0):
+        held = dict(reader.checksums(each.seq - 1, 1))
+        if base:
+            held[base.seq] = base.checksum
+        if held.get(each.seq, b"").hex() != each.checksum:
+            said = f"the checkpoint of {each.size} records names event {each.seq}"
+            yield Flaw(each.seq, f"{said}, which the ledger does not hold like that")

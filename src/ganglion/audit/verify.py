@@ -39,10 +39,12 @@ class Flaw(Struct, frozen=True):
     Attributes:
         seq: number of the event; 0 = it is about the file.
         problem: one sentence.
+        line: of the file, from 1; 0 = it is about what lies beside the file.
     """
 
     seq: int
     problem: str
+    line: int = 0
 
 
 class Verdict(Struct):
@@ -57,7 +59,7 @@ class Verdict(Struct):
         checkpoints: how many checkpoints fit.
         signed: number of the newest event that a checkpoint covers.
         anchored: number of the newest event that an anchor covers; 0 = none.
-        flaws: in the order of the file.
+        flaws: in the order of the file, so that the first bad record is that of the first.
     """
 
     log: str
@@ -145,6 +147,7 @@ class _Check:
         own = key_of(header.key)
         self._key = key or own
         self.found = Verdict(self._key.name, self._key.id.hex(), key is not None)
+        self._line = 1
         if own != self._key:
             self._flaw(0, f"the file is of key {own.id.hex()} of log {own.name}, not of this key")
         self._anchors, self._digest = anchors, sha256(line)
@@ -159,10 +162,11 @@ class _Check:
         self._against_anchors()
 
     def _flaw(self, seq: int, problem: str) -> None:
-        self.found.flaws.append(Flaw(seq, problem))
+        self.found.flaws.append(Flaw(seq, problem, self._line))
 
     def take(self, line: bytes) -> None:
         """Check a line."""
+        self._line += 1
         if self._ended:
             self._flaw(0, "something follows after the last line")
             return

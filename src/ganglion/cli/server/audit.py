@@ -19,7 +19,7 @@ from ganglion.extras import require
 
 if TYPE_CHECKING:
     from ganglion.audit.notes import PublicKey
-    from ganglion.audit.verify import Verdict
+    from ganglion.audit.verify import Flaw, Verdict
 
 SHOWN = 20
 """Flaws that are printed; -o json has all of them."""
@@ -86,15 +86,16 @@ def verify(file: Path | None, key: str, anchors: tuple[Path, ...], db: str, form
     from ganglion.audit.anchored import read_anchor
     from ganglion.audit.verify import named_key, verified
 
-    with _lines(file, db) as lines:
+    with _source(file, db) as (lines, beside):
         named = named_key(lines())
         trusted = _key(key, named.name)
         held = [read_anchor(each, trusted or named) for each in anchors]
         found = verified(lines(), trusted, held)
+        found.flaws += beside()
     if form == "json":
         print_data(asdict(found) | {"sound": found.sound, "unsigned": found.unsigned}, form)
     else:
-        _print(found, str(file or "ledger"))
+        _print(found, str(file or ""))
     return 0 if found.sound else 1
 
 
@@ -102,14 +103,19 @@ for each in (export, verify):
     audit.add_command(each)
 
 
-def _print(found: "Verdict", what: str) -> None:
+def _print(found: "Verdict", file: str) -> None:
     span = f"events {found.first}..{found.last}" if found.events else "no events"
-    click.echo(f"{what}: {span} of log {found.log}, key {found.key}")
+    click.echo(f"{file or 'ledger'}: {span} of log {found.log}, key {found.key}")
     click.echo(f"{plural(found.checkpoints, 'checkpoint')}, signed up to event {found.signed}")
     if found.anchored:
         click.echo(f"anchored up to event {found.anchored}")
     if found.unsigned:
         click.echo(f"unsigned tail: {plural(found.unsigned, 'event')} since the last checkpoint")
+    if found.flaws:
+        first = found.flaws[0]
+        place = f"event {first.seq}" if first.seq else ""
+        line = f"line {first.line}" if file and first.line else ""
+        click.echo(f"first bad record: {', '.join(filter(None, (place, line))) or 'none'}")
     for flaw in found.flaws[:SHOWN]:
         click.echo(flaw.problem)
     if len(found.flaws) > SHOWN:
@@ -142,16 +148,25 @@ def _key(text: str, log: str) -> "PublicKey | None":
 
 
 @contextmanager
-def _lines(file: Path | None, db: str) -> Iterator[Callable[[], Iterator[bytes]]]:
-    """The lines of a file, or those that an export of the ledger would have; from the beginning."""
+def _source(
+    file: Path | None, db: str
+) -> Iterator[tuple[Callable[[], Iterator[bytes]], Callable[[], "Iterable[Flaw]"]]]:
+    """What is checked.
+
+    Returns:
+        the lines of a file, or those that an export of the ledger would have, from the beginning;
+        and what is wrong beside them.
+    """
     from ganglion.audit.export import exported
     from ganglion.audit.folder import AuditFolder
+    from ganglion.audit.sealing import contradicted
 
-    if file is None:
-        with reading(db) as reader:
-            yield lambda: exported(reader, AuditFolder(_home()))
+    if file:
+        yield partial(_of_file, file), tuple
         return
-    yield lambda: _of_file(file)
+    folder = AuditFolder(_home())
+    with reading(db) as reader:
+        yield partial(exported, reader, folder), partial(contradicted, reader, folder)
 
 
 def _of_file(file: Path) -> Iterator[bytes]:

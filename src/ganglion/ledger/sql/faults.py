@@ -59,6 +59,13 @@ def faults(where: str) -> Iterator[None]:
         raise EnvironmentFault(f"{where}: {error}") from error
     except sqlite3.Error as error:
         raise _fault(where, error) from error
+    except UnicodeDecodeError as error:  # the driver reads its own message about a damaged schema
+        raise EnvironmentFault(*_damaged(where)) from error
+
+
+def _damaged(where: str) -> tuple[str, str]:
+    message, hint = _SQLITE["SQLITE_CORRUPT"]
+    return message.format(where=where), hint
 
 
 def _fault(where: str, error: BaseException | None) -> EnvironmentFault:
