@@ -5,7 +5,7 @@ checkpoint, and a last line. Each line has exactly one way of being written.
 """
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import chain
 
@@ -17,7 +17,7 @@ from ganglion.audit.notes import PublicKey
 from ganglion.ledger.chain import GENESIS
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Entry
-from ganglion.model.errors import NotFound
+from ganglion.model.errors import FileError, NotFound
 
 FORMAT = 1
 
@@ -130,7 +130,7 @@ def _lines(
     if due and due.seq == after:
         yield Signed(due.note)
         due = next(signed, None)
-    for event in _events(reader, after):
+    for event in rows_of(reader, after):
         yield event
         while due and due.seq <= event.seq:
             yield Signed(due.note)
@@ -140,7 +140,7 @@ def _lines(
         due = next(signed, None)
 
 
-def _events(reader: Reader, after: int) -> Iterator[Event]:
+def rows_of(reader: Reader, after: int) -> Iterator[Event]:
     """Events of a ledger after one, with the columns of their cycles."""
     while page := reader.events(after, PAGE):
         heads = reader.heads({entry.cycle for entry in page})
@@ -158,3 +158,30 @@ def _event(entry: Entry, cycle_at: int, incoming: int) -> Event:
         return Event(*head, checksum, body=body.decode())
     except UnicodeDecodeError:
         return Event(*head, checksum, raw=b64encode(body).decode())
+
+
+def rows_in(lines: Iterable[bytes]) -> tuple[int, Iterator[Event]]:
+    """The number of the event before the first one of a file, and its events; nothing is verified.
+
+    Raises:
+        FileError: it is no export; while events are read, a line that is none.
+    """
+    rest = iter(lines)
+    try:
+        header = msgspec.json.decode(next(rest, b""), type=Header)
+    except msgspec.MsgspecError as error:
+        raise _foreign(1) from error
+    return header.after, _rows_in(rest)
+
+
+def _rows_in(lines: Iterator[bytes]) -> Iterator[Event]:
+    for number, line in enumerate(lines, 2):
+        if line.startswith(b'{"seq":'):
+            try:
+                yield msgspec.json.decode(line, type=Event)
+            except msgspec.MsgspecError as error:
+                raise _foreign(number) from error
+
+
+def _foreign(line: int) -> FileError:
+    return FileError(f"line {line} is none of an audit export", "ganglion audit verify says more")

@@ -18,8 +18,12 @@ def line_of(view: "EventView") -> str:
     event = view.event
     at = datetime.fromtimestamp(event["at"] / 1000).astimezone().strftime("%H:%M:%S")
     kind = event["type"]
-    details = _DETAILS.get(kind, _plain)(event)
-    return f"{view.seq:>6}  {at}  {kind:<20}  {subject(event):<20}  {details}".rstrip()
+    return f"{view.seq:>6}  {at}  {kind:<20}  {subject(event):<20}  {details(event)}".rstrip()
+
+
+def details(event: Fields) -> str:
+    """Return what happened beside the type and the subject; may be empty."""
+    return _DETAILS.get(event.get("type", ""), _plain)(event)
 
 
 def subject(event: Fields) -> str:

@@ -14,6 +14,7 @@ from ganglion.cli.options import command, output, settings
 from ganglion.cli.output.formats import plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import print_data
+from ganglion.cli.server.audit_trail import placement, show, trail
 from ganglion.cli.server.ledger import DB, reading
 from ganglion.extras import require
 
@@ -37,20 +38,45 @@ def audit() -> None:
     require("server")
 
 
-@command("export", "audit export audit.jsonl", "audit export - > audit.jsonl")
+@command(
+    "export",
+    "audit export audit.jsonl",
+    "audit export --format csv - > audit.csv",
+    "audit export --format syslog audit.log",
+)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "syslog"]),
+    default="jsonl",
+    show_default=True,
+    help="jsonl proves itself; csv and syslog (RFC 5424) are for other programs.",
+)
 @DB
-def export(file: Path, db: str) -> None:
+def export(file: Path, form: str, db: str) -> None:
     """Write the audit trail to a file.
 
     The file holds every event and the signed checkpoints, and proves itself: `ganglion audit
-    verify FILE` checks it on any machine. FILE - is the standard output.
+    verify FILE` checks it on any machine. FILE - is the standard output. Of the formats csv and
+    syslog each record names the checksum of its event, and the file as a whole proves nothing.
     """
     from ganglion.audit.export import exported
     from ganglion.audit.folder import AuditFolder
+    from ganglion.audit.forms import as_csv, as_syslog
+    from ganglion.audit.records import records
 
-    with reading(db) as reader:
-        _written(file, exported(reader, AuditFolder(_home())))
+    if form == "jsonl":
+        with reading(db) as reader:
+            _written(file, exported(reader, AuditFolder(_home())))
+        if str(file) != "-":
+            note(f"To check it: ganglion audit verify {file}")
+        return
+    with trail(None, db) as (rows, context):
+        found = records(rows, context)
+        own = AuditFolder(_home()).public()
+        host = own.name.partition("/")[0] if own else ""
+        _written(file, as_csv(found) if form == "csv" else as_syslog(found, host))
 
 
 @command(
@@ -99,7 +125,7 @@ def verify(file: Path | None, key: str, anchors: tuple[Path, ...], db: str, form
     return 0 if found.sound else 1
 
 
-for each in (export, verify):
+for each in (show, placement, export, verify):
     audit.add_command(each)
 
 
@@ -202,4 +228,3 @@ def _written(file: Path, lines: Iterable[bytes]) -> None:
         raise EnvironmentFault(f"cannot write {file}: {error.strerror}", "") from error
     finally:
         scratch.unlink(missing_ok=True)
-    note(f"To check it: ganglion audit verify {file}")

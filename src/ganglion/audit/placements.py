@@ -1,0 +1,215 @@
+"""Where gangs ran in a period, and whether each place fulfilled what had to hold.
+
+A stay is one gang on one node from one time to another, with the labels that the node had then. A
+gang holds its place from the decision until its end; pods that it gives up, until they have left.
+A node that gets other labels meanwhile begins another stay.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.audit.export import Event as Row
+from ganglion.audit.records import Context, Owner, entry_of
+from ganglion.ledger.codec import UNREADABLE, decoded
+from ganglion.model import events as ev
+from ganglion.model.errors import FieldError
+from ganglion.model.fleet.node import Node
+
+Must = Mapping[str, frozenset[str]]
+"""Label, or level of the topology -> values of which a node has to have one."""
+
+
+class Stay(Struct, frozen=True):
+    """One gang on one node.
+
+    Attributes:
+        seq: number of the event that placed it there; 0 = one before the trail begins.
+        gang, attempt: of which it is.
+        queue, user: whose the gang is; empty = the trail does not say.
+        node: its name.
+        devices: indexes of the devices that its pods use, ascending.
+        begin: when it was decided, or when the node got these labels, in ms.
+        end: when it was over, or the node got other labels; 0 = it lasts.
+        labels: of the node then, with its domains by level.
+        broken: what had to hold and did not; empty = nothing.
+        image: what the workload asked to run, as it was recorded; empty = nothing was.
+    """
+
+    seq: int
+    gang: str
+    attempt: int
+    queue: str
+    user: str
+    node: str
+    devices: tuple[int, ...]
+    begin: int
+    end: int
+    labels: Mapping[str, str]
+    broken: tuple[str, ...]
+    image: str = ""
+
+
+class Found(Struct):
+    """What a trail says about a period.
+
+    Attributes:
+        stays: in the order of their beginning.
+        unread: numbers of events that cannot be read, so that stays may be missing.
+    """
+
+    stays: list[Stay]
+    unread: list[int]
+
+    @property
+    def broken(self) -> list[Stay]:
+        """Those that broke something."""
+        return [each for each in self.stays if each.broken]
+
+
+def must_of(written: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Read `KEY=VALUE` or `KEY=VALUE,VALUE`.
+
+    Raises:
+        FieldError: it is written otherwise, or a key occurs twice.
+    """
+    found = dict[str, frozenset[str]]()
+    for each in written:
+        key, _, values = each.partition("=")
+        allowed = frozenset(filter(None, values.split(",")))
+        if not key or not allowed or key in found:
+            raise FieldError(f"{each} is no KEY=VALUE of its own", key="--must", hint="region=eu")
+        found[key] = allowed
+    return found
+
+
+def labels_of(node: Node) -> dict[str, str]:
+    """The labels of a node, and its domains by level; a label of the same name counts first."""
+    return {str(level): name for level, name in node.domains.items()} | node.labels
+
+
+def placements(
+    rows: Iterable[Row], context: Context, queue: str, must: Must, since: int, until: int
+) -> Found:
+    """All stays of a queue, or of queues below it, that overlap a period.
+
+    Args:
+        rows: the trail, from as early as there is one.
+        context: what was in force before the first; changed.
+        queue: its name; empty = all of them.
+        must: what has to hold.
+        since: begin of the period in ms.
+        until: its end in ms; 0 = none.
+    """
+    walk = _Walk(context, must)
+    for row in rows:
+        walk.take(row)
+    found = [
+        each
+        for each in walk.all()
+        if (not each.end or each.end > since)
+        and (not until or each.begin < until)
+        and (not queue or context.is_below(each.queue, queue))
+    ]
+    return Found(sorted(found, key=lambda each: (each.begin, each.seq, each.node)), walk.unread)
+
+
+class _Walk:
+    """The stays that last, and those that are over."""
+
+    def __init__(self, context: Context, must: Must) -> None:
+        self._context, self._must = context, must
+        self._over = list[Stay]()
+        self._lasting = dict[str, dict[str, Stay]]()
+        self._leaving = dict[str, set[str]]()
+        self.unread = list[int]()
+        for event in context.running:
+            self._put(0, event)
+
+    def all(self) -> Iterator[Stay]:
+        """Every stay."""
+        yield from self._over
+        for stays in self._lasting.values():
+            yield from stays.values()
+
+    def take(self, row: Row) -> None:
+        """Go on by one event."""
+        try:
+            event = decoded(entry_of(row).body)
+        except UNREADABLE:
+            self.unread.append(row.seq)
+            return
+        match event:
+            case ev.GangPlaced(gang=gang):
+                self._close(gang, event.at)
+                self._put(row.seq, event)
+            case ev.GangResized():
+                self._put(row.seq, event)
+            case ev.PodsLeft(gang=gang):
+                self._close(gang, event.at, self._leaving.pop(gang, set()))
+            case ev.GangEnded(gang=gang):
+                self._close(gang, event.at)
+            case ev.NodeAdded(node=node):
+                self._described(row.seq, event.at, node)
+        self._context.take(event)
+
+    def _put(self, seq: int, event: ev.GangPlaced | ev.GangResized) -> None:
+        """A gang has a place; nodes of an earlier one stay until its pods have left."""
+        known = self._lasting.setdefault(event.gang, {})
+        owner = self._context.gangs.get(event.gang) or Owner("", "", "")
+        nodes = dict[str, set[int]]()
+        for pod in event.placement.pods:
+            nodes.setdefault(pod.node, set()).update(pod.devices)
+        self._leaving[event.gang] = known.keys() - nodes.keys()
+        for node, held in nodes.items():
+            if node in known:
+                self._over.append(replace(known[node], end=event.at))
+            labels = self._labels(node)
+            known[node] = Stay(
+                seq,
+                event.gang,
+                event.attempt,
+                owner.queue,
+                owner.user,
+                node,
+                tuple(sorted(held)),
+                event.at,
+                0,
+                labels,
+                self._broken(labels),
+                owner.image,
+            )
+
+    def _close(self, gang: str, at: int, nodes: set[str] | None = None) -> None:
+        """Stays of a gang are over, on all nodes or on some."""
+        known = self._lasting.get(gang, {})
+        for node in sorted(known.keys() if nodes is None else nodes & known.keys()):
+            self._over.append(replace(known.pop(node), end=at))
+        if not known:
+            self._lasting.pop(gang, None)
+            self._leaving.pop(gang, None)
+
+    def _described(self, seq: int, at: int, node: Node) -> None:
+        """What runs on a node that got other labels stays under these."""
+        labels = labels_of(node)
+        if labels == self._labels(node.name):
+            return
+        for stays in self._lasting.values():
+            if (stay := stays.get(node.name)) is not None:
+                self._over.append(replace(stay, end=at))
+                stays[node.name] = replace(
+                    stay, seq=seq, begin=at, labels=labels, broken=self._broken(labels)
+                )
+
+    def _labels(self, name: str) -> dict[str, str]:
+        node = self._context.nodes.get(name)
+        return labels_of(node) if node else {}
+
+    def _broken(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """What does not hold: a label that a node lacks, or has another value of."""
+        return tuple(
+            f"{key}={labels.get(key, '(none)')}"
+            for key, allowed in self._must.items()
+            if labels.get(key) not in allowed
+        )

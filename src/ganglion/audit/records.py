@@ -1,0 +1,218 @@
+"""What the events of a trail say: who did what, for which queue, under which policy.
+
+An event names a gang; whose that is, and what was in force, was said by events before it.
+"""
+
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from ganglion.audit.export import Event as Row
+from ganglion.ledger.codec import UNREADABLE, decoded, shown
+from ganglion.ledger.records import Entry
+from ganglion.model import events as ev
+from ganglion.model.causes import Cause
+from ganglion.model.fleet.node import Node
+from ganglion.model.workload import Gang
+
+SCHEDULER = "scheduler"
+"""Actor of what the engine decided."""
+
+
+class Record(Struct, frozen=True):
+    """One event, with what was in force.
+
+    Attributes:
+        seq: its number.
+        at: its time in ms.
+        kind: its type.
+        actor: the user that it says it comes from; `scheduler` for a decision; empty = it does
+            not say.
+        queue: that it is about; empty = none, or unknown.
+        workload: that it is about; empty = none.
+        request: id of the request that it comes from; empty = of none.
+        policy: version of the policy in force; 0 = the built-in one; None = unknown.
+        checksum: of the event in the chain, in hexadecimal.
+        event: as clients read it.
+        problem: why it cannot be read, in which case `event` is empty.
+    """
+
+    seq: int
+    at: int
+    kind: str
+    actor: str
+    queue: str
+    workload: str
+    request: str
+    policy: int | None
+    checksum: str
+    event: dict[str, Any]
+    problem: str = ""
+
+
+class Owner(Struct, frozen=True):
+    """Whose a gang is, and the image that it was submitted with; empty = none, or not recorded."""
+
+    queue: str
+    user: str
+    image: str
+
+
+class Context(Struct):
+    """What was in force after the events so far.
+
+    Attributes:
+        gangs: those that have not ended for good, by id.
+        nodes: as they were last described, by name.
+        parents: queue -> the queue above it.
+        policy: version; 0 = the built-in one; None = unknown.
+        running: what held places where the trail begins.
+    """
+
+    gangs: dict[str, Owner] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    parents: dict[str, str] = field(default_factory=dict)
+    policy: int | None = None
+    running: tuple[ev.GangPlaced, ...] = ()
+
+    def take(self, event: ev.Event) -> None:
+        """Go on by one event."""
+        match event:
+            case ev.GangSubmitted(gang=gang):
+                self.gangs[gang.id] = Owner(gang.queue, gang.user, "")
+            case ev.GangUpdated(gang=name, queue=str(queue)) if name in self.gangs:
+                self.gangs[name] = msgspec.structs.replace(self.gangs[name], queue=queue)
+            case ev.GangEnded(gang=name, requeue=False):
+                self.gangs.pop(name, None)
+            case ev.NodeAdded(node=node):
+                self.nodes[node.name] = node
+            case ev.QueueSet(queue=queue):
+                self.parents[queue.name] = queue.parent
+            case ev.PolicySet(version=version):
+                self.policy = version
+
+    def is_below(self, queue: str, top: str) -> bool:
+        """Whether a queue is `top`, or lies below it."""
+        known = set[str]()
+        while queue and queue not in known:
+            if queue == top:
+                return True
+            known.add(queue)
+            queue = self.parents.get(queue, "")
+        return False
+
+
+class Wanted(Struct, frozen=True):
+    """Which records to show.
+
+    Attributes:
+        since, until: at or after, and before this time in ms; `until` 0 = no end.
+        actors, kinds: one of these; empty = any.
+        queue: that queue, or one below it; empty = any.
+        workload: its id or its name, or the id of a gang of it; empty = any.
+    """
+
+    since: int = 0
+    until: int = 0
+    actors: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
+    queue: str = ""
+    workload: str = ""
+
+    def takes(self, record: Record, context: Context) -> bool:
+        """Whether a record is one of them."""
+        if record.at < self.since or (self.until and record.at >= self.until):
+            return False
+        if self.actors and record.actor not in self.actors:
+            return False
+        if self.kinds and record.kind not in self.kinds:
+            return False
+        if self.queue and not context.is_below(record.queue, self.queue):
+            return False
+        return not self.workload or self._names(record)
+
+    def _names(self, record: Record) -> bool:
+        gang = _gang_of(record.event)
+        names = (record.workload, record.workload.rpartition("-")[0], gang)
+        return self.workload in filter(None, names)
+
+
+ALL = Wanted()
+
+
+def records(rows: Iterable[Row], context: Context, wanted: Wanted = ALL) -> Iterator[Record]:
+    """Read events one after the other.
+
+    Args:
+        rows: of a trail, in order.
+        context: what was in force before the first; changed.
+        wanted: those to return; all of them change the context.
+    """
+    cycle, number = 0, 0
+    for row in rows:
+        cycle, number = row.cycle, number + 1 if row.cycle == cycle else 0
+        found = record_of(row, context, is_decision=number >= row.incoming)
+        if wanted.takes(found, context):
+            yield found
+
+
+def record_of(row: Row, context: Context, *, is_decision: bool) -> Record:
+    """Read one event, and take it in."""
+    entry = entry_of(row)
+    try:
+        event = decoded(entry.body)
+        said: dict[str, Any] = msgspec.json.decode(shown(entry))
+    except UNREADABLE as error:
+        problem = f"cannot be read: {error}"
+        policy = context.policy
+        return Record(row.seq, row.at, row.kind, "", "", "", "", policy, row.checksum, {}, problem)
+    gang = _gang_of(said)
+    owner = context.gangs.get(gang)  # before the event that ends it is taken in
+    context.take(event)
+    owner = context.gangs.get(gang, owner)
+    return Record(
+        row.seq,
+        row.at,
+        row.kind,
+        SCHEDULER if is_decision else _actor(event),
+        _queue(event) or (owner.queue if owner else ""),
+        gang.rpartition("/")[0] or str(said.get("workload", "")),
+        event.request,
+        context.policy,
+        row.checksum,
+        said,
+    )
+
+
+def entry_of(row: Row) -> Entry:
+    """The event as it lies in the ledger."""
+    body = b64decode(row.raw) if row.raw else row.body.encode()
+    return Entry(row.seq, row.at, row.cycle, row.kind, body)
+
+
+def _gang_of(said: dict[str, Any]) -> str:
+    gang = said.get("gang", "")
+    return str(gang["id"] if isinstance(gang, dict) else gang)
+
+
+def _actor(event: ev.Event) -> str:
+    """The user that an event names; the cause of one may name them, too."""
+    if isinstance(event, ev.GangSubmitted):
+        return event.gang.user
+    user = getattr(event, "user", "")
+    cause = getattr(event, "cause", None)
+    while not user and isinstance(cause, Cause):
+        user, cause = cause.user, cause.because
+    return str(user)
+
+
+def _queue(event: ev.Event) -> str:
+    if isinstance(event, ev.QueueSet):
+        return event.queue.name
+    if isinstance(event, ev.QueueRemoved):
+        return event.name
+    gang = getattr(event, "gang", None)
+    return gang.queue if isinstance(gang, Gang) else ""
