@@ -35,6 +35,7 @@ BENCHES: dict[str, str] = {
     "node-power": "benchmarks.idle.node_power:BENCH",
     "failures": "benchmarks.failures.lost_time:BENCH",
     "access": "benchmarks.speed.access:BENCH",
+    "audit": "benchmarks.speed.audit_trail:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 

@@ -12,7 +12,7 @@ from ganglion.audit.merkle import Frontier
 from ganglion.audit.notes import note_of
 from ganglion.audit.verify import Flaw
 from ganglion.ledger.chain import GENESIS
-from ganglion.ledger.reader import Reader
+from ganglion.ledger.reader import PAGE, Reader
 from ganglion.model.errors import Conflict
 
 EVENTS = 256
@@ -93,7 +93,10 @@ class Sealer:
 
     def _grow(self) -> None:
         """Take in all that the ledger holds."""
-        while page := self._reader.checksums(self._seq):
+        is_last = False
+        while not is_last:
+            page = self._reader.checksums(self._seq, PAGE)
+            is_last = len(page) < PAGE
             for seq, checksum in page:
                 if seq != self._seq + 1:
                     raise Conflict(

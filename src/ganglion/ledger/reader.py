@@ -1,7 +1,7 @@
 """Reading a ledger: events, cycles, workloads, snapshots. Takes no lock."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +11,7 @@ from sqlalchemy import (
     Engine,
     LargeBinary,
     Select,
+    bindparam,
     cast,
     inspect,
     select,
@@ -42,6 +43,13 @@ _ROW = select(
 
 _GANG = re.compile(rb'"gang":(?:\{"id":)?"([^"\\]{1,200})"')
 _ATTEMPT = re.compile(rb'"attempt":(\d{1,9})\b')
+# Every checkpoint asks this, and to make the statement takes longer than to ask.
+_CHECKSUMS = (
+    select(events.c.seq, cast(events.c.checksum, LargeBinary))
+    .where(events.c.seq > bindparam("after"))
+    .order_by(events.c.seq)
+    .limit(bindparam("most"))
+)
 
 
 class Reader:
@@ -107,13 +115,17 @@ class Reader:
             self._pinned.close()
         self._engine.dispose()
 
-    def rows(self, query: Select[Any]) -> list[Any]:
-        """Read rows. Raises EnvironmentFault: the database does not answer."""
+    def rows(self, query: Select[Any], values: Mapping[str, object] | None = None) -> list[Any]:
+        """Read rows; `values` are those of the query's parameters.
+
+        Raises:
+            EnvironmentFault: the database does not answer.
+        """
         with faults(self.where):
             if self._pinned:
-                return list(self._pinned.execute(query).all())
+                return list(self._pinned.execute(query, values).all())
             with self._engine.connect() as connection:
-                return list(connection.execute(query).all())
+                return list(connection.execute(query, values).all())
 
     def events(self, after: int = 0, limit: int = PAGE) -> list[Entry]:
         """Events with `seq` above `after`, oldest first, at most `limit`.
@@ -130,9 +142,8 @@ class Reader:
         Raises:
             EnvironmentFault: the database does not answer.
         """
-        wanted = select(events.c.seq, cast(events.c.checksum, LargeBinary))
-        found = wanted.where(events.c.seq > after).order_by(events.c.seq).limit(limit)
-        return [(seq, checksum or b"") for seq, checksum in self.rows(found)]
+        found = self.rows(_CHECKSUMS, {"after": after, "most": limit})
+        return [(seq, checksum or b"") for seq, checksum in found]
 
     def heads(self, numbers: Collection[int]) -> dict[int, tuple[int, int]]:
         """Cycle -> its time in ms, and how many of its events came from outside."""
