@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from ganglion.lifecycle.autoscaling.memory import Memory
+from ganglion.lifecycle.autoscaling.reconciler import KEEP_MS
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import GangSubmitted, Outcome, ServiceLearnt
 from ganglion.router.balancing.table import State
 from ganglion.server.commands import live
 from ganglion.server.commands.scale import Span, scale
-from ganglion.server.controllers.services import KEEP_MS
 from ganglion.server.views.workloads import detail, view
 from tests.server.services import BRISK, Parlour
 
@@ -24,6 +25,12 @@ def parlour(tmp_path: Path) -> Iterator[Parlour]:
 
 def _scaling(parlour: Parlour, replicas: str = "1..4", **scale_: object) -> str:
     return parlour.submit(replicas=replicas, scale={"targets": {"requests": 2}, **BRISK, **scale_})
+
+
+def memory_of(parlour: Parlour) -> Memory:
+    found = parlour.keeper.reconciler.memory("chat-1")
+    assert found
+    return found
 
 
 def test_it_has_as_many_replicas_as_its_load_asks_for(parlour: Parlour) -> None:
@@ -336,19 +343,19 @@ def test_how_long_replicas_take_to_start_is_learnt(parlour: Parlour) -> None:
     parlour.load(0, 8, 8)
     parlour.door.unready.clear()
     parlour.load(0, 8, 3)
-    took = parlour.keeper._watched["chat-1"].scaler.memory.started_ms
+    took = memory_of(parlour).started_ms
     assert len(took) == 4
     assert all(5_000 < each < 12_000 for each in took[1:])
     parlour.rig.crash()
     parlour.load(0, 8, 3)
     # Replicas that are found ready may have been so for days: they add nothing.
-    assert parlour.keeper._watched["chat-1"].scaler.memory.started_ms == took
+    assert memory_of(parlour).started_ms == took
 
 
 def test_what_was_learnt_of_late_and_long_requests_survives_a_restart(parlour: Parlour) -> None:
     _scaling(parlour, start_within="10s")
     parlour.load(0, 1, 2)
-    memory = parlour.keeper._watched["chat-1"].scaler.memory
+    memory = memory_of(parlour)
     assert memory.promise
     memory.promise.spare_micro, memory.promise.weight = 2_750_000, 5_000
     memory.passed.done, memory.passed.ran = 200_000, 700_000_000
@@ -360,7 +367,7 @@ def test_what_was_learnt_of_late_and_long_requests_survives_a_restart(parlour: P
     assert kept[-1].done > 0
     parlour.rig.crash()
     parlour.load(0, 1, 0.2)
-    again = parlour.keeper._watched["chat-1"].scaler.memory
+    again = memory_of(parlour)
     assert again.promise
     assert again.promise.spare_micro == 2_750_000
     assert again.started_ms == [*kept[-1].started_ms]

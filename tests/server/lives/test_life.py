@@ -30,6 +30,11 @@ def test_annotations_of_objects_that_others_made_say_the_same() -> None:
     assert life_of(SERVICE, notes) == Life(Kind.SERVICE, scaling, 8000)
 
 
+def test_a_number_by_hand_has_a_time() -> None:
+    life = life_of(SERVICE, {"ganglion.dev/held-until": "1970-01-01T00:01:00Z"})
+    assert life == Life(Kind.SERVICE, held_until=60_000)
+
+
 def test_workspaces_have_lives_of_their_own() -> None:
     notes = {"ganglion.dev/idle-timeout": "30m", "ganglion.dev/idle": "{warn: 1m}"}
     life = life_of({"ganglion.dev/kind": "workspace"}, notes)
@@ -48,6 +53,8 @@ def test_other_kinds_have_none(kind: str) -> None:
         ({"ganglion.dev/replicas": "1..8"}, "replicas"),
         ({"ganglion.dev/replicas": "1..8", "ganglion.dev/scale": "{request: 1}"}, "scale.request"),
         ({"ganglion.dev/port": "http"}, "port"),
+        ({"ganglion.dev/held-until": "tomorrow"}, "ganglion.dev/held-until"),
+        ({"ganglion.dev/held-until": "2026-12-01T08:00:00"}, "ganglion.dev/held-until"),
     ],
 )
 def test_nonsense_is_refused_by_its_key(notes: dict[str, str], key: str) -> None:

@@ -9,6 +9,7 @@ from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
 from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
+from ganglion.worlds.kubernetes.types.times import read_ms, seconds
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.crds import definition
@@ -135,6 +136,21 @@ def test_no_service_is_scaled_without_the_right_to(
         cluster.wait(lambda: notes_of(cluster, reason), "the floor to be tried")
         replicas = cluster.get(cluster.path(body))["spec"]["replicas"]
         assert replicas == (2 if is_allowed else 1)
+
+
+def test_a_number_by_hand_stays_until_its_time_is_over(cluster: Cluster) -> None:
+    with serving(cluster) as metered:
+        cluster.wait(lambda: ready(cluster) == 1, "the first replica")
+        until = seconds(now_ms() + 12_000)
+        note = {"metadata": {"annotations": {"ganglion.dev/held-until": until}}}
+        cluster.patch(PATH, {**note, "spec": {"replicas": 3}})
+        cluster.wait(lambda: ready(cluster) == 3, "the number that was set")
+        metered.load = 2
+        assert now_ms() < read_ms(until) - 1_000, "the number is observed before its time is over"
+        while now_ms() < read_ms(until) - 1_000:
+            assert wanted(cluster) == 3
+        cluster.wait(lambda: wanted(cluster) == 1, "load to count again")
+        assert now_ms() >= read_ms(until)
 
 
 def test_what_a_person_changes_in_the_same_moment_is_not_undone(cluster: Cluster) -> None:

@@ -1,9 +1,15 @@
-"""Reconciles services: scales them, drains what goes, sends the router its replicas."""
+"""The local host of services: observes them, scales and drains as is decided, routes replicas."""
 
 from msgspec import Struct, structs
 
-from ganglion.lifecycle.autoscaling.memory import Learnt, Memory, recalled
-from ganglion.lifecycle.autoscaling.scaler import Desired, Scaler
+from ganglion.lifecycle.autoscaling.memory import Learnt, recalled
+from ganglion.lifecycle.autoscaling.reconciler import (
+    HASTE_MS,
+    TICK_MS,
+    Observed,
+    Services,
+    next_tick,
+)
 from ganglion.lifecycle.autoscaling.trust import IMPLAUSIBLE, LOST
 from ganglion.lifecycle.services import Part, Replica, drained
 from ganglion.model.behaviour import Scaling
@@ -17,21 +23,14 @@ from ganglion.server.commands.scale import replicas_of, set_replicas
 from ganglion.server.controllers.alarms import said, settle
 from ganglion.server.controllers.controller import SUBJECT
 from ganglion.server.controllers.standby import stand_by
-from ganglion.server.signals.loads import Load, Loads
+from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door, Heard
 from ganglion.server.signals.routing import routed
 from ganglion.server.state.registry import Entry
 from ganglion.server.state.transaction import Transaction
 
-TICK_MS = 1_000
-"""How often a service that scales is looked at."""
-HASTE_MS = 100
-"""The same where a client may wait for it: for a first replica, an address, the end of a drain."""
 DRAIN_MS = Scaling().drain_ms
 """How long a replica may finish its requests where its spec does not say."""
-
-KEEP_MS = 600_000
-"""How often what drifts is written at most: it is learnt over hours."""
 
 FINDING_MS = 5_000
 """How long after its start a server may look for where replicas listen."""
@@ -40,24 +39,6 @@ ROUTER_DOWN = "router.down"
 """Alarm: services cannot be reached under their URLs."""
 FAILED = "replicas.failed"
 """Alarm: replicas ended for good by themselves; no replica takes their seats."""
-
-
-class _Watched(Struct):
-    """A service that scales, apart from what is written of it.
-
-    Attributes:
-        scaling: as its scaler knows it.
-        scaler: decides.
-        seen: replicas that were found ready; None = not looked at yet.
-        due: when it is to be asked again, in ms.
-        kept_at: when what was learnt was last written, in ms.
-    """
-
-    scaling: Scaling
-    scaler: Scaler
-    seen: set[str] | None = None
-    due: int = 0
-    kept_at: int = 0
 
 
 class _View(Struct, frozen=True):
@@ -104,7 +85,7 @@ class ServicesController:
 
     def __init__(self, door: Door, loads: Loads) -> None:
         self._door, self._loads = door, loads
-        self._watched: dict[str, _Watched] = {}
+        self.reconciler = Services()
         self._decided: dict[str, int] = {}
         self._looks: dict[str, _Look] = {}
         self._begun = 0
@@ -155,7 +136,7 @@ class ServicesController:
         return look is None or (look.due is not None and look.due <= now)
 
     def _drop(self, live: set[str], changed: set[str]) -> None:
-        self._watched = {key: each for key, each in self._watched.items() if key in live}
+        self.reconciler.keep(live)
         known = live - changed
         self._looks = {key: each for key, each in self._looks.items() if key in known}
 
@@ -179,48 +160,43 @@ class ServicesController:
             commands.withdraw(draft, draft.state.gangs.records[gang], cause)
 
     def _scale(self, draft: Transaction, view: _View, heard: Heard) -> None:
-        entry = view.entry
-        watched = self._watch(draft, entry)
-        if draft.now < watched.due:
-            return
-        watched.due = _next(draft.now, TICK_MS if view.of(Part.ACTIVE) else HASTE_MS)
-        self._learn(watched, view, draft.now)
-        load = self._loads.look(entry, view.ready, heard, draft.now)
-        if load.reading:
-            watched.scaler.observe(load.reading, draft.now)
-        elif load.wrong:
-            watched.scaler.memory.doubt = load.wrong
-        active = view.of(Part.ACTIVE)
-        ready = len(view.ready.intersection(active))
-        held = draft.book.replicas.held.get(entry.id, 0) > draft.now
-        by_hand = entry.workload.replicas if held else None
-        found = watched.scaler.desired(draft.now, ready, len(active) - ready, by_hand)
-        _keep_learnt(draft, entry.id, watched)
-        settle(draft, entry.id, _doubts(draft, entry.id, found, load), "metrics.")
-        cause = Cause(CauseKind.LOAD, text=found.reason)
-        set_replicas(draft, draft.book.entries[entry.id], found.replicas, cause)
-
-    def _watch(self, draft: Transaction, entry: Entry) -> _Watched:
+        entry, now = view.entry, draft.now
         scaling = entry.workload.scaling or Scaling()
-        known = self._watched.get(entry.id)
-        if known is None or known.scaling != scaling:
-            memory = known.scaler.memory if known else _recalled(draft, entry.id)
-            known = _Watched(
-                scaling,
-                Scaler(scaling, memory),
-                known.seen if known else None,
-                kept_at=known.kept_at if known else draft.now,
-            )
-            self._watched[entry.id] = known
-        return known
+        if self.reconciler.memory(entry.id) is None:
+            self._recall(draft, entry.id, scaling)
+        if not self.reconciler.is_due(entry.id, scaling, now):
+            return
+        decision = self.reconciler.decide(
+            entry.id, scaling, self._observed(draft, view, heard), now
+        )
+        if decision.learnt:
+            draft.record(ServiceLearnt(now, entry.id, **structs.asdict(decision.learnt)))
+        settle(draft, entry.id, decision.alarms, "metrics.")
+        wanted = decision.desired
+        cause = Cause(CauseKind.LOAD, text=wanted.reason)
+        set_replicas(draft, draft.book.entries[entry.id], wanted.replicas, cause)
 
-    def _learn(self, watched: _Watched, view: _View, now: int) -> None:
-        """How long replicas took to get ready; of those found ready at first it is unknown."""
-        if watched.seen is not None:
-            for gang in sorted(view.ready - watched.seen):
-                if gang in self._decided:
-                    watched.scaler.started(now - self._decided.pop(gang))
-        watched.seen = (watched.seen or set()) | view.ready
+    def _observed(self, draft: Transaction, view: _View, heard: Heard) -> Observed:
+        """A service as the reconciler gets it; how long a start took is reported once."""
+        entry, now = view.entry, draft.now
+        active = set(view.of(Part.ACTIVE))
+        took = {each: now - self._decided.pop(each, now + 1) for each in view.ready}
+        held = draft.book.replicas.held.get(entry.id, 0) > now
+        return Observed(
+            self._loads.look(entry, view.ready, heard, now),
+            took,
+            len(view.ready & active),
+            len(active),
+            entry.workload.replicas if held else None,
+            {alarm: said(draft, entry.id, alarm) for alarm in (LOST, IMPLAUSIBLE)},
+            _learnt(draft, entry.id),
+        )
+
+    def _recall(self, draft: Transaction, service: str, scaling: Scaling) -> None:
+        """Begin with what an earlier server had learnt of a service."""
+        known = draft.book.replicas.learnt.get(service)
+        memory = recalled(_learnt(draft, service), known.at) if known else None
+        self.reconciler.recall(service, scaling, draft.now, memory)
 
     def _publish(self, draft: Transaction) -> None:
         self._begun = self._begun or draft.now
@@ -237,27 +213,12 @@ class ServicesController:
         settle(draft, SUBJECT, words if self._door.trouble else {}, "router.")
 
 
-def _recalled(draft: Transaction, service: str) -> Memory | None:
-    """What an earlier server had learnt of a service."""
-    known = draft.book.replicas.learnt.get(service)
-    return recalled(_learnt(known), known.at) if known else None
-
-
-def _learnt(event: ServiceLearnt) -> Learnt:
-    known = {name: getattr(event, name) for name in Learnt.__struct_fields__}
-    return Learnt(**known)
-
-
-def _keep_learnt(draft: Transaction, service: str, watched: _Watched) -> None:
-    """Write what was learnt: a start at once, figures that drift once in a while."""
-    learnt, event = watched.scaler.learnt(), draft.book.replicas.learnt.get(service)
-    known = _learnt(event) if event else Learnt()
-    new_start = learnt.started_ms != known.started_ms
-    due = draft.now >= watched.kept_at + KEEP_MS
-    if not (new_start or due) or not learnt.differs(known):
-        return
-    watched.kept_at = draft.now
-    draft.record(ServiceLearnt(draft.now, service, **structs.asdict(learnt)))
+def _learnt(draft: Transaction, service: str) -> Learnt:
+    """What is written of a service."""
+    event = draft.book.replicas.learnt.get(service)
+    if event is None:
+        return Learnt()
+    return Learnt(**{name: getattr(event, name) for name in Learnt.__struct_fields__})
 
 
 def _service_of(event: Event) -> str:
@@ -280,18 +241,6 @@ def _busy(entry: Entry, gang: str, heard: Heard) -> bool | None:
     return heard.busy(entry.workload.name, gang) if entry.workload.run.port else False
 
 
-def _doubts(draft: Transaction, service: str, found: Desired, load: Load) -> dict[str, str]:
-    """Alarms about what is known of a service's load."""
-    if found.alarm:
-        # Without news, the alarm before stands: reasons contain times, which change all the time.
-        why = load.wrong or load.lost
-        words = f"held: {why}" if why else said(draft, service, found.alarm)
-        return {found.alarm: words or found.reason}
-    # Some replicas are silent or lie: they count as the mean of the others meanwhile.
-    told = {LOST: load.lost, IMPLAUSIBLE: load.wrong}
-    return {alarm: message for alarm, message in told.items() if message}
-
-
 def _failed(draft: Transaction, broken: list[str]) -> str:
     last = draft.state.gangs.records[broken[-1]]
     said = last.message or f"exit code {last.exit_code}"
@@ -306,8 +255,8 @@ def _look(draft: Transaction, entry: Entry) -> _Look:
     asleep = not any(each.part is Part.ACTIVE for each in replicas)
     scales = entry.workload.scaling is not None
     if lacks or (scales and asleep) or any(each.part is Part.DRAINING for each in replicas):
-        return _Look(_next(draft.now, HASTE_MS), route, lacks)
-    return _Look(_next(draft.now, TICK_MS) if scales else None, route, lacks)
+        return _Look(next_tick(draft.now, HASTE_MS), route, lacks)
+    return _Look(next_tick(draft.now, TICK_MS) if scales else None, route, lacks)
 
 
 def _lacks(draft: Transaction, entry: Entry) -> bool:
@@ -316,8 +265,3 @@ def _lacks(draft: Transaction, entry: Entry) -> bool:
         record.phase is Phase.RUNNING and record.gang.id not in draft.endpoints
         for record in draft.records(entry.id)
     )
-
-
-def _next(now: int, every_ms: int) -> int:
-    """The same times for all services, so that they are looked at in the same turns."""
-    return now - now % every_ms + every_ms

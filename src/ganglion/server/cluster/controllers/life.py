@@ -6,11 +6,13 @@ from textwrap import indent
 from msgspec import Struct
 
 from ganglion.model.behaviour import Idle, Scaling
+from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.specs.workload.behaviour import idle_of, scaling_of
 from ganglion.specs.workload.workload import WorkloadFile, parse_workloads
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import marks
+from ganglion.worlds.kubernetes.types.times import read_ms
 
 KEYS = {
     names.REPLICAS: "replicas",
@@ -31,6 +33,7 @@ class Life(Struct, frozen=True):
         port: that its pods listen on; 0 = none.
         idle_timeout_ms: a workspace idle that long is suspended; 0 = never.
         idle: how it is found idle.
+        held_until: until then a service keeps the number of replicas it has, in ms since 1970.
     """
 
     kind: Kind
@@ -38,6 +41,7 @@ class Life(Struct, frozen=True):
     port: int = 0
     idle_timeout_ms: int = 0
     idle: Idle = Idle()
+    held_until: int = 0
 
 
 def life_of(labels: Mapping[str, str], notes: Mapping[str, str]) -> Life | None:
@@ -51,7 +55,7 @@ def life_of(labels: Mapping[str, str], notes: Mapping[str, str]) -> Life | None:
         return None
     text = notes.get(marks.DOCUMENT) or "\n".join(_said(kind, notes))
     (doc,) = parse_workloads(text)
-    return _life(Kind(kind), doc)
+    return _life(Kind(kind), doc, _held_until(notes))
 
 
 def _said(kind: str, notes: Mapping[str, str]) -> Iterator[str]:
@@ -65,11 +69,21 @@ def _said(kind: str, notes: Mapping[str, str]) -> Iterator[str]:
             yield f"{key}: {value}"
 
 
-def _life(kind: Kind, doc: WorkloadFile) -> Life:
+def _held_until(notes: Mapping[str, str]) -> int:
+    text = notes.get(names.HELD_UNTIL, "")
+    try:
+        return read_ms(text)
+    except (ValueError, TypeError) as error:  # TypeError: it names no time zone
+        hint = "as 2026-12-01T08:00:00Z"
+        raise FieldError(f"{text!r} is not a time", key=names.HELD_UNTIL, hint=hint) from error
+
+
+def _life(kind: Kind, doc: WorkloadFile, held_until: int) -> Life:
     return Life(
         kind,
         scaling_of(doc),
         doc.port,
         doc.idle_timeout,
         idle_of(doc.idle),
+        held_until,
     )

@@ -1,111 +1,149 @@
-"""Services of a cluster: how many replicas each of them should have."""
+"""The cluster host of services: observes those that scale, and carries out what is decided."""
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, field
+import structlog
 
-from ganglion.lifecycle.autoscaling.scaler import Desired, Scaler
+from ganglion.lifecycle.autoscaling.reconciler import Decision, Load, Observed, Services
 from ganglion.model.behaviour import Scaling
-from ganglion.server.cluster.controllers.load import History, load_of
-from ganglion.server.cluster.controllers.mains import Kept
+from ganglion.model.errors import GanglionError
+from ganglion.server.cluster.controllers.mains import DEPLOYMENTS, Kept
+from ganglion.server.cluster.controllers.sight import Sight
+from ganglion.server.cluster.controllers.telling import about, told
+from ganglion.server.signals.polled import Polled
 from ganglion.server.signals.prometheus import job_of
 from ganglion.server.signals.scraper import Job, Scraper
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.http.patches import Patch
+from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import read_ms
 
 READY = "Ready"
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+"""Annotation of pods: a ReplicaSet deletes those with the lowest cost first."""
+FIRST_TO_GO = "-1000"
+
+SCALED, CANNOT_SCALE, IN_DOUBT = "Scaled", "CannotScale", "LoadInDoubt"
+"""Reasons of events."""
+
+log = structlog.get_logger(__name__)
 
 
-class Scale(Struct, frozen=True):
-    """A service is to have another number of replicas.
-
-    Attributes:
-        kept: the service.
-        before: how many it has.
-        after: how many it should have.
-        reason: why, for people.
-    """
-
-    kept: Kept
-    before: int
-    after: int
-    reason: str
-
-
-class _Watched(Struct):
-    scaling: Scaling
-    scaler: Scaler
-    history: History
-    seen: set[str] = field(default_factory=set)
-    is_known: bool = False
-    alarm: str = ""
-
-
-class Services:
-    """Decides for all services of a cluster.
+class ClusterServices:
+    """Reconciles the services of a cluster that scale.
 
     Args:
         scraper: asks pods and Prometheus.
+        sight: what the scheduler knows.
+        api: the cluster's.
+        recorder: of events.
     """
 
-    def __init__(self, scraper: Scraper) -> None:
-        self._scraper = scraper
-        self._watched: dict[str, _Watched] = {}
+    def __init__(self, scraper: Scraper, sight: Sight, api: Api, recorder: Recorder) -> None:
+        self._polled, self._sight = Polled(scraper), sight
+        self._api, self._recorder = api, recorder
+        self._reconciler = Services()
+        self._alarms: dict[str, Mapping[str, str]] = {}
 
-    def decide(self, found: Mapping[str, tuple[Kept, Sequence[Pod]]], now: int) -> list[Scale]:
-        """Look at every service.
+    async def tick(self, kept: Sequence[Kept], now: int) -> None:
+        """Reconcile all of them."""
+        found = {each.uid: each for each in kept if each.life.scaling}
+        pods = self._sight.pods({each.main.metadata.namespace for each in found.values()})
+        own = {uid: _own(each, pods) for uid, each in found.items()}
+        self._reconciler.keep(found.keys())
+        self._alarms = {uid: each for uid, each in self._alarms.items() if uid in found}
+        self._polled.follow({uid: _job(each, own[uid]) for uid, each in found.items()})
+        for uid, each in found.items():
+            try:
+                await self._reconcile(each, own[uid], now)
+            except GanglionError as error:
+                log.warning("service not managed", path=each.path, why=error.message)
 
-        Args:
-            found: UID -> a service that scales, and its pods that answer requests.
-            now: the time, in ms.
-        """
-        self._watched = {uid: each for uid, each in self._watched.items() if uid in found}
-        self._scraper.want({uid: _job(*each) for uid, each in found.items()})
-        wanted = [self._decide(*each, now) for each in found.values()]
-        return [each for each in wanted if each.before != each.after]
-
-    def alarms(self) -> dict[str, str]:
-        """UID -> what is wrong with what is known of a service's load; empty = nothing."""
-        return {uid: each.alarm for uid, each in self._watched.items()}
-
-    def _decide(self, kept: Kept, pods: Sequence[Pod], now: int) -> Scale:
-        watched = self._watch(kept)
-        ready = sorted(each.metadata.name for each in pods if is_ready(each))
-        self._learn(watched, pods)
-        load = load_of(self._scraper.found(kept.uid), watched.history, ready, now)
-        if load.reading:
-            watched.scaler.observe(load.reading, now)
-        elif load.wrong:
-            watched.scaler.memory.doubt = load.wrong
-        before = 1 if kept.main.spec.replicas is None else kept.main.spec.replicas
-        wanted = watched.scaler.desired(now, len(ready), max(0, before - len(ready)))
-        watched.alarm = _alarm(wanted)
-        return Scale(kept, before, wanted.replicas, wanted.reason)
-
-    def _watch(self, kept: Kept) -> _Watched:
+    async def _reconcile(self, kept: Kept, pods: Sequence[Pod], now: int) -> None:
         scaling = kept.life.scaling or Scaling()
-        known = self._watched.get(kept.uid)
-        if known is None or known.scaling != scaling:
-            memory = known.scaler.memory if known else None
-            scaler = Scaler(scaling, memory)
-            known = _Watched(scaling, scaler, known.history if known else History.empty())
-            self._watched[kept.uid] = known
-        return known
+        if self._reconciler.is_due(kept.uid, scaling, now):
+            seen = self._observed(kept, pods, now)
+            decision = self._reconciler.decide(kept.uid, scaling, seen, now)
+            await self._carry_out(kept, pods, decision)
 
-    def _learn(self, watched: _Watched, pods: Sequence[Pod]) -> None:
-        """How long pods took to get ready; of those found ready at first it is unknown."""
-        ready = {each.metadata.uid: each for each in pods if is_ready(each)}
-        if watched.is_known:
-            for uid in sorted(ready.keys() - watched.seen):
-                watched.scaler.started(_took_ms(ready[uid]))
-        watched.seen |= ready.keys()
-        watched.is_known = True
+    def _observed(self, kept: Kept, pods: Sequence[Pod], now: int) -> Observed:
+        ready = [each for each in pods if is_ready(each)]
+        load = self._polled.look(kept.uid, [each.metadata.name for each in ready], now)
+        return Observed(
+            load or Load(),
+            {each.metadata.uid: _took_ms(each) for each in ready},
+            len(ready),
+            replicas_of(kept),
+            replicas_of(kept) if now < kept.life.held_until else None,
+            self._alarms.get(kept.uid, {}),
+        )
+
+    async def _carry_out(self, kept: Kept, pods: Sequence[Pod], decision: Decision) -> None:
+        wanted = decision.desired
+        if wanted.replicas != replicas_of(kept):
+            await self._scale(kept, pods, wanted.replicas, wanted.reason)
+        regarding = about(kept.collection, kept.main)
+        reason = CANNOT_SCALE if wanted.alarm else IN_DOUBT
+        for alarm, message in decision.alarms.items():
+            if alarm not in self._alarms.get(kept.uid, {}):
+                note = f"{alarm}: {message}"
+                self._recorder.record(told(regarding, reason, note, warning=True))
+        self._alarms[kept.uid] = decision.alarms
+
+    async def _scale(self, kept: Kept, pods: Sequence[Pod], after: int, why: str) -> None:
+        before = replicas_of(kept)
+        if after < before and kept.collection == DEPLOYMENTS:
+            await self._mark(self._sight.worst(pods, before - after), pods)
+        # The version keeps a person's own change from being undone by what we saw before it.
+        body = {
+            "metadata": {"resourceVersion": kept.main.metadata.resource_version},
+            "spec": {"replicas": after},
+        }
+        regarding = about(kept.collection, kept.main)
+        try:
+            await self._api.patch(f"{kept.path}/scale", body, Patch.MERGE)
+        except (Absent, Conflict):
+            return  # it is another by now, and looked at again
+        except GanglionError as error:
+            self._recorder.record(told(regarding, CANNOT_SCALE, error.message, warning=True))
+            return
+        note = f"from {before} to {after} replicas: {why}"
+        self._recorder.record(told(regarding, SCALED, note))
+        log.info("scaled", path=kept.path, before=before, after=after)
+
+    async def _mark(self, worst: Sequence[str], pods: Sequence[Pod]) -> None:
+        """Have the right pods go: those that help others most, of those that run."""
+        for pod in pods:
+            is_worst = pod.metadata.uid in worst
+            if is_worst == (pod.metadata.annotations.get(DELETION_COST) == FIRST_TO_GO):
+                continue
+            meta = pod.metadata
+            note = {DELETION_COST: FIRST_TO_GO if is_worst else None}
+            body = {"metadata": {"uid": meta.uid, "annotations": note}}
+            path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}"
+            try:
+                await self._api.patch(path, body, Patch.MERGE)
+            except (Absent, Conflict):
+                continue  # it has gone by itself
+
+
+def replicas_of(kept: Kept) -> int:
+    """How many replicas its object asks for."""
+    return 1 if kept.main.spec.replicas is None else kept.main.spec.replicas
 
 
 def is_ready(pod: Pod) -> bool:
     """Whether a pod answers requests, as far as the cluster knows."""
     condition = pod.condition(READY)
     return condition is not None and condition.status == "True" and not pod.is_leaving
+
+
+def _own(kept: Kept, pods: Mapping[str, Sequence[Pod]]) -> list[Pod]:
+    """Those of an object's pods that answer requests and have not ended."""
+    mine = pods[kept.main.metadata.namespace]
+    return [each for each in mine if kept.has(each) and not each.is_over]
 
 
 def _took_ms(pod: Pod) -> int:
@@ -123,7 +161,3 @@ def _job(kept: Kept, pods: Sequence[Pod]) -> Job:
 
 def _bracketed(address: str) -> str:
     return f"[{address}]" if ":" in address else address
-
-
-def _alarm(wanted: Desired) -> str:
-    return f"{wanted.alarm}: {wanted.reason}" if wanted.alarm else ""
