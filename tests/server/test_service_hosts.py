@@ -168,6 +168,14 @@ def test_one_silent_replica_is_reported_though_the_others_scale_the_service(host
     assert host.alarms() == {"metrics.lost": "chat-1/2: no answer"}
 
 
+def test_silence_that_spreads_is_reported_again_once_it_holds_the_service(host: Host) -> None:
+    host.told(lambda: pages(page(6)), 1)
+    host.told(lambda: pages(page(2), page(2), "no answer"), 8)
+    host.told(lambda: pages(*["no answer"] * 3), 60)
+    assert host.replicas() == 3
+    assert host.alarms()["metrics.lost"].startswith("held: ")
+
+
 def test_a_number_by_hand_stays_for_its_time_whatever_load_asks_for(host: Host) -> None:
     host.told(lambda: pages(page(1)), 5)
     host.by_hand(3, 20)

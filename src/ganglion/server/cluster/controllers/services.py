@@ -46,6 +46,7 @@ class ClusterServices:
         self._api, self._recorder = api, recorder
         self._reconciler = Services()
         self._alarms: dict[str, Mapping[str, str]] = {}
+        self._said: dict[str, frozenset[tuple[str, str]]] = {}
 
     async def tick(self, kept: Sequence[Kept], now: int) -> None:
         """Reconcile all of them."""
@@ -54,6 +55,7 @@ class ClusterServices:
         own = {uid: _own(each, pods) for uid, each in found.items()}
         self._reconciler.keep(found.keys())
         self._alarms = {uid: each for uid, each in self._alarms.items() if uid in found}
+        self._said = {uid: each for uid, each in self._said.items() if uid in found}
         self._polled.follow({uid: _job(each, own[uid]) for uid, each in found.items()})
         for uid, each in found.items():
             try:
@@ -86,11 +88,14 @@ class ClusterServices:
             await self._scale(kept, pods, wanted.replicas, wanted.reason)
         regarding = about(kept.collection, kept.main)
         reason = CANNOT_SCALE if wanted.alarm else IN_DOUBT
+        before, stand = self._said.get(kept.uid, frozenset()), set[tuple[str, str]]()
         for alarm, message in decision.alarms.items():
-            if alarm not in self._alarms.get(kept.uid, {}):
+            # The same silence is reported again once it keeps the service from scaling.
+            stand.add((reason, alarm))
+            if (reason, alarm) not in before:
                 note = f"{alarm}: {message}"
                 self._recorder.record(told(regarding, reason, note, warning=True))
-        self._alarms[kept.uid] = decision.alarms
+        self._alarms[kept.uid], self._said[kept.uid] = decision.alarms, frozenset(stand)
 
     async def _scale(self, kept: Kept, pods: Sequence[Pod], after: int, why: str) -> None:
         before = replicas_of(kept)
