@@ -5,9 +5,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
-from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
+from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from ganglion.worlds.kubernetes.types.times import read_ms, seconds
 from tests.controlplane.cluster import Cluster
@@ -18,6 +19,7 @@ from tests.worlds.kubernetes.rbac import LIVES, Right, bind_chart_role, without
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.workloads import deployment, leader_worker_set, stateful_set
 
+now_ms = SYSTEM_CLOCK.now_ms
 PATH = "/apis/apps/v1/namespaces/default/deployments/api"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LWS = ("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet")
