@@ -276,7 +276,7 @@ class Cluster:
         try:
             return wait(ready, what, limit_s)
         except AssertionError as error:
-            error.add_note("\n".join(map(_line, self.list("/api/v1/pods"))) or "no pods")
+            error.add_note("\n".join(map(line_of, self.list("/api/v1/pods"))) or "no pods")
             raise
 
     def wait_bound(
@@ -302,7 +302,7 @@ def wait(ready: Callable[[], object], what: str, limit_s: float = PATIENCE_S) ->
     return answer
 
 
-def _line(pod: Object) -> str:
+def line_of(pod: Object) -> str:
     """A pod: where it is, and why it waits."""
     meta, status = pod["metadata"], pod["status"]
     found = [each.get("message", "") for each in status.get("conditions", ())]

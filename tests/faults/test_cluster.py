@@ -16,10 +16,11 @@ from ganglion.extensions import load
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM
-from ganglion.worlds.kubernetes.cluster_view.orders import Answer
+from ganglion.worlds.kubernetes.cluster_view.orders import Answer, PodRef, Spare
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.controller import Controller, News
 from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.names import BY_SCHEDULER, VICTIM_OF
 from ganglion.worlds.kubernetes.order_writer import Hands
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.scheduler import PAUSE_S
@@ -177,6 +178,43 @@ def assert_waits(
     for at, uid, _ in away:
         later = [when for when, other, _ in asked if other == uid and when > at]
         assert not later or min(later) >= at + RETRY_AFTER_S
+
+
+class Outage:
+    """The API server answers nothing until it is over."""
+
+    def __init__(self) -> None:
+        self.over = False
+
+    def strikes(self, call: str) -> bool:
+        return call == "refused" and not self.over
+
+
+def test_the_mark_of_a_victim_is_taken_back_however_long_the_server_is_away() -> None:
+    async def story() -> None:
+        outage = Outage()
+        server = FakeServer(outage, SeededRandomness(1), PODS)
+        effects = SYSTEM._replace(clock=LoopClock(), randomness=SeededRandomness(0))
+        api = Api(Endpoint(name="fake", url="https://fake"), exchange=server, effects=effects)
+        victim = manifests.pod("victim", annotations={VICTIM_OF: "high"}, nodeName="node-0")
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": BY_SCHEDULER}
+        server.put(PODS, victim | {"status": {"phase": "Running", "conditions": [condition]}})
+        ref = PodRef("", "default", "victim", server.all(PODS)[0]["metadata"]["uid"])
+        recorder = Recorder(api, "test")
+        hands = Hands(api, lambda: True, lambda _: None, recorder, lambda _: None)
+        task = asyncio.create_task(hands.run())
+        await effects.clock.pause(1.0)
+        hands.give([Spare("low", (ref,))])
+        await effects.clock.pause(600.0)
+        (pod,) = server.all(PODS)
+        assert VICTIM_OF in pod["metadata"]["annotations"]
+        outage.over = True
+        await effects.clock.pause(60.0)
+        (pod,) = server.all(PODS)
+        assert VICTIM_OF not in pod["metadata"]["annotations"]
+        task.cancel()
+
+    quickly(story())
 
 
 def test_one_seed_gives_the_same_requests_again() -> None:

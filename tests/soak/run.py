@@ -18,7 +18,7 @@ from benchmarks.controlplane.programs import Programs
 from tests.controlplane import manifests
 from tests.controlplane.amounts import amounts
 from tests.controlplane.build import programs
-from tests.controlplane.cluster import Cluster
+from tests.controlplane.cluster import Cluster, line_of
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.manifests import Object
 from tests.controlplane.proxy import Proxy
@@ -222,8 +222,8 @@ class Soak:
         end = time.monotonic() + REST_S
         while not is_so():
             if time.monotonic() > end:
-                names = [*self.crowd.live, *(p["metadata"]["name"] for p in self.mirror.pods())]
-                self.found.leaks.append(f"{what}: {names[:20]} {self._remembered()}")
+                lines = [*self.crowd.live, *map(line_of, self.mirror.pods())]
+                self.found.leaks.append(f"{what}: {lines[:20]} {self._remembered()}")
                 return
             time.sleep(LOOK_S)
 

@@ -6,7 +6,8 @@ written without leadership.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import structlog
 from msgspec import Struct, field
@@ -252,10 +253,7 @@ class Hands:
 
     async def _choose(self, order: ChooseNode | BindVolume) -> None:
         """Name a node or a volume to a claim; the result is in the objects themselves."""
-        outcome = await self._choose_once(order)
-        while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
-            await self._clock.pause(AGAIN_S)
-            outcome = await self._choose_once(order)
+        outcome = await self._until_known(partial(self._choose_once, order))
         if outcome.verdict is Verdict.REFUSED:
             refused = {order.pod.uid: (How.REFUSED, outcome.message)}
             self._answer(BindDone(order.gang, order.attempt, refused))
@@ -312,17 +310,11 @@ class Hands:
         """Mark victims, so that the scheduler that takes over knows for which gang they go."""
 
         async def write(index: int) -> Outcome:
-            return await self._mark_one(order.pods[index], order.beneficiary)
+            pod = order.pods[index]
+            mark = partial(mark_victim, self._api, pod, order.beneficiary, self._pace)
+            return await self._until_known(mark)
 
         await each_of(order.pods, write, MARKS_AT_ONCE)
-
-    async def _mark_one(self, pod: PodRef, beneficiary: str) -> Outcome:
-        outcome = Outcome(Verdict.UNKNOWN)
-        while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
-            outcome = await mark_victim(self._api, pod, beneficiary, self._pace)
-            if outcome.verdict is Verdict.UNKNOWN:
-                await self._clock.pause(AGAIN_S)
-        return outcome
 
     async def _suspend(self, order: Evict) -> bool:
         assert order.owner
@@ -338,13 +330,21 @@ class Hands:
 
     async def _spare(self, order: Spare) -> None:
         for pod in order.pods:
-            await clear_victim(self._api, pod, self._pace)
+            await self._until_known(partial(clear_victim, self._api, pod, self._pace))
 
     async def _resume(self, order: Unsuspend) -> None:
         seen = self._owner_of(order.owner.uid)
         outcome = await resume_owner(self._api, order.owner, self._pace, self._instance, seen=seen)
         if not outcome.holds:
             log.warning("owner not resumed", owner=order.owner.path, why=outcome.message)
+
+    async def _until_known(self, write: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Write; while it is unknown what came of it, as in an outage, again."""
+        outcome = await write()
+        while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
+            await self._clock.pause(AGAIN_S)
+            outcome = await write()
+        return outcome
 
     async def _say_on(self) -> None:
         while True:

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Spare, Unsuspend
 from tests.controlplane import manifests
 from tests.worlds.kubernetes.controller.stage import Stage
 
 SUSPENDED_FOR = "ganglion.dev/suspended-for"
 ASKER = "default/ganglion.dev/gang/asker"
+MARK = "ganglion.dev/victim-of"
 NODES = 2
 
 
@@ -55,3 +58,37 @@ def test_an_owner_that_is_suspended_for_a_gang_that_is_gone_goes_on() -> None:
     assert [each.owner.name for each in stage.ordered(Unsuspend)] == ["old-0", "old-1"]
     assert not stage.ordered(Evict)
     assert not stage.ordered(Spare)
+
+
+def _marked(pod: dict[str, Any], asker: str = ASKER) -> dict[str, Any]:
+    """A pod that runs and was marked as a victim for a gang."""
+    meta = {**pod["metadata"], "annotations": {**pod["metadata"]["annotations"], MARK: asker}}
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    return pod | {"metadata": meta, "status": {"phase": "Running", "conditions": [condition]}}
+
+
+def _spared(stage: Stage) -> list[str]:
+    return [pod.name for order in stage.ordered(Spare) for pod in order.pods]
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3])
+def test_no_pod_stays_marked_for_a_gang_that_is_gone(bound: int) -> None:
+    """Some pods of the victim had left, and were made anew, when the scheduler was killed."""
+    stage = Stage()
+    stage.show(*(manifests.node(f"node-{i}") for i in range(NODES)))
+    pods = manifests.gang("victim", 3, gpus=1)
+    for pod in pods[:bound]:
+        pod["spec"]["nodeName"] = "node-0"
+    stage.show(*map(_marked, pods[:bound]), *pods[bound:])
+    stage.turn()
+    assert sorted(_spared(stage)) == [f"victim-{i}" for i in range(bound)]
+    assert not stage.ordered(Evict)
+
+
+def test_a_marked_pod_that_cannot_be_taken_over_is_spared() -> None:
+    stage = Stage()
+    stage.show(manifests.node("node-0"))
+    labels = {"ganglion.dev/queue": "unknown"}
+    stage.show(_marked(manifests.pod("victim", gpus=1, labels=labels, nodeName="node-0")))
+    stage.turn()
+    assert _spared(stage) == ["victim"]

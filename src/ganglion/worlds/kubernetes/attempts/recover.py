@@ -5,7 +5,7 @@ the rest, or is taken apart. Pods that say where they are going to run hold a pr
 together with the victims that were marked for it; marks without a beneficiary are removed.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial as bind
 
@@ -36,7 +36,7 @@ from ganglion.worlds.kubernetes.attempts.readiness import is_ready
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.gang_of import request_of
-from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Spare
+from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, PodRef, Spare
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityTurn
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -88,6 +88,7 @@ def adopt(scene: ControllerState, feasible: FeasibilityTurn, now: int) -> None:
     each(sorted(scene.attempts.by_gang), lambda gang: _resume_victim(scene, gang, wards, now))
     each(sorted(wards), lambda gang: _promise_again(scene, feasible, gang, now))
     each(partial, rest)
+    _spare_the_rest(scene)
     _disclaim_others(scene)
 
 
@@ -323,7 +324,7 @@ def _wards(scene: ControllerState) -> set[str]:
 
 
 def _resume_victim(scene: ControllerState, gang: str, wards: set[str], now: int) -> None:
-    """Go on with a victim whose beneficiary still waits for it; spare others."""
+    """Go on with a victim whose beneficiary still waits for it."""
     attempt = scene.attempts.by_gang[gang]
     site = scene.sites[attempt.cluster]
     marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
@@ -334,8 +335,19 @@ def _resume_victim(scene: ControllerState, gang: str, wards: set[str], now: int)
         cause = Cause(CauseKind.PREEMPTED, gang=beneficiary)
         scene.facts.apply(GangStopping(now, gang, attempt.number, cause))
         leave(scene, attempt, cause, now)
-    elif marked:
-        scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
+
+
+def _spare_the_rest(scene: ControllerState) -> None:
+    """Take the mark from every pod of ours that is not to leave, however it is counted."""
+    evicted = {pod.uid for order in scene.orders if isinstance(order, Evict) for pod in order.pods}
+    for site in scene.sites.values():
+        spared: dict[str, list[PodRef]] = defaultdict(list)
+        for uid, pod in site.pods.items():
+            marked = victim_of(pod) and site.instance.places(pod)
+            if marked and uid not in evicted and not (pod.is_leaving or pod.is_over):
+                attempt = scene.attempts.of_pod(uid)
+                spared[attempt.gang if attempt else f"{site.prefix}{pod.key}"].append(site.ref(pod))
+        scene.orders += [Spare(gang, tuple(pods)) for gang, pods in sorted(spared.items())]
 
 
 def _suspended_for(site: ClusterView, attempt: Attempt) -> str:
