@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ganglion.model.causes import Cause, CauseKind
+from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Note, Order, PodRef, Say
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.order_writer import PROMISES_AT_ONCE, VICTIMS_AT_ONCE, Hands
@@ -21,6 +22,8 @@ CAUSE = Cause(CauseKind.PREEMPTED, gang="high")
 
 class _Server:
     """Takes every write: suspensions once `may_suspend` is set, all others at once."""
+
+    effects = SYSTEM
 
     def __init__(self) -> None:
         self.suspended: list[str] = []
