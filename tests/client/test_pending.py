@@ -10,7 +10,7 @@ import pytest
 
 from ganglion.client.home import Unreachable
 from ganglion.client.pending import MAX_AGE_S, attempt
-from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.model.errors import EnvironmentFault, Forbidden, InputError
 
 DOCUMENT = {"name": "train", "run": "python train.py"}
 DIES = """
@@ -71,7 +71,9 @@ def test_the_second_of_two_equal_documents_does_not_take_the_key_of_the_first(
         assert this.key != key
 
 
-@pytest.mark.parametrize("error", [InputError("bad"), Unreachable("nobody there")])
+@pytest.mark.parametrize(
+    "error", [InputError("bad"), Unreachable("nobody there"), Forbidden("no role allows it")]
+)
 def test_a_refusal_leaves_nothing(tmp_path: Path, error: Exception) -> None:
     with pytest.raises(type(error)), attempt(tmp_path, DOCUMENT, DOCUMENT):
         raise error

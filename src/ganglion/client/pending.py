@@ -19,7 +19,7 @@ import msgspec
 import psutil
 
 from ganglion.client.home import Unreachable
-from ganglion.model.errors import EnvironmentFault, InputError, PluginError, StateError
+from ganglion.model.errors import EnvironmentFault, Forbidden, InputError, PluginError, StateError
 
 Document = Mapping[str, Any]
 
@@ -70,7 +70,7 @@ def attempt(folder: Path, wanted: Document, sent: Document, nth: int = 0) -> Ite
         found = found._replace(document={**found.document, "secrets": secrets})
     try:
         yield found
-    except (InputError, StateError, PluginError, Unreachable):
+    except (Forbidden, InputError, StateError, PluginError, Unreachable):
         path.unlink(missing_ok=True)  # refused, or never sent: certainly not accepted
         raise
     path.unlink(missing_ok=True)
