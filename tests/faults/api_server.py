@@ -42,6 +42,7 @@ class FakeServer:
     def __init__(self, plan: Plan, randomness: SeededRandomness, *collections: str) -> None:
         self._plan, self._randomness = plan, randomness
         self._kept: dict[str, dict[str, Object]] = {each: {} for each in collections}
+        self._made: dict[str, Object] = {}
         self._history: list[tuple[int, str, str, Object]] = []
         self._version = self._oldest = 0
         self._news = asyncio.Event()
@@ -58,6 +59,7 @@ class FakeServer:
         key = f"{meta.get('namespace', '')}/{meta['name']}"
         if key not in self._kept[collection]:
             kind = "ADDED"
+            self._made.setdefault(f"{collection} {key}", deepcopy(thing))
             meta.setdefault("uid", f"uid-{self._version}")
         self._version += 1
         meta["resourceVersion"] = str(self._version)
@@ -71,6 +73,13 @@ class FakeServer:
         self._version += 1
         meta["resourceVersion"] = str(self._version)
         self._tell(collection, "DELETED", thing)
+
+    def lose(self, collection: str, thing: Object) -> None:
+        """An object goes; its owner makes another one of that name, as the first one was."""
+        meta = thing["metadata"]
+        self.remove(collection, thing)
+        key = f"{collection} {meta.get('namespace', '')}/{meta['name']}"
+        self.put(collection, deepcopy(self._made[key]))
 
     def all(self, collection: str) -> list[Object]:
         """All objects of a collection."""
@@ -159,7 +168,11 @@ class FakeServer:
         if part == "binding":
             self._bind(request, thing, body)
         elif part == "eviction":
-            self._evict(collection, thing)
+            if body["deleteOptions"]["preconditions"]["uid"] != meta["uid"]:
+                raise error_of(request, 409, f"uid is {meta['uid']}".encode())
+            # What has ended is not made anew.
+            has_ended = thing["status"]["phase"] in {"Succeeded", "Failed"}
+            (self.remove if has_ended else self.lose)(collection, thing)
             return {}
         else:
             _merge(thing, {key: each for key, each in body.items() if key != "metadata"})
@@ -176,15 +189,6 @@ class FakeServer:
         _merge(pod["metadata"]["annotations"], body["metadata"].get("annotations", {}))
         _merge(pod["status"], {"conditions": [{"type": "PodScheduled", "status": "True"}]})
         self.watched()
-
-    def _evict(self, collection: str, pod: Object) -> None:
-        """A pod leaves; its owner makes another one of that name."""
-        self.remove(collection, pod)
-        fresh = deepcopy(pod)
-        fresh["metadata"].pop("uid")
-        fresh["spec"].pop("nodeName", None)
-        fresh["status"] = {"phase": "Pending", "conditions": []}
-        self.put(collection, fresh)
 
     def _find(self, request: str, path: str) -> tuple[str, Object, str]:
         """The collection of an object, the object, and the part of it that a path names."""

@@ -5,7 +5,7 @@ Hours of the cluster take seconds: the whole runs in a loop in which no time pas
 
 import asyncio
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from copy import deepcopy
 
@@ -33,9 +33,11 @@ from tests.faults.loop import LoopClock, quickly
 from tests.faults.plan import FaultPlan
 from tests.faults.randomness import SeededRandomness
 
-NODES, GPUS, GANGS = 3, 8, 16
+NODES, GPUS, GANGS = 3, 8, 24
 COLLECTIONS = [each.path for each in ALWAYS if each.needed]
 RATES = {"conflict": 0.1, "later": 0.1, "refused": 0.05, "lost": 0.15, "expired": 0.05, "cut": 0.1}
+LOST = 0.3
+"""How often a pod is lost after a gang has come."""
 TURN_S, LIMIT_S = 0.05, 3_600.0
 
 
@@ -92,30 +94,43 @@ class Trial:
         ]
 
     async def _submit(self) -> None:
+        """Gangs come, some of them urgent; now and then a pod is lost and made anew."""
         for number in range(GANGS):
-            size, gpus = self.chance.choice([(1, 1), (2, 4), (3, 8), (4, 2), (2, 8), (6, 4)])
-            for pod in manifests.gang(f"gang-{number:02}", size, gpus=gpus):
+            size, gpus = self.chance.choice([(1, 1), (2, 4), (3, 8), (4, 2), (2, 8), (6, 1)])
+            priority = self.chance.choice([0, 0, 0, 1000])
+            for pod in manifests.gang(f"gang-{number:02}", size, gpus=gpus, priority=priority):
                 created = {"creationTimestamp": "2025-06-15T15:00:00Z"}
                 body = deepcopy(pod) | {"status": {"phase": "Pending", "conditions": []}}
                 body["metadata"] |= created
                 self.server.put(PODS, body)
                 await self.clock.pause(self.chance.choice([0.0, 0.01, 0.3]))
+            await self.clock.pause(self.chance.choice([0.0, 1.0, 20.0]))
+            living = [pod for pod in self.server.all(PODS) if pod["status"]["phase"] not in OVER]
+            if living and self.chance.random() < LOST:
+                self.server.lose(PODS, self.chance.choice(living))
 
     async def _kubelets(self) -> None:
-        """Bound pods run, and end after a while."""
+        """Bound pods run; those of a gang end together, once all of them ran for a while."""
         began = dict[str, float]()
         while True:
             await self.clock.pause(0.5)
-            now = self.clock.monotonic()
+            now, gangs = self.clock.monotonic(), defaultdict[str, list[Object]](list)
             for pod in self.server.all(PODS):
-                uid, phase = pod["metadata"]["uid"], pod["status"]["phase"]
-                if pod["spec"].get("nodeName") and phase == "Pending":
-                    began[uid] = now
-                    pod["status"]["phase"] = "Running"
-                    self.server.put(PODS, pod)
-                elif phase == "Running" and now - began[uid] > self.chance.uniform(20, 200):
-                    pod["status"]["phase"] = "Succeeded"
-                    self.server.put(PODS, pod)
+                gangs[pod["metadata"]["labels"]["ganglion.dev/gang"]].append(pod)
+                if pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending":
+                    began[pod["metadata"]["uid"]] = now
+                    self._enter(pod, "Running")
+            for pods in gangs.values():
+                size = int(pods[0]["metadata"]["annotations"]["ganglion.dev/gang-size"])
+                running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
+                since = max((began[pod["metadata"]["uid"]] for pod in running), default=now)
+                if len(running) == size and now - since > self.chance.uniform(20, 200):
+                    for pod in running:
+                        self._enter(pod, "Succeeded")
+
+    def _enter(self, pod: Object, phase: str) -> None:
+        pod["status"]["phase"] = phase
+        self.server.put(PODS, pod)
 
     async def _schedule(self, group: asyncio.TaskGroup) -> None:
         """What `Scheduler` does, in one loop."""

@@ -102,7 +102,9 @@ class Crowd:
         phases = [pod["status"].get("phase") for pod in own.values()]
         due = work.pods[: len(work.pods) - work.late]
         missing = [pod for pod in due if pod["metadata"]["name"] not in own]
-        if "Failed" in phases or (missing and "Succeeded" in phases):
+        # One that was lost and made anew waits for all of its gang, some of which have ended.
+        lacks = missing or not all(pod["spec"].get("nodeName") for pod in own.values())
+        if "Failed" in phases or (lacks and "Succeeded" in phases):
             self.failed += 1
             self._remove(work)
         elif not work.late and phases.count("Succeeded") == len(work.pods):

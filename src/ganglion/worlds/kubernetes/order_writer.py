@@ -6,7 +6,7 @@ written without leadership.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from functools import partial
 
 import structlog
@@ -77,6 +77,8 @@ AGAIN_S = 1.0
 SEEN_S = 0.05
 """Pause in which a change that was just made is likely to be seen."""
 
+Tasks = dict[str, set[asyncio.Task[None]]]
+
 _HOW = {
     Verdict.BOUND: How.BOUND,
     Verdict.ALREADY_HERE: How.BOUND,
@@ -141,8 +143,7 @@ class Hands:
         self._usual = Bucket(SAID_PER_SECOND, SAID_PER_SECOND, steady_ms)
         self._quick = Bucket(FIRST_PER_SECOND, FIRST_PER_SECOND // 4, steady_ms)
         self._hurried = Bucket(HURRIED_PER_SECOND, 1, steady_ms)
-        self._evicting: dict[str, asyncio.Task[None]] = {}
-        self._sparing: dict[str, asyncio.Task[None]] = {}
+        self._evicting, self._sparing = Tasks(), Tasks()
         self._something_to_say = asyncio.Event()
 
     def give(self, orders: Sequence[Order]) -> None:
@@ -240,14 +241,12 @@ class Hands:
 
     def _begin_evicting(self, order: Evict, group: asyncio.TaskGroup) -> None:
         """Evict a victim; one that was spared before is marked anew when its mark is gone."""
-        spared = self._sparing.get(order.gang)
-        task = group.create_task(self._evict(order, spared))
-        _keep(self._evicting, order.gang, task)
+        spared = frozenset(self._sparing.get(order.gang, ()))
+        _keep(self._evicting, order.gang, group.create_task(self._evict(order, spared)))
 
     def _begin_sparing(self, order: Spare, group: asyncio.TaskGroup) -> None:
         """End the eviction that is under way, and no later one."""
-        under_way = self._evicting.pop(order.gang, None)
-        if under_way:
+        for under_way in self._evicting.pop(order.gang, ()):
             under_way.cancel()
         _keep(self._sparing, order.gang, group.create_task(self._spare(order)))
 
@@ -263,14 +262,14 @@ class Hands:
             return await bind_volume(self._api, order.volume, order.claim, self._pace)
         return await choose_node(self._api, order.claim, order.node, self._pace)
 
-    async def _evict(self, order: Evict, spared: asyncio.Task[None] | None) -> None:
+    async def _evict(self, order: Evict, spared: Set[asyncio.Task[None]]) -> None:
         """Have pods leave; where a budget forbids it, ask again until the order is withdrawn.
 
         A few victims at a time go all the way: the first is gone before the last is begun. A
         suspended owner names the beneficiary itself; only pods that are evicted are marked.
         """
         if spared:
-            await asyncio.wait([spared])
+            await asyncio.wait(spared)
         evictions, left = Evictions(self._api, self._pace), list(order.pods)
         async with self._victims:
             if order.beneficiary:
@@ -310,8 +309,7 @@ class Hands:
         """Mark victims, so that the scheduler that takes over knows for which gang they go."""
 
         async def write(index: int) -> Outcome:
-            pod = order.pods[index]
-            mark = partial(mark_victim, self._api, pod, order.beneficiary, self._pace)
+            mark = partial(mark_victim, self._api, order.pods[index], order.beneficiary, self._pace)
             return await self._until_known(mark)
 
         await each_of(order.pods, write, MARKS_AT_ONCE)
@@ -389,12 +387,14 @@ def _has_left(outcome: Outcome) -> bool:
     return outcome.verdict in (Verdict.DONE, Verdict.GONE)
 
 
-def _keep(tasks: dict[str, asyncio.Task[None]], gang: str, task: asyncio.Task[None]) -> None:
-    """Keep the latest task of a gang until it is done."""
-    tasks[gang] = task
+def _keep(tasks: Tasks, gang: str, task: asyncio.Task[None]) -> None:
+    """Keep a task of a gang until it is done."""
+    tasks.setdefault(gang, set()).add(task)
 
     def forget(done: asyncio.Task[None]) -> None:
-        if tasks.get(gang) is done:
-            del tasks[gang]
+        left = tasks.get(gang, set())
+        left.discard(done)
+        if not left:
+            tasks.pop(gang, None)
 
     task.add_done_callback(forget)

@@ -54,3 +54,24 @@ def test_pods_that_leave_one_node_hold_different_devices(told: dict[str, str]) -
     attempts = stage.controller.scene.attempts.by_gang.values()
     devices = [place.devices for each in attempts for place in each.places.values()]
     assert sorted(devices) == [(0, 1), (2, 3)]
+
+
+def test_a_pod_that_is_bound_only_while_its_gang_leaves_has_to_leave_too() -> None:
+    stage = Stage()
+    low = manifests.gang("low", 2, gpus=4)
+    stage.show(manifests.node("a", gpus=8), *low)
+    stage.turn()
+    (bind,) = stage.ordered(Bind)
+    first, second = (each | {"spec": each["spec"] | {"nodeName": "a"}} for each in low)
+    stage.show(first, *manifests.gang("high", 1, gpus=8, priority=1000))
+    stage.turn()
+    assert [pod.name for each in stage.ordered(Evict) for pod in each.pods] == ["low-0"]
+    stage.show(second)
+    answer = {each.pod.uid: (How.BOUND, "") for each in bind.pods}
+    stage.turn(BindDone(bind.gang, bind.attempt, answer))
+    (late,) = stage.ordered(Evict)
+    assert ([pod.name for pod in late.pods], late.beneficiary) == (
+        ["low-1"],
+        "default/ganglion.dev/gang/high",
+    )
+    assert not [each for each in stage.turn() if isinstance(each, Evict)]

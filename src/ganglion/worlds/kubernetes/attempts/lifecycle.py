@@ -45,7 +45,9 @@ def tend(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now
             take_apart(scene, rules, attempt, why, now)
             return
         _if_all_left(scene, attempt, now)
-    if attempt.stage is not Stage.LEAVING:
+    if attempt.stage is Stage.LEAVING:
+        _evict(scene, attempt, found)
+    else:
         if found:
             _follow_size(scene, attempt, found, now)
             _seat(scene, attempt, found, now)
@@ -108,16 +110,24 @@ def leave(scene: ControllerState, attempt: Attempt, cause: Cause, now: int) -> N
     """Order all pods of an attempt to leave."""
     attempt.enter(Stage.LEAVING, now)
     attempt.cause = cause
-    pods = tuple(scene.living(attempt))
+    attempt.evicted.clear()
     found = scene.gangs.founds.get(attempt.gang)
     attempt.owner = found.owner if found else attempt.owner
-    beneficiary = beneficiary_of(cause)
+    _evict(scene, attempt, found)
+
+
+def _evict(scene: ControllerState, attempt: Attempt, found: Found | None) -> None:
+    """Order pods to leave that were not yet: some are bound only while the others leave."""
+    pods = tuple(each for each in scene.living(attempt) if each.uid not in attempt.evicted)
+    if not pods or attempt.cause is None:
+        return
+    attempt.evicted.update(each.uid for each in pods)
+    beneficiary = beneficiary_of(attempt.cause)
     # A pod that leaves without a beneficiary is to be made anew at once.
     owner = attempt.owner if attempt.owner and attempt.owner.suspend and beneficiary else None
-    if pods:
-        grace = found.checkpoint.grace_ms // 1000 if found and found.checkpoint else 0
-        order = Evict(attempt.gang, attempt.number, pods, cause, beneficiary, owner, grace)
-        scene.orders.append(order)
+    grace = found.checkpoint.grace_ms // 1000 if found and found.checkpoint else 0
+    order = Evict(attempt.gang, attempt.number, pods, attempt.cause, beneficiary, owner, grace)
+    scene.orders.append(order)
 
 
 def drop(scene: ControllerState, attempt: Attempt, uids: Iterable[str], cause: Cause) -> None:

@@ -307,6 +307,7 @@ def _see_off(
     scene.facts.apply(GangStopping(now, gang_id, 1, cause))
     attempt = Attempt(gang_id, 1, site.name, {("main", 0): place}, stage=Stage.LEAVING, cause=cause)
     attempt.take(Member(pod, "main", 0), ("main", 0))
+    attempt.evicted.add(uid)
     scene.attempts.begin(attempt)
     scene.claim(attempt, uid)
 

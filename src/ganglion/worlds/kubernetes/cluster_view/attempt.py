@@ -45,6 +45,7 @@ class Attempt(Struct):
         cause: why it leaves; None = it does not.
         running: whether the engine knows that it runs.
         owner: the object that makes its pods anew.
+        evicted: UIDs of pods that were ordered to leave with the whole attempt.
         dropping: UIDs of pods that leave while the others go on.
         refused: vacant places whose node did not admit the pod.
         claims: claims that are still to be bound -> since when, in ms.
@@ -75,6 +76,7 @@ class Attempt(Struct):
     cause: Cause | None = None
     running: bool = False
     owner: Owner | None = None
+    evicted: set[str] = field(default_factory=set)
     dropping: set[str] = field(default_factory=set)
     refused: set[Place] = field(default_factory=set)
     claims: dict[str, int] = field(default_factory=dict)
