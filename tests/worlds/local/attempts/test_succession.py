@@ -72,6 +72,21 @@ def test_a_job_has_its_grace_and_is_gone_when_the_call_returns(terms: Terms) -> 
     )
 
 
+def test_a_job_that_ends_by_the_fence_alone_is_counted(
+    terms: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gang = terms.run(SAVES)
+    pid_of(terms, gang)
+    run, raised = terms.directory(gang), fence.raise_to
+
+    def raise_to(home: Path, ledger: str, generation: int) -> None:
+        raised(home, ledger, generation)
+        until(lambda: (run / records.EXIT).exists() and not records.is_held(run))
+
+    monkeypatch.setattr(fence, "raise_to", raise_to)
+    assert end_all(terms.home, "L", 2).attempts == 1
+
+
 def test_a_job_that_stays_is_killed_when_its_grace_is_over(terms: Terms) -> None:
     stays = "trap '' TERM; echo $$; echo ready; while :; do sleep 0.05; done"
     gang = terms.run(stays, checkpoint=Checkpoint(grace_ms=300))

@@ -48,6 +48,8 @@ def end_all(home: Path, ledger: str, generation: int) -> Ended:
     began = time.monotonic()
     try:
         runs = list(_left(home, ledger, generation))
+        # Some end by the fence alone, before they are looked at again.
+        ran = {run for run, _ in runs if records.is_held(run)}
         if host.exists(home):
             host.make_folder(home / "runs")
             fence.raise_to(home, ledger, generation)
@@ -59,8 +61,8 @@ def end_all(home: Path, ledger: str, generation: int) -> Ended:
         ) from error
     # Processes may outlive their run directory, or the whole home.
     runs += [(run, 0.0) for run in runs_below(home) if not host.exists(run / records.SPEC)]
-    attempts = sum(_await_end(*each) for each in runs)
-    return Ended(attempts, time.monotonic() - began)
+    ran |= {run for run, grace_s in runs if _await_end(run, grace_s)}
+    return Ended(len(ran), time.monotonic() - began)
 
 
 def _left(home: Path, ledger: str, generation: int) -> Iterator[tuple[Path, float]]:
