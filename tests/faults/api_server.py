@@ -139,7 +139,9 @@ class FakeServer:
                         raise Broken(f"GET {path}: the connection failed")
                     yield _line(kind, thing)
             try:
-                await asyncio.wait_for(self._news.wait(), BOOKMARK_S)
+                # `wait_for` would lose a cancellation that comes together with the news.
+                async with asyncio.timeout(BOOKMARK_S):
+                    await self._news.wait()
             except TimeoutError:
                 mark = {"metadata": {"resourceVersion": str(since)}}
                 yield _line("BOOKMARK", mark)
