@@ -195,19 +195,9 @@ def assert_waits(
         assert not later or min(later) >= at + RETRY_AFTER_S
 
 
-class Outage:
-    """The API server answers nothing until it is over."""
-
-    def __init__(self) -> None:
-        self.over = False
-
-    def strikes(self, call: str) -> bool:
-        return call == "refused" and not self.over
-
-
 def test_the_mark_of_a_victim_is_taken_back_however_long_the_server_is_away() -> None:
     async def story() -> None:
-        outage = Outage()
+        outage = FaultPlan(0, 0.0, refused=1.0)
         server = FakeServer(outage, SeededRandomness(1), PODS)
         effects = SYSTEM._replace(clock=LoopClock(), randomness=SeededRandomness(0))
         api = Api(Endpoint(name="fake", url="https://fake"), exchange=server, effects=effects)
@@ -223,7 +213,7 @@ def test_the_mark_of_a_victim_is_taken_back_however_long_the_server_is_away() ->
         await effects.clock.pause(600.0)
         (pod,) = server.all(PODS)
         assert VICTIM_OF in pod["metadata"]["annotations"]
-        outage.over = True
+        outage.calm = True
         await effects.clock.pause(60.0)
         (pod,) = server.all(PODS)
         assert VICTIM_OF not in pod["metadata"]["annotations"]
