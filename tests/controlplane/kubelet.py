@@ -35,6 +35,7 @@ ADDRESS = "test/address"
 STRATEGIC = {"Content-Type": "application/strategic-merge-patch+json"}
 LEASE_S = 10.0
 CLOSING_S = 0.02  # transports close in later turns of the loop
+AWAY_S = 0.2
 
 
 class Kubelets:
@@ -193,8 +194,9 @@ class Kubelets:
         await self._say(pod, _running(pod))
         if RUN in notes:
             await asyncio.sleep(float(notes[RUN]))
-            if node not in self._away:
-                await self._finish(pod, int(notes.get(CODE, "0")))
+            while node in self._away:  # it ended, and its node says so when it is back
+                await asyncio.sleep(AWAY_S)
+            await self._finish(pod, int(notes.get(CODE, "0")))
 
     def _refusal(self, pod: Object) -> str:
         """Why the pod is not admitted; empty when it is."""

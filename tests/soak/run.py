@@ -37,6 +37,8 @@ WITH_KILLS = 0.6
 LOOK_S, JOBS_S = 0.2, 1.0
 REST_S, CALM_S = 120.0, 3.0
 """Longest time until nothing is half, once nothing goes wrong; and how long that has to last."""
+DRAIN_S = 360.0
+"""Longest time until what waits at the end has run: several rounds of the longest work."""
 LOAD = 0.7
 """Part of the GPUs that all pods would use if they came evenly and nothing ever failed."""
 MEAN_GPUS = 1.7
@@ -198,7 +200,7 @@ class Soak:
     def _finish(self) -> None:
         """Everything ends, and nothing may be left."""
         self.crowd.most = self.crowd.made
-        self._await(lambda: not self._unfinished(), "work that never ends")
+        self._await(lambda: not self._unfinished(), "work that never ends", DRAIN_S)
         self.crowd.end()
         self._await(lambda: not self.mirror.pods(), "pods that stay")
         self._await(lambda: not self._cluster.list(JOBS), "jobs that stay")
@@ -218,8 +220,8 @@ class Soak:
             if key.startswith(kinds) and value
         ]
 
-    def _await(self, is_so: Any, what: str) -> None:
-        end = time.monotonic() + REST_S
+    def _await(self, is_so: Any, what: str, longest_s: float = REST_S) -> None:
+        end = time.monotonic() + longest_s
         while not is_so():
             if time.monotonic() > end:
                 lines = [*self.crowd.live, *map(line_of, self.mirror.pods())]
