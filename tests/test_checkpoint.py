@@ -13,7 +13,7 @@ import pytest
 
 from ganglion import checkpoint
 from ganglion.checkpoint import Resume
-from ganglion.lifecycle.reports.line import Line, Saved, read
+from ganglion.lifecycle.reports.line import ReportLine, SavedCheckpoint, read
 
 NAMES = ("REPORT_FILE", "STOP_FILE", "STOP_SIGNAL", "RESUME_STEP", "RESUME_PATH", "ATTEMPT")
 
@@ -42,9 +42,9 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def lines(path: Path) -> list[Line]:
+def lines(path: Path) -> list[ReportLine]:
     found = [read(line) for line in path.read_bytes().splitlines()]
-    return [line for line in found if isinstance(line, Line)]
+    return [line for line in found if isinstance(line, ReportLine)]
 
 
 # --- saying -----------------------------------------------------------------------------------
@@ -57,10 +57,13 @@ def test_what_is_said_is_what_is_heard(told: Path) -> None:
     assert checkpoint.report(step=100, loss=0.25)
     assert checkpoint.busy()
     first, second, third, fourth = lines(told)
-    assert first.checkpoint == Saved(100, "step-100.pt")
+    assert first.checkpoint == SavedCheckpoint(100, "step-100.pt")
     assert first.at is not None
     assert before <= first.at <= 1_000 * time.time() + 1
-    assert (second.checkpoint, second.at) == (Saved(90, "s3://b/90", True), 1_700_000_000_500)
+    assert (second.checkpoint, second.at) == (
+        SavedCheckpoint(90, "s3://b/90", True),
+        1_700_000_000_500,
+    )
     assert third.metrics == {"step": 100, "loss": 0.25}
     assert fourth.busy
 

@@ -31,7 +31,7 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang
 from ganglion.worlds.simulated.job import Shapes, SimJob
-from ganglion.worlds.simulated.readers.text import Row, Table, as_number
+from ganglion.worlds.simulated.readers.text import CsvTable, Row, as_number
 
 MINUTE_MS = 60_000
 LOAD = 0.9
@@ -150,7 +150,7 @@ def read_due(path: Path) -> dict[str, Jobs]:
         FileError: the file is unreadable, or a needed column is missing.
         FieldError: a value is no number.
     """
-    table = Table(path)
+    table = CsvTable(path)
     submit, duration, gpus, dues, sort, model, vc = (table.find((name,), name) for name in COLUMNS)
     found: dict[str, list[Due]] = {}
     for row in table:

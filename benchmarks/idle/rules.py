@@ -11,8 +11,13 @@ from typing import Protocol
 from benchmarks.idle.people import Minute, Notebook
 from ganglion.lifecycle.workspaces.gpus import GpuReading, gpu_sight
 from ganglion.lifecycle.workspaces.kernels import Kernel, Notebooks, kernel_sight
-from ganglion.lifecycle.workspaces.observations import Memory, Witness
-from ganglion.lifecycle.workspaces.processes import Attached, Usage, people_sight, process_sight
+from ganglion.lifecycle.workspaces.observations import Witness, WitnessMemory
+from ganglion.lifecycle.workspaces.processes import (
+    Attached,
+    ProcessUse,
+    people_sight,
+    process_sight,
+)
 from ganglion.lifecycle.workspaces.rule import Act, Pace, Warned, step
 from ganglion.model.behaviour import Idle
 from ganglion.model.workload import Kind, Workload
@@ -49,7 +54,7 @@ class Ganglion:
 
     def __init__(self, notebook: Notebook, begin: int) -> None:
         self._shared, self._shell = notebook.shared, notebook.kind == "shell"
-        self._memory = Memory()
+        self._memory = WitnessMemory()
         self._begin = self._activity = self._saved = self._terminal = EPOCH + begin * MIN_MS
         self._typed = 0
         self._warned: Warned | None = None
@@ -61,7 +66,7 @@ class Ganglion:
         reading = GpuReading(now, MIN_MS, device_milli, device_pcie) if own.gpu_told else None
         for sight in (
             gpu_sight([reading], WORKSPACE.idle, now, shared=self._shared),
-            process_sight(Usage(now, MIN_MS, own.cpu_milli, own.moved), now),
+            process_sight(ProcessUse(now, MIN_MS, own.cpu_milli, own.moved), now),
             people_sight(Attached(now, self._typed), now, MIN_MS),
             kernel_sight(self._server(now, own), now),
         ):

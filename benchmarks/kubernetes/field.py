@@ -11,7 +11,7 @@ from benchmarks.controlplane.programs import Process
 from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent
-from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.http.reflect import ObjectChange, Reflector
 from ganglion.worlds.kubernetes.sign_in.config import load
 from ganglion.worlds.kubernetes.types.meta import Meta, Object
 
@@ -78,7 +78,7 @@ class Field:
             await self._watching
         await self.api.close()
 
-    def _note(self, changes: list[Change[_Pod]]) -> None:
+    def _note(self, changes: list[ObjectChange[_Pod]]) -> None:
         now = monotonic()
         for change in changes:
             if change.item and change.kind == "put" and change.item.spec.node_name:

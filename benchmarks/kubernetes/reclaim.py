@@ -12,7 +12,7 @@ from benchmarks.kubernetes.field import GPUS_PER_NODE, PODS, Field, pod
 from benchmarks.kubernetes.rivals import BARE, Rival
 from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.http.reflect import ObjectChange, Reflector
 from ganglion.worlds.kubernetes.names import GANG, GANG_SIZE
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta, Object
 
@@ -56,13 +56,13 @@ class _Told:
         self.nominated: dict[str, float] = {}
         self.names: set[str] = set()
 
-    def jobs(self, changes: list[Change[_Job]]) -> None:
+    def jobs(self, changes: list[ObjectChange[_Job]]) -> None:
         now = monotonic()
         for change in changes:
             if change.item and change.item.spec.suspend:
                 self.at.setdefault(change.item.metadata.name, now)
 
-    def pods(self, changes: list[Change[Anything]]) -> None:
+    def pods(self, changes: list[ObjectChange[Anything]]) -> None:
         now = monotonic()
         for change in changes:
             if change.item is None:

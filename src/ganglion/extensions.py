@@ -19,7 +19,7 @@ POINTS: dict[str, type] = {
 """Extension points and their protocols; the entry point group is `ganglion.<point>`."""
 
 
-class Found(Struct, frozen=True):
+class InstalledPlugin(Struct, frozen=True):
     """One plugin that is installed.
 
     Attributes:
@@ -51,11 +51,11 @@ def of_kinds(policy: Policy) -> tuple[str, ...]:
     return tuple(dict.fromkeys(s.name for each in policy.kinds.values() for s in each.scores))
 
 
-def installed() -> list[Found]:
+def installed() -> list[InstalledPlugin]:
     """All plugins that policies may name, the broken ones with their error."""
-    found = [Found("scores", name, "ganglion") for name in SCORES]
+    found = [InstalledPlugin("scores", name, "ganglion") for name in SCORES]
     found += [
-        Found(point, entry.name, _origin(entry), _error(point, entry))
+        InstalledPlugin(point, entry.name, _origin(entry), _error(point, entry))
         for point in POINTS
         for entry in entry_points(group=f"ganglion.{point}")
     ]

@@ -8,7 +8,7 @@ from tests.cli.harness import FakeServer, Ganglion
 
 from ganglion import __version__, extensions
 from ganglion.cli.output.tables import yaml_text
-from ganglion.extensions import Found
+from ganglion.extensions import InstalledPlugin
 
 
 def test_the_schema_describes_the_workload_file(ganglion: Ganglion) -> None:
@@ -20,8 +20,8 @@ def test_the_schema_describes_the_workload_file(ganglion: Ganglion) -> None:
 def test_plugins_are_listed_with_origin_and_errors(
     ganglion: Ganglion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = Found("filters", "spot-only", "acme-plugins", "it cannot be loaded: no acme")
-    fine = Found("scores", "ganglion", "ganglion")
+    broken = InstalledPlugin("filters", "spot-only", "acme-plugins", "it cannot be loaded: no acme")
+    fine = InstalledPlugin("scores", "ganglion", "ganglion")
     monkeypatch.setattr(extensions, "installed", lambda: [broken, fine])
     assert ganglion("plugins").out == (
         "POINT    NAME       ORIGIN        STATUS  ERROR\n"

@@ -11,8 +11,8 @@ import pytest
 from tests.demo.rings import free_port, together
 
 from ganglion.demo import checkpoints
-from ganglion.demo.checkpoints import Checkpoint
-from ganglion.demo.model import Batch, Classifier, examples
+from ganglion.demo.checkpoints import TrainingCheckpoint
+from ganglion.demo.model import Classifier, ExampleBatch, examples
 from ganglion.demo.ring import Ring
 from ganglion.demo.train import TERMINATED, Training, run
 
@@ -62,7 +62,7 @@ def test_two_ranks_step_like_one_with_twice_the_data() -> None:
     data = [examples(512, seed=1_000 + rank) for rank in range(2)]
     model = Classifier(hidden=32, seed=1)
     inputs, labels = zip(*[(each.inputs[:64], each.labels[:64]) for each in data], strict=True)
-    _, gradient = model.gradient(Batch(np.concatenate(inputs), np.concatenate(labels)))
+    _, gradient = model.gradient(ExampleBatch(np.concatenate(inputs), np.concatenate(labels)))
     np.testing.assert_allclose(together(2, work)[0], model.weights - 0.2 * gradient, atol=1e-12)
 
 
@@ -119,14 +119,14 @@ def test_sigterm_makes_a_real_process_save_and_leave(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoints.save(tmp_path, Checkpoint(1, np.ones(3)))
+    checkpoints.save(tmp_path, TrainingCheckpoint(1, np.ones(3)))
 
     def die(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
     monkeypatch.setattr(np, "savez", die)
     with pytest.raises(OSError, match="the disk is full"):
-        checkpoints.save(tmp_path, Checkpoint(2, np.zeros(3)))
+        checkpoints.save(tmp_path, TrainingCheckpoint(2, np.zeros(3)))
     saved = checkpoints.load(tmp_path)
     assert saved is not None
     assert (saved.step, saved.weights.tolist()) == (1, [1.0, 1.0, 1.0])

@@ -8,7 +8,7 @@ import pytest
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.extensions import Found, installed, load
+from ganglion.extensions import InstalledPlugin, installed, load
 from ganglion.model.errors import PluginError
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
 from ganglion.model.fleet.node import Device, Node
@@ -74,7 +74,7 @@ def test_with_the_plugin_the_green_node_is_taken() -> None:
 
 @pytest.mark.usefixtures("plugin")
 def test_the_plugin_is_found_with_the_package_it_comes_from() -> None:
-    assert Found("scores", "green", "ganglion-green") in installed()
+    assert InstalledPlugin("scores", "green", "ganglion-green") in installed()
 
 
 def test_a_policy_that_names_a_plugin_that_is_not_installed_says_so() -> None:

@@ -3,7 +3,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.lifecycle.power import Keep, Peak, Wish, replayed
+from ganglion.lifecycle.power import Keep, Peak, PowerWish, replayed
 
 
 @given(st.lists(st.integers(0, 50), min_size=1), st.integers(1, 20))
@@ -27,7 +27,7 @@ def test_what_was_needed_within_the_hour_is_kept_for_the_most_part() -> None:
 
 
 def test_a_short_minute_raises_the_margin_and_calm_lowers_it() -> None:
-    keep = Keep(Wish(short_ppm=100_000), margin=5)
+    keep = Keep(PowerWish(short_ppm=100_000), margin=5)
     keep.next(10, short=True)
     assert keep.margin == 6
     for _ in range(100):

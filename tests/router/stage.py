@@ -9,9 +9,9 @@ from typing import Any
 
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.balancing.stats import ServiceStats
-from ganglion.router.balancing.table import Endpoint, Limits, Service, State, Table
+from ganglion.router.balancing.table import Endpoint, Limits, RoutingTable, Service, State
 from ganglion.router.process import LOOPBACK, bind, connections, serving
-from ganglion.router.proxy.connections import Bounds
+from ganglion.router.proxy.connections import CallerLimits
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober
 
@@ -175,7 +175,7 @@ class Stage:
 
     def publish(self, *services: Service) -> None:
         self._version += 1
-        self.services.apply(Table(self._version, services, HOSTS))
+        self.services.apply(RoutingTable(self._version, services, HOSTS))
 
     def route(self, *actors: Actor, **limits: int) -> None:
         """Have `chat` served by these."""
@@ -220,7 +220,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(bounds: Bounds | None = None) -> AsyncIterator[Stage]:
+async def stage(bounds: CallerLimits | None = None) -> AsyncIterator[Stage]:
     """A router in this process."""
     async with connections() as session:
         prober = Prober(session, check_s=0.01)

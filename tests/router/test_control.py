@@ -9,7 +9,7 @@ import msgspec
 
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.balancing.stats import Stats
-from ganglion.router.balancing.table import Endpoint, Service, State, Table
+from ganglion.router.balancing.table import Endpoint, RoutingTable, Service, State
 from ganglion.router.control import Control
 from ganglion.router.process import LOOPBACK, bind, controlled
 from tests.router.stage import act
@@ -43,7 +43,7 @@ async def control(
 
 def table(version: int, name: str = "chat") -> bytes:
     endpoints = (Endpoint(f"{name}/0", "127.0.0.1:1", State.READY),)
-    return msgspec.json.encode(Table(version, (Service(name, endpoints),)))
+    return msgspec.json.encode(RoutingTable(version, (Service(name, endpoints),)))
 
 
 def test_nothing_is_told_or_done_without_the_token() -> None:

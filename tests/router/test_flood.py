@@ -8,7 +8,7 @@ import pytest
 from ganglion.router.balancing.table import Service
 from ganglion.router.link import RouterLink
 from ganglion.router.proxy import request_body as upload
-from ganglion.router.proxy.connections import Bounds
+from ganglion.router.proxy.connections import CallerLimits
 from ganglion.transport.limits import Gate
 from tests.router.stage import Stage, Wire, act, ok, request, says, stage, until
 
@@ -17,8 +17,8 @@ OTHER = "127.0.0.2"
 CAP = 8
 
 
-def bounds(headers_s: float = 30.0) -> Bounds:
-    return Bounds(Gate(CAP), headers_s)
+def bounds(headers_s: float = 30.0) -> CallerLimits:
+    return CallerLimits(Gate(CAP), headers_s)
 
 
 async def half(on: Stage, address: str = "127.0.0.1") -> Wire:

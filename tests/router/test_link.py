@@ -19,7 +19,7 @@ import pytest
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.router import launch, record
-from ganglion.router.balancing.table import Endpoint, Service, State, Table
+from ganglion.router.balancing.table import Endpoint, RoutingTable, Service, State
 from ganglion.router.link import RouterLink
 from ganglion.router.process import Router, bind
 
@@ -162,7 +162,7 @@ def test_a_router_of_another_version_is_replaced_and_finishes_what_it_has(
             assert pid_of(tmp_path) != old.pid
             assert second.url == first.url
             # The old one still has a request, and gets the replica it waits for.
-            body = msgspec.json.encode(Table(2, (Service("chat", (replica,)),)))
+            body = msgspec.json.encode(RoutingTable(2, (Service("chat", (replica,)),)))
             client.put("/table", content=body).raise_for_status()
             assert call.result(PATIENCE_S).text == "hello"
             until(lambda: not psutil.pid_exists(old.pid))
@@ -182,7 +182,7 @@ def test_a_router_without_a_server_ends_once_no_replica_answers(tmp_path: Path) 
     def fed(port: int) -> None:
         until(lambda: record.read(tmp_path) is not None)
         endpoint = Endpoint("chat/0", f"127.0.0.1:{port}", State.READY)
-        table = Table(1, (Service("chat", (endpoint,)),))
+        table = RoutingTable(1, (Service("chat", (endpoint,)),))
         found = record.read(tmp_path)
         assert found
         with launch.control(tmp_path, found) as client:

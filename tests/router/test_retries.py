@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ganglion.router.balancing.balancer import Balancer
-from ganglion.router.balancing.least_loaded import Wish
+from ganglion.router.balancing.least_loaded import RequestPreferences
 from ganglion.router.balancing.table import Endpoint, Limits, Service, State
 from ganglion.router.process import connections
 from ganglion.router.proxy.probe import Prober
@@ -150,7 +150,7 @@ def test_whoever_lost_a_request_is_not_asked_again_while_there_is_another() -> N
     async def story() -> None:
         balancer = Balancer(Service("chat", (READY, OTHER)), 0, Random(1), lambda: None)
         async with connections() as session:
-            visit = Visit(balancer, Wish(model="m"), Prober(session))
+            visit = Visit(balancer, RequestPreferences(model="m"), Prober(session))
             async with visit.seat() as first:
                 visit.failed(first)
             balancer.revive(first, 0)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ganglion.lifecycle.metrics.merge import Pages
-from ganglion.lifecycle.metrics.page import Page
+from ganglion.lifecycle.metrics.page import MetricsPage
 from ganglion.model.behaviour import Signal
 from ganglion.model.events import AlarmSet, ServiceScaled
 from ganglion.router.balancing.stats import Quantiles, ReplicaStats, ServiceStats
@@ -145,11 +145,11 @@ class Parlour:
         return [(each.alarm, bool(each.message)) for each in found]
 
 
-def pages(*said: str | Page) -> Found:
+def pages(*said: str | MetricsPage) -> Found:
     """What replicas 0, 1 and so on of `chat` said just now; a text = why they said nothing."""
     now = time.monotonic()
     both = {f"chat-1/{index}": each for index, each in enumerate(said)}
-    spoke = {key: each for key, each in both.items() if isinstance(each, Page)}
+    spoke = {key: each for key, each in both.items() if isinstance(each, MetricsPage)}
     silent = {key: each for key, each in both.items() if isinstance(each, str)}
     return Found(now, Pages(round(now * 1_000), spoke, silent))
 

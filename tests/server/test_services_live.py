@@ -12,7 +12,7 @@ import httpx2
 import psutil
 import pytest
 
-from ganglion.demo.story.callers import Callers
+from ganglion.demo.story.callers import LoadCallers
 from tests.server.process import Api, Nursery, until
 from tests.transport.other_user import as_another_user, only_root
 
@@ -127,11 +127,11 @@ def town(built: Town) -> Iterator[Town]:
 def test_one_to_four_to_one_and_no_request_fails(town: Town) -> None:
     url = town.submit("1..4")
     town.has(1)
-    with Callers(url, 8) as busy:
+    with LoadCallers(url, 8) as busy:
         town.has(4)
         so_far = busy.answers.total()
         until(lambda: busy.answers.total() > so_far + 200, DEADLINE_S)
-    with Callers(url, 1, pause_s=0.02) as quiet:
+    with LoadCallers(url, 1, pause_s=0.02) as quiet:
         town.has(1)
         so_far = quiet.answers.total()
         until(lambda: quiet.answers.total() > so_far + 20, DEADLINE_S)
@@ -142,10 +142,10 @@ def test_one_to_four_to_one_and_no_request_fails(town: Town) -> None:
 def test_long_requests_are_finished_by_replicas_that_drain(town: Town) -> None:
     url = town.submit("1..4", takes_s=2)
     town.has(1)
-    with Callers(url, 8) as busy:
+    with LoadCallers(url, 8) as busy:
         town.has(4)
         until(lambda: len(busy.answers) == 4, DEADLINE_S)
-    with Callers(url, 1) as quiet:
+    with LoadCallers(url, 1) as quiet:
         town.has(1)
     assert (busy.failures, quiet.failures) == ([], [])
 
@@ -155,9 +155,9 @@ def test_a_server_that_is_killed_amid_drains_loses_no_request_and_finishes_them(
 ) -> None:
     url = town.submit("1..4", takes_s=1)
     town.has(1)
-    with Callers(url, 8) as busy:
+    with LoadCallers(url, 8) as busy:
         town.has(4)
-    with Callers(url, 1) as quiet:
+    with LoadCallers(url, 1) as quiet:
         until(lambda: town.view()["scaling"]["draining"], DEADLINE_S)
         town.kill()
         so_far = quiet.answers.total()
@@ -182,7 +182,7 @@ def test_a_number_by_hand_and_what_was_learnt_survive_a_server_that_is_killed(to
 
     until(lambda: starts() == 3)
     town.kill()
-    with Callers(url, 8) as busy:  # they ask for four
+    with LoadCallers(url, 8) as busy:  # they ask for four
         until(lambda: busy.answers.total() > 60, DEADLINE_S)
     assert (town.view()["scaling"]["wanted"], busy.failures) == (3, [])
     assert starts() == 3

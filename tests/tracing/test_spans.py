@@ -135,7 +135,10 @@ def test_a_session_in_a_pod_is_a_span_of_the_server_until_it_ends(
     job: str,  # noqa: F811 - fixture
     pod: Supervisor,  # noqa: F811 - fixture
 ) -> None:
-    above, said = spans.Place("a" * 32, "b" * 16), {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+    above, said = (
+        spans.SpanPlace("a" * 32, "b" * 16),
+        {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"},
+    )
     url = "ws://localhost/api/v1/workloads"
     with client.websocket_connect(f"{url}/{job}/exec", headers=said) as there:
         there.send_text('{"command": ["ls"]}')
@@ -220,7 +223,7 @@ def test_headers_and_the_name_of_the_service_come_from_the_environment(
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b, x-other=c")
     monkeypatch.setenv("OTEL_SERVICE_NAME", "mine")
-    with spans.span("work", spans.Kind.INTERNAL):
+    with spans.span("work", spans.SpanKind.INTERNAL):
         pass
     sink = spans.exporter()
     assert sink
@@ -230,7 +233,7 @@ def test_headers_and_the_name_of_the_service_come_from_the_environment(
 
 
 def test_a_span_that_fails_says_so(collector: Collector) -> None:
-    with pytest.raises(ValueError, match="odd"), spans.span("work", spans.Kind.INTERNAL):
+    with pytest.raises(ValueError, match="odd"), spans.span("work", spans.SpanKind.INTERNAL):
         raise ValueError("odd")
     sink = spans.exporter()
     assert sink
@@ -246,7 +249,7 @@ def test_a_collector_that_refuses_is_said_once_and_harms_nothing(
     assert sink
     with caplog.at_level(logging.WARNING, "ganglion.tracing.export"):
         for number in range(export.MOST_SENT + 1):
-            with spans.span(f"work {number}", spans.Kind.INTERNAL):
+            with spans.span(f"work {number}", spans.SpanKind.INTERNAL):
                 pass
         sink.close()
     assert sink.lost == export.MOST_SENT + 1
@@ -272,7 +275,7 @@ def test_a_parent_that_is_none_begins_a_new_trace(header: str) -> None:
 
 
 def test_a_parent_is_read_as_it_is_written() -> None:
-    place = spans.Place("a" * 32, "b" * 16)
+    place = spans.SpanPlace("a" * 32, "b" * 16)
     assert spans.read(place.header()) == place
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpcore2
 import pytest
 
-from ganglion.transport.http import Joined
+from ganglion.transport.http import JoinedRequest
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n"
 AT_ONCE = (
@@ -31,14 +31,14 @@ class _Plain(httpcore2.NetworkStream):
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[Joined, socket.socket]]:
+def ends() -> Iterator[tuple[JoinedRequest, socket.socket]]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     theirs.settimeout(0)
     with ours, theirs:
-        yield Joined(_Plain(ours)), theirs
+        yield JoinedRequest(_Plain(ours)), theirs
 
 
-def test_a_head_leaves_together_with_its_body(ends: tuple[Joined, socket.socket]) -> None:
+def test_a_head_leaves_together_with_its_body(ends: tuple[JoinedRequest, socket.socket]) -> None:
     stream, theirs = ends
     stream.write(HEAD)
     with pytest.raises(BlockingIOError):
@@ -49,14 +49,14 @@ def test_a_head_leaves_together_with_its_body(ends: tuple[Joined, socket.socket]
 
 @pytest.mark.parametrize("sent", AT_ONCE)
 def test_what_no_body_follows_leaves_at_once(
-    ends: tuple[Joined, socket.socket], sent: bytes
+    ends: tuple[JoinedRequest, socket.socket], sent: bytes
 ) -> None:
     stream, theirs = ends
     stream.write(sent)
     assert theirs.recv(1_000) == sent
 
 
-def test_whoever_reads_has_sent_everything(ends: tuple[Joined, socket.socket]) -> None:
+def test_whoever_reads_has_sent_everything(ends: tuple[JoinedRequest, socket.socket]) -> None:
     stream, theirs = ends
     stream.write(HEAD)
     theirs.send(b"answer")

@@ -11,7 +11,7 @@ import pytest
 
 from ganglion.transport import unix
 from ganglion.transport.http import Unproven
-from ganglion.transport.line import Line
+from ganglion.transport.line import SocketLine
 
 pytestmark = pytest.mark.skipif(not unix.SUPPORTED, reason="needs SO_PEERCRED and /proc")
 
@@ -71,17 +71,17 @@ def far(tmp_path: Path) -> Iterator[Far]:
 
 
 @pytest.fixture
-def line(tmp_path: Path) -> Iterator[Line]:
-    made = Line(tmp_path / "s", timeout_s=10.0, connect_s=10.0)
+def line(tmp_path: Path) -> Iterator[SocketLine]:
+    made = SocketLine(tmp_path / "s", timeout_s=10.0, connect_s=10.0)
     yield made
     made.close()
 
 
-def get(line: Line) -> httpx2.Response:
+def get(line: SocketLine) -> httpx2.Response:
     return line.send("GET", "/x", {"X-C": "d"}, None)
 
 
-def test_a_connection_is_kept_and_a_request_is_one_write(far: Far, line: Line) -> None:
+def test_a_connection_is_kept_and_a_request_is_one_write(far: Far, line: SocketLine) -> None:
     far.answers = [DONE, DONE]
     assert get(line).json() == {}
     response = line.send("POST", "/y?a=b", {"X-C": "d"}, b"body")
@@ -92,7 +92,7 @@ def test_a_connection_is_kept_and_a_request_is_one_write(far: Far, line: Line) -
     assert (b"\r\nContent-Length: 4" in head, b"\r\nX-C: d" in head, body) == (True, True, b"body")
 
 
-def test_a_connection_that_the_server_ended_is_not_used_again(far: Far, line: Line) -> None:
+def test_a_connection_that_the_server_ended_is_not_used_again(far: Far, line: SocketLine) -> None:
     closing = DONE.replace(b"X-A: b", b"Connection: close")
     far.answers = [closing, DONE, DONE]
     assert [get(line).status_code for _ in range(2)] == [200, 200]
@@ -102,7 +102,7 @@ def test_a_connection_that_the_server_ended_is_not_used_again(far: Far, line: Li
 
 
 def test_what_goes_wrong_is_told_as_httpx2_tells_it(far: Far, tmp_path: Path) -> None:
-    line = Line(tmp_path / "s", timeout_s=0.05, connect_s=10.0)
+    line = SocketLine(tmp_path / "s", timeout_s=0.05, connect_s=10.0)
     for answer, error in (
         (b"", httpx2.RemoteProtocolError),
         (b"no HTTP at all\r\n\r\n close", httpx2.RemoteProtocolError),
@@ -116,11 +116,11 @@ def test_what_goes_wrong_is_told_as_httpx2_tells_it(far: Far, tmp_path: Path) ->
     assert get(line).status_code == 200  # none of the broken ones was kept
     line.close()
     with pytest.raises(httpx2.ConnectError):
-        get(Line(tmp_path / "none", timeout_s=1.0, connect_s=1.0))
+        get(SocketLine(tmp_path / "none", timeout_s=1.0, connect_s=1.0))
 
 
 def test_nothing_is_sent_to_a_listener_of_another_user(
-    far: Far, line: Line, monkeypatch: pytest.MonkeyPatch
+    far: Far, line: SocketLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uid = os.geteuid()
     monkeypatch.setattr(unix, "peer_uid", lambda _connected: uid + 1)

@@ -7,7 +7,7 @@ from ganglion.cli.output.formats import DASH
 from ganglion.cli.output.tables import Column, print_list
 
 if TYPE_CHECKING:
-    from ganglion.extensions import Found
+    from ganglion.extensions import InstalledPlugin
 
 
 @command("plugins", "plugins -o json")
@@ -20,7 +20,7 @@ def plugins(form: str) -> None:
     """
     from ganglion.extensions import installed
 
-    columns: list[Column[Found]] = [
+    columns: list[Column[InstalledPlugin]] = [
         Column("POINT", lambda p: p.point),
         Column("NAME", lambda p: p.name),
         Column("ORIGIN", lambda p: p.origin),
@@ -30,5 +30,5 @@ def plugins(form: str) -> None:
     print_list(installed(), columns, form, empty="no plugins")
 
 
-def _colour(plugin: "Found") -> str:
+def _colour(plugin: "InstalledPlugin") -> str:
     return "red" if plugin.error else "green"

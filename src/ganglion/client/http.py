@@ -15,12 +15,12 @@ import msgspec
 
 from ganglion.client import trail
 from ganglion.client.errors import error_of, fault_of
-from ganglion.client.trail import REQUEST, Told
+from ganglion.client.trail import REQUEST, TrailClient
 from ganglion.model.credentials import redacted_text
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
 from ganglion.tracing import spans
 from ganglion.transport.http import Bearer, proven_transport, unix_transport
-from ganglion.transport.line import Line
+from ganglion.transport.line import SocketLine
 
 if TYPE_CHECKING:
     from httpx2.websockets import WebSocketSession
@@ -66,13 +66,13 @@ class Http:
     ) -> None:
         self.url, self._via = _checked(url), redacted_text(str(unix or url))
         connect_s = min(CONNECT_S, timeout_s)
-        self._line = Line(unix, timeout_s, connect_s) if unix and transport is None else None
+        self._line = SocketLine(unix, timeout_s, connect_s) if unix and transport is None else None
         bearer = None if unix else Bearer(token if callable(token) else lambda: token)
         if unix and transport is None:
             transport = unix_transport(unix)
         elif bearer and transport is None and self.url.startswith("http:"):
             transport = proven_transport(bearer)
-        self._client = Told(
+        self._client = TrailClient(
             str(unix) if unix else self.url,
             base_url=UNIX_URL if unix else self.url,
             auth=bearer if bearer and bearer.token else None,
@@ -134,14 +134,14 @@ class Http:
 
     def _over_line(
         self,
-        line: Line,
+        line: SocketLine,
         method: str,
         path: str,
         query: dict[str, Any],
         body: object,
         headers: Mapping[str, str],
     ) -> httpx2.Response:
-        """Send a request through the Unix socket; it is logged as `Told` does."""
+        """Send a request through the Unix socket; it is logged as `TrailClient` does."""
         target, content, began = _route(path), None, time.perf_counter()
         if query:
             target = httpx2.URL(UNIX_URL + target, params=query).raw_path.decode()
@@ -171,7 +171,7 @@ class Http:
         route = _about("GET", path)
         with (
             _naming(headers[REQUEST]),
-            spans.alone("GET", spans.Kind.CLIENT, None, route) as (place, said),
+            spans.alone("GET", spans.SpanKind.CLIENT, None, route) as (place, said),
         ):
             if place:
                 request.headers[spans.HEADER] = place.header()
@@ -248,7 +248,7 @@ def _traced(
     method: str, path: str, headers: MutableMapping[str, str]
 ) -> "Iterator[dict[str, spans.Value]]":
     """Measure a request, and name its span to the server in the headers."""
-    with spans.span(method, spans.Kind.CLIENT, None, _about(method, path)) as said:
+    with spans.span(method, spans.SpanKind.CLIENT, None, _about(method, path)) as said:
         place = spans.current()
         if place:
             headers[spans.HEADER] = place.header()

@@ -27,7 +27,7 @@ MAX_AGE_S = 3600
 """A key left behind longer ago belongs to a submit that its author has forgotten."""
 
 
-class Attempt(NamedTuple):
+class SubmitAttempt(NamedTuple):
     """One submit.
 
     Attributes:
@@ -42,7 +42,9 @@ class Attempt(NamedTuple):
 
 
 @contextmanager
-def attempt(folder: Path, wanted: Document, sent: Document, nth: int = 0) -> Iterator[Attempt]:
+def attempt(
+    folder: Path, wanted: Document, sent: Document, nth: int = 0
+) -> Iterator[SubmitAttempt]:
     """Hold a submit until the server has answered.
 
     It stays behind when it is unknown whether the server took the document: after Ctrl-C, a
@@ -87,7 +89,7 @@ def _digest(document: Document, nth: int) -> str:
     return sha256(ordered + b"#%d" % nth).hexdigest()[:16]
 
 
-def _new(folder: Path, mark: str, sent: Document) -> tuple[Attempt, Path]:
+def _new(folder: Path, mark: str, sent: Document) -> tuple[SubmitAttempt, Path]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = uuid4().hex
     path = folder / f"{mark}.{os.getpid()}.{key}"
@@ -95,10 +97,10 @@ def _new(folder: Path, mark: str, sent: Document) -> tuple[Attempt, Path]:
         file.write(msgspec.json.encode(sent))
         file.flush()
         os.fsync(file.fileno())
-    return Attempt(key, sent, resumed=False), path
+    return SubmitAttempt(key, sent, resumed=False), path
 
 
-def _adopt(folder: Path, mark: str) -> tuple[Attempt, Path] | None:
+def _adopt(folder: Path, mark: str) -> tuple[SubmitAttempt, Path] | None:
     """Take over what a process that is gone left; a rename decides between two takers."""
     for left in folder.glob(f"{mark}.*.*"):
         _, owner, key = left.name.split(".")
@@ -117,7 +119,7 @@ def _adopt(folder: Path, mark: str) -> tuple[Attempt, Path] | None:
         except msgspec.DecodeError:
             mine.unlink()  # its author died while writing it, before sending anything
             continue
-        return Attempt(key, sent, resumed=True), mine
+        return SubmitAttempt(key, sent, resumed=True), mine
     return None
 
 

@@ -18,7 +18,7 @@ _BEGAN = "ganglion.began"
 _log = logging.getLogger(LOG)
 
 
-class Told(httpx2.Client):
+class TrailClient(httpx2.Client):
     """A client that logs each request that it sends: repeats, refusals and failures too.
 
     Args:

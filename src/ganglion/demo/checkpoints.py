@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 NAME = "checkpoint.npz"
 
 
-class Checkpoint(NamedTuple):
+class TrainingCheckpoint(NamedTuple):
     """What it takes to go on.
 
     Attributes:
@@ -22,7 +22,7 @@ class Checkpoint(NamedTuple):
     weights: NDArray[np.float64]
 
 
-def save(folder: Path, checkpoint: Checkpoint) -> Path:
+def save(folder: Path, checkpoint: TrainingCheckpoint) -> Path:
     """Write a checkpoint beside the old one, then put it in its place in one move."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f".{NAME}.{os.getpid()}"
@@ -33,10 +33,10 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     return fresh.replace(folder / NAME)
 
 
-def load(folder: Path) -> Checkpoint | None:
+def load(folder: Path) -> TrainingCheckpoint | None:
     """Return the last checkpoint saved to `folder`; None when there is none."""
     path = folder / NAME
     if not path.exists():
         return None
     with np.load(path) as saved:
-        return Checkpoint(int(saved["step"]), saved["weights"])
+        return TrainingCheckpoint(int(saved["step"]), saved["weights"])

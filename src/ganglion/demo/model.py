@@ -13,7 +13,7 @@ NOISE = 1.9
 """Spread of the points around their class; large enough that some cannot be distinguished."""
 
 
-class Batch(NamedTuple):
+class ExampleBatch(NamedTuple):
     """Examples.
 
     Attributes:
@@ -25,12 +25,12 @@ class Batch(NamedTuple):
     labels: Labels
 
 
-def examples(count: int, seed: int) -> Batch:
+def examples(count: int, seed: int) -> ExampleBatch:
     """Return `count` examples; every seed draws others from the same ten clouds of points."""
     centres = np.random.default_rng(0).normal(0.0, 1.0, (CLASSES, INPUTS))
     chance = np.random.default_rng(seed + 1)
     labels = chance.integers(0, CLASSES, count)
-    return Batch(centres[labels] + chance.normal(0.0, NOISE, (count, INPUTS)), labels)
+    return ExampleBatch(centres[labels] + chance.normal(0.0, NOISE, (count, INPUTS)), labels)
 
 
 class Classifier:
@@ -52,7 +52,7 @@ class Classifier:
         """Return float64[N, CLASSES] for float64[N, INPUTS]; rows sum to 1."""
         return self._forward(inputs)[1]
 
-    def gradient(self, batch: Batch) -> tuple[float, Floats]:
+    def gradient(self, batch: ExampleBatch) -> tuple[float, Floats]:
         """Return the mean cross-entropy of a batch and its gradient, shaped like `weights`."""
         active, chances = self._forward(batch.inputs)
         count = len(batch.labels)
@@ -66,7 +66,7 @@ class Classifier:
         parts = [_with_bias(batch.inputs).T @ behind, _with_bias(active).T @ error]
         return loss, np.concatenate([part.ravel() for part in parts])
 
-    def accuracy(self, batch: Batch) -> float:
+    def accuracy(self, batch: ExampleBatch) -> float:
         """Return the part of a batch that is classified rightly, 0..1."""
         guesses = self.probabilities(batch.inputs).argmax(axis=1)
         return float((guesses == batch.labels).mean())

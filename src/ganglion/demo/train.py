@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from ganglion import checkpoint
-from ganglion.demo.checkpoints import Checkpoint, load, save
-from ganglion.demo.model import Batch, Classifier, Floats, examples
+from ganglion.demo.checkpoints import TrainingCheckpoint, load, save
+from ganglion.demo.model import Classifier, ExampleBatch, Floats, examples
 from ganglion.demo.ring import Ring
 
 TERMINATED = 128 + signal.SIGTERM
@@ -64,7 +64,7 @@ class Training:
     def save(self) -> None:
         """Write a checkpoint; rank 0 does so for all."""
         if self.folder and self.ring.rank == 0:
-            path = save(self.folder, Checkpoint(self.step, self.model.weights))
+            path = save(self.folder, TrainingCheckpoint(self.step, self.model.weights))
             checkpoint.committed(self.step, path)
 
     def checksum(self) -> str:
@@ -76,9 +76,9 @@ class Training:
         sums = self.ring.all_gather(float(int(self.checksum(), 16)))
         return bool((sums == sums[0]).all())
 
-    def _batch(self) -> Batch:
+    def _batch(self) -> ExampleBatch:
         rows = (np.arange(64) + 64 * self.step) % len(self.data.labels)
-        return Batch(self.data.inputs[rows], self.data.labels[rows])
+        return ExampleBatch(self.data.inputs[rows], self.data.labels[rows])
 
 
 def run(training: Training, steps: int, every: int, pace_s: float) -> int:

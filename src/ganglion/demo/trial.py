@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ganglion.demo.model import Batch, Classifier, examples
+from ganglion.demo.model import Classifier, ExampleBatch, examples
 
 STEPS = 200
 
@@ -22,7 +22,7 @@ def fit(rate: float, hidden: int, pace_s: float = 0.0) -> Classifier:
     model, data = Classifier(hidden, seed=7), examples(1_024, seed=11)
     for step in range(STEPS):
         rows = (np.arange(64) + 64 * step) % len(data.labels)
-        _, gradient = model.gradient(Batch(data.inputs[rows], data.labels[rows]))
+        _, gradient = model.gradient(ExampleBatch(data.inputs[rows], data.labels[rows]))
         model.weights = model.weights - rate * gradient
         time.sleep(pace_s / STEPS)
     return model

@@ -50,7 +50,7 @@ class _Base(Struct, frozen=True):
     snapshot: Snapshot
 
 
-class End(Struct, frozen=True):
+class TransferEnd(Struct, frozen=True):
     """The last line: how much there is, and the checksum of the newest event in hexadecimal."""
 
     cycles: int
@@ -77,7 +77,7 @@ def exported(
     progress: Progress = silent,
     until: Snapshot | None = None,
     effects: Effects = SYSTEM,
-) -> End:
+) -> TransferEnd:
     """Write a ledger to a file, which appears when it is complete.
 
     Args:
@@ -113,14 +113,14 @@ def exported(
         for row in () if until else _table(reader, workloads, workloads.c.number):
             _line(out, row | {name: _text(row, name) for name in BINARY})
             counts[2] += 1
-        end = End(counts[0], counts[1], counts[2], checksum.hex())
+        end = TransferEnd(counts[0], counts[1], counts[2], checksum.hex())
         _line(out, end)
     return end
 
 
 def imported(
     ledger: Ledger, file: Path, progress: Progress = silent, files: Files = SYSTEM_FILES
-) -> End:
+) -> TransferEnd:
     """Fill an empty ledger from a file, in one transaction; every checksum has to fit.
 
     Raises:
@@ -184,7 +184,7 @@ class _Import:
         self._checksum, self._events = GENESIS, 0
         self._workloads = 0
 
-    def read(self, lines: IO[bytes]) -> End:
+    def read(self, lines: IO[bytes]) -> TransferEnd:
         """Take every line in."""
         header = msgspec.json.decode(lines.readline(), type=Header)
         if header.format > CUT:
@@ -196,7 +196,7 @@ class _Import:
             row = msgspec.json.decode(line)
             if "checksum" in row and "events" in row:
                 self._write(page)
-                return self._ended(msgspec.convert(row, End))
+                return self._ended(msgspec.convert(row, TransferEnd))
             if page and (len(page) == PAGE or page[0].keys() != row.keys()):
                 self._write(page)
                 page = []
@@ -239,8 +239,8 @@ class _Import:
         names = ("seq", "at", "cycle", "kind", "body")
         return dict(zip(names, columns, strict=True)) | {"checksum": self._checksum}
 
-    def _ended(self, end: End) -> End:
-        found = End(len(self._heads), self._events, self._workloads, self._checksum.hex())
+    def _ended(self, end: TransferEnd) -> TransferEnd:
+        found = TransferEnd(len(self._heads), self._events, self._workloads, self._checksum.hex())
         if found != end:
             raise ValueError(f"it should have {end}, and has {found}")
         return end

@@ -43,7 +43,7 @@ class Peak:
         return self._falling[0][1]
 
 
-class Wish(Struct, frozen=True):
+class PowerWish(Struct, frozen=True):
     """What is asked of the nodes that are on.
 
     Attributes:
@@ -67,8 +67,8 @@ class Keep:
         margin: nodes on top of the envelope at the beginning.
     """
 
-    def __init__(self, wish: Wish | None = None, margin: int = 8) -> None:
-        self._wish = wish or Wish()
+    def __init__(self, wish: PowerWish | None = None, margin: int = 8) -> None:
+        self._wish = wish or PowerWish()
         self._peaks = [(Peak(minutes), more) for minutes, more in self._wish.envelope]
         self._margin_ppm = margin * PPM
 

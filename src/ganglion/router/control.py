@@ -11,9 +11,9 @@ from aiohttp import hdrs, web
 
 from ganglion.model.errors import FieldError
 from ganglion.router.balancing.registry import ServiceRegistry
-from ganglion.router.balancing.table import Table, check
+from ganglion.router.balancing.table import RoutingTable, check
 from ganglion.router.metrics import CONTENT_TYPE, exposition
-from ganglion.router.proxy.answers import Refusal
+from ganglion.router.proxy.answers import RouterResponse
 from ganglion.transport import unix
 
 LONGEST_MS = 30_000
@@ -62,17 +62,19 @@ class Control:
         if connected is not None and connected.family == socket.AF_UNIX:
             uid = unix.peer_uid(connected)
             if not unix.may_call(uid):
-                return Refusal(HTTPStatus.FORBIDDEN, "auth", f"user {uid} may not call").answer()
+                return RouterResponse(
+                    HTTPStatus.FORBIDDEN, "auth", f"user {uid} may not call"
+                ).answer()
         given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "replace")
         if not secrets.compare_digest(given, self._expected):
             message = "the token is missing or wrong"
-            return Refusal(HTTPStatus.UNAUTHORIZED, "auth", message).answer()
+            return RouterResponse(HTTPStatus.UNAUTHORIZED, "auth", message).answer()
         self.heard = time.monotonic()
         try:
             return await handler(request)
         except web.HTTPException as error:
             message = f"{request.method} {request.path}: {error.reason}"
-            answer = Refusal(HTTPStatus(error.status), "http", message).answer()
+            answer = RouterResponse(HTTPStatus(error.status), "http", message).answer()
             if hdrs.ALLOW in error.headers:
                 answer.headers[hdrs.ALLOW] = error.headers[hdrs.ALLOW]
             return answer
@@ -90,10 +92,10 @@ class Control:
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
         try:
-            table = msgspec.json.decode(await request.read(), type=Table)
+            table = msgspec.json.decode(await request.read(), type=RoutingTable)
             check(table)
         except (msgspec.DecodeError, FieldError) as error:
-            return Refusal(HTTPStatus.BAD_REQUEST, "router.table", str(error)).answer()
+            return RouterResponse(HTTPStatus.BAD_REQUEST, "router.table", str(error)).answer()
         self._services.apply(table)
         return web.Response(status=HTTPStatus.NO_CONTENT)
 

@@ -15,7 +15,7 @@ import structlog
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import launch
 from ganglion.router.balancing.stats import Stats
-from ganglion.router.balancing.table import Service, Table, check
+from ganglion.router.balancing.table import RoutingTable, Service, check
 from ganglion.router.record import Record
 from ganglion.transport.http import Unproven
 
@@ -31,7 +31,7 @@ GIVE_UP_S = 5.0
 log = structlog.get_logger(__name__)
 
 
-class Reading(msgspec.Struct, frozen=True):
+class RouterReading(msgspec.Struct, frozen=True):
     """The newest report of the router.
 
     Attributes:
@@ -66,7 +66,7 @@ class RouterLink:
         self._hosts = tuple(hosts)
         self._record: Record | None = None
         self._stats, self._heard = Stats(), time.monotonic()
-        self._table = Table()
+        self._table = RoutingTable()
         self._changed = threading.Condition()
         self._leaving = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -117,15 +117,15 @@ class RouterLink:
             if self._table.services == tuple(services) and self._table.version:
                 return self._table.version
             newest = max(self._table.version, self._stats.version)
-            table = Table(newest + 1, tuple(services), self._hosts)
+            table = RoutingTable(newest + 1, tuple(services), self._hosts)
             check(table)
             self._table = table
             self._changed.notify_all()
             return table.version
 
-    def reading(self) -> Reading:
+    def reading(self) -> RouterReading:
         """Return the newest report."""
-        return Reading(self._stats, round((time.monotonic() - self._heard) * 1000))
+        return RouterReading(self._stats, round((time.monotonic() - self._heard) * 1000))
 
     def _feed(self) -> None:
         sent: tuple[str, int] = ("", 0)
@@ -138,7 +138,7 @@ class RouterLink:
             if self._send(wanted):
                 sent = (boot, wanted.version)
 
-    def _send(self, table: Table) -> bool:
+    def _send(self, table: RoutingTable) -> bool:
         body = msgspec.json.encode(table)
         try:
             with self._client() as client:

@@ -12,7 +12,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from ganglion.router.balancing.balancer import Balancer
-from ganglion.router.balancing.counters import BUCKETS_S, Times
+from ganglion.router.balancing.counters import BUCKETS_S, DurationCounter
 from ganglion.router.balancing.registry import ServiceRegistry
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -99,7 +99,7 @@ def _histograms(balancers: list[Balancer]) -> Iterator[Metric]:
     yield from (first, whole)
 
 
-def _add(family: HistogramMetricFamily, service: str, times: Times) -> None:
+def _add(family: HistogramMetricFamily, service: str, times: DurationCounter) -> None:
     buckets, total = [], 0
     for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), times.buckets, strict=True):
         total += count

@@ -25,7 +25,7 @@ from ganglion.repeats import Repeats
 from ganglion.router import record
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.control import Control
-from ganglion.router.proxy.connections import Bounds, Callers
+from ganglion.router.proxy.connections import CallerLimits, CallerProtocols
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober
 from ganglion.router.record import Record
@@ -72,12 +72,12 @@ async def serving(
     front: Front,
     taken: socket.socket,
     finish_s: float = FINISH_S,
-    bounds: Bounds | None = None,
+    bounds: CallerLimits | None = None,
 ) -> AsyncIterator[web.SockSite]:
     """Answer callers; at the end wait `finish_s` for open requests."""
-    server = Callers(
+    server = CallerProtocols(
         front.handle,
-        bounds or Bounds(Gate(limits.affordable(2 * MOST_CALLERS) // 2)),
+        bounds or CallerLimits(Gate(limits.affordable(2 * MOST_CALLERS) // 2)),
         handler_cancellation=True,
         auto_decompress=False,
         access_log=None,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 Value = str | int | bool
 
 
-class Kind(IntEnum):
+class SpanKind(IntEnum):
     """Numbers of OTLP."""
 
     INTERNAL = 1
@@ -15,7 +15,7 @@ class Kind(IntEnum):
     CLIENT = 3
 
 
-class Place(NamedTuple):
+class SpanPlace(NamedTuple):
     """Where a span lies.
 
     Attributes:
@@ -35,8 +35,8 @@ class Span(NamedTuple):
     """One span that has ended; times in ns since 1970."""
 
     name: str
-    kind: Kind
-    place: Place
+    kind: SpanKind
+    place: SpanPlace
     parent: str
     begin: int
     end: int

@@ -10,14 +10,14 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ganglion.tracing.record import Kind, Place, Span, Value
+from ganglion.tracing.record import Span, SpanKind, SpanPlace, Value
 
 if TYPE_CHECKING:
     from ganglion.tracing.export import Exporter
 
 __all__ = [
-    "Kind",
-    "Place",
+    "SpanKind",
+    "SpanPlace",
     "Value",
     "alone",
     "called",
@@ -32,11 +32,11 @@ HEADER = "traceparent"
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 TRACES = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 _PARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
-_current: ContextVar[Place | None] = ContextVar("span", default=None)
+_current: ContextVar[SpanPlace | None] = ContextVar("span", default=None)
 _service = ["ganglion"]
 
 
-def current() -> Place | None:
+def current() -> SpanPlace | None:
     """The span that is open in this task or thread; None = none, or nothing is traced."""
     return _current.get()
 
@@ -46,10 +46,10 @@ def called(service: str) -> None:
     _service[0] = service
 
 
-def read(header: str) -> Place | None:
+def read(header: str) -> SpanPlace | None:
     """The span that a caller names in `traceparent`; None = it names none."""
     found = _PARENT.fullmatch(header)
-    return Place(found[1], found[2]) if found else None
+    return SpanPlace(found[1], found[2]) if found else None
 
 
 @cache
@@ -69,7 +69,7 @@ def exporter() -> "Exporter | None":
 
 @contextmanager
 def span(
-    name: str, kind: Kind, parent: Place | None = None, attributes: Mapping[str, Value] = {}
+    name: str, kind: SpanKind, parent: SpanPlace | None = None, attributes: Mapping[str, Value] = {}
 ) -> Iterator[dict[str, Value]]:
     """Measure a block; spans within it are its children.
 
@@ -95,8 +95,8 @@ def span(
 
 @contextmanager
 def alone(
-    name: str, kind: Kind, parent: Place | None = None, attributes: Mapping[str, Value] = {}
-) -> Iterator[tuple[Place | None, dict[str, Value]]]:
+    name: str, kind: SpanKind, parent: SpanPlace | None = None, attributes: Mapping[str, Value] = {}
+) -> Iterator[tuple[SpanPlace | None, dict[str, Value]]]:
     """Measure a block that others run in between, as a generator's: it has no children here.
 
     Args:
@@ -127,15 +127,15 @@ def alone(
 
 
 def emit(
-    name: str, parent: Place, begin: int, end: int, attributes: Mapping[str, Value] = {}
-) -> Place:
+    name: str, parent: SpanPlace, begin: int, end: int, attributes: Mapping[str, Value] = {}
+) -> SpanPlace:
     """Record a span of which both ends are known, in ns; returns where it lies."""
     place = _below(parent)
     sink = exporter()
     if sink:
-        sink.take(Span(name, Kind.INTERNAL, place, parent.span, begin, end, attributes))
+        sink.take(Span(name, SpanKind.INTERNAL, place, parent.span, begin, end, attributes))
     return place
 
 
-def _below(parent: Place | None) -> Place:
-    return Place(parent.trace if parent else secrets.token_hex(16), secrets.token_hex(8))
+def _below(parent: SpanPlace | None) -> SpanPlace:
+    return SpanPlace(parent.trace if parent else secrets.token_hex(16), secrets.token_hex(8))

@@ -67,7 +67,7 @@ class Bearer(httpx2.Auth):
             yield request
 
 
-class Joined(httpcore2.NetworkStream):
+class JoinedRequest(httpcore2.NetworkStream):
     """Sends the head of a request together with its body, which wakes the server once for both.
 
     Args:
@@ -126,7 +126,7 @@ class _Unix(httpcore2.SyncBackend):
             raise Unproven(
                 f"{error}; nothing was sent", "check who may write to that folder"
             ) from error
-        return Joined(stream)
+        return JoinedRequest(stream)
 
 
 class _Proven(httpcore2.SyncBackend):
@@ -146,7 +146,7 @@ class _Proven(httpcore2.SyncBackend):
         """Connect; raises Unproven unless the server knows the token."""
         stream = super().connect_tcp(host, port, timeout, local_address, socket_options)
         if not self._bearer.token:
-            return Joined(stream)
+            return JoinedRequest(stream)
         try:
             _challenge(stream.get_extra_info("socket"), _authority(host, port), self._bearer)
         except TimeoutError as error:
@@ -158,7 +158,7 @@ class _Proven(httpcore2.SyncBackend):
         except BaseException:
             stream.close()
             raise
-        return Joined(stream)
+        return JoinedRequest(stream)
 
 
 def _authority(host: str, port: int) -> str:

@@ -88,7 +88,7 @@ def _network(address: str) -> str:
     return found.packed[:8].hex() if isinstance(found, IPv6Address) else address
 
 
-class Refused(asyncio.Protocol):
+class RefusedConnection(asyncio.Protocol):
     """Answers 503 and closes; waits a moment for the caller to read it, unless many do."""
 
     _lingering = 0
@@ -102,10 +102,10 @@ class Refused(asyncio.Protocol):
         """Take a connection over from the protocol that it was made for, and refuse it."""
         self._transport = transport
         transport.set_protocol(self)
-        if Refused._lingering >= MOST_LINGERING:
+        if RefusedConnection._lingering >= MOST_LINGERING:
             transport.abort()
             return
-        Refused._lingering += 1
+        RefusedConnection._lingering += 1
         self._timer = asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
         transport.write(BUSY)
         transport.write_eof()
@@ -121,4 +121,4 @@ class Refused(asyncio.Protocol):
         del exc
         if self._timer:
             self._timer.cancel()
-            Refused._lingering -= 1
+            RefusedConnection._lingering -= 1

@@ -15,7 +15,7 @@ from ganglion.transport import unix
 from ganglion.transport.http import KEPT, KEPT_S, Unproven
 
 
-class Line:
+class SocketLine:
     """Connections to the server of one Unix socket; safe from any thread.
 
     It raises the exceptions of httpx2, so that callers need not know which of both was used.

@@ -16,7 +16,7 @@ from tests.cli.harness import Ganglion
 from tests.server.process import until
 
 from ganglion.cli.server.background import _until, start
-from ganglion.cli.server.up import Wish, _pretend
+from ganglion.cli.server.up import ServerWish, _pretend
 from ganglion.client.home import read_server
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch
@@ -119,7 +119,7 @@ def test_pretend_gpus_may_be_written_as_in_workload_files(text: str, form: str) 
 
 
 def test_a_wish_becomes_arguments_that_work_in_any_directory() -> None:
-    wish = Wish(nodes=2, fake_gpus="8", cluster="cluster.yaml")
+    wish = ServerWish(nodes=2, fake_gpus="8", cluster="cluster.yaml")
     words = wish.arguments()
     assert words[words.index("--cluster") + 1] == str(Path("cluster.yaml").absolute())
     assert words[words.index("--fake-gpus") + 1] == "8"
@@ -249,13 +249,13 @@ def _waits_for_answer(pid: int, home: Path) -> bool:
 
 
 def test_a_policy_file_is_found_from_anywhere_and_a_preset_is_no_path() -> None:
-    assert str(Path("p.yaml").absolute()) in Wish(policy="p.yaml").arguments()
-    assert "slurm-like" in Wish(policy="slurm-like").arguments()
+    assert str(Path("p.yaml").absolute()) in ServerWish(policy="p.yaml").arguments()
+    assert "slurm-like" in ServerWish(policy="slurm-like").arguments()
 
 
 def test_a_take_over_is_passed_on_to_the_server_in_the_background() -> None:
-    assert "--take-over" in Wish(take_over=True).arguments()
-    assert "--take-over" not in Wish().arguments()
+    assert "--take-over" in ServerWish(take_over=True).arguments()
+    assert "--take-over" not in ServerWish().arguments()
 
 
 def test_a_server_in_the_background_that_may_not_execute_the_ledger_says_why(

@@ -12,8 +12,8 @@ from ganglion.api.nodes import NodeView
 from ganglion.api.workloads import GangView, WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.client import Client
 from ganglion.demo.story.board import Board, promises
-from ganglion.demo.story.checks import Check
-from ganglion.demo.story.scene import DemoFailed, Scene, Watch
+from ganglion.demo.story.checks import PromiseCheck
+from ganglion.demo.story.scene import ClusterMoment, ClusterWatch, DemoFailed
 from ganglion.model.placement import Placement, PodPlacement
 
 NODES = tuple(
@@ -32,10 +32,10 @@ def detail(state: str, *gangs: GangView) -> WorkloadDetail:
     return WorkloadDetail(*("x-1", "x", "train", "vision", "ada", 50, state), gpus=4, gangs=gangs)
 
 
-def scene(state: str = "RUNNING") -> Scene:
+def scene(state: str = "RUNNING") -> ClusterMoment:
     placement = Placement((PodPlacement("main", 0, "node-1", (2, 3, 4, 5), 1000),))
     gang = GangView(id="x-1/0", index=0, phase="running", placement=placement)
-    return Scene([detail(state, gang)])
+    return ClusterMoment([detail(state, gang)])
 
 
 def shown(terminal: bool, play: Callable[[Board], None]) -> str:
@@ -67,13 +67,15 @@ def test_a_terminal_shows_racks_and_the_devices_in_use() -> None:
 
 
 def test_a_wait_is_shown_with_its_message() -> None:
-    waiting = Scene([view("QUEUED", message="needs 12 GPUs")])
+    waiting = ClusterMoment([view("QUEUED", message="needs 12 GPUs")])
     assert "needs 12 GPUs" in shown(False, lambda board: board.show(waiting))
 
 
 def test_a_broken_promise_stands_out() -> None:
     console = Console(file=io.StringIO(), width=100)
-    console.print(promises([Check("it runs", True, "yes"), Check("it ends", False, "no")]))
+    console.print(
+        promises([PromiseCheck("it runs", True, "yes"), PromiseCheck("it ends", False, "no")])
+    )
     rows = cast("io.StringIO", console.file).getvalue().splitlines()
     assert rows[1].split()[0] == "ok"
     assert rows[2].split()[0] == "BROKEN"
@@ -91,14 +93,14 @@ class Server:
 
 
 def test_waiting_for_what_never_happens_ends_with_what_was_seen() -> None:
-    watch = Watch(cast("Client", Server()), lambda _: None, deadline_s=0.0)
+    watch = ClusterWatch(cast("Client", Server()), lambda _: None, deadline_s=0.0)
     with pytest.raises(DemoFailed, match="until it rains") as failed:
         watch.until("it rains", lambda _: False)
     assert failed.value.hint == "x-1 SUCCEEDED, x-2 QUEUED"
 
 
 def test_a_name_stands_for_its_newest_workload() -> None:
-    found = Watch(cast("Client", Server()), lambda _: None).look()
+    found = ClusterWatch(cast("Client", Server()), lambda _: None).look()
     assert found.of("x").id == "x-2"
     with pytest.raises(DemoFailed, match="does not know y"):
         found.of("y")

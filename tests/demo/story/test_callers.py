@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from tests.server.process import until
 
-from ganglion.demo.story.callers import Callers
+from ganglion.demo.story.callers import LoadCallers
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -32,18 +32,18 @@ def url() -> Iterator[str]:
 
 
 def test_answers_are_counted(url: str) -> None:
-    with Callers(f"{url}/good", 3) as callers:
+    with LoadCallers(f"{url}/good", 3) as callers:
         until(lambda: callers.answers["me"] > 9)
     assert callers.failures == []
 
 
 def test_failures_are_counted(url: str) -> None:
-    with Callers(f"{url}/bad", 2, pause_s=0.01) as callers:
+    with LoadCallers(f"{url}/bad", 2, pause_s=0.01) as callers:
         until(lambda: len(callers.failures) > 3)
     assert (set(callers.failures), callers.answers.total()) == ({"HTTP 503 me"}, 0)
 
 
 def test_nobody_there_is_a_failure() -> None:
-    with Callers("http://127.0.0.1:1/", 1, pause_s=0.01) as callers:
+    with LoadCallers("http://127.0.0.1:1/", 1, pause_s=0.01) as callers:
         until(lambda: callers.failures)
     assert "ConnectError" in callers.failures[0]

@@ -48,7 +48,7 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def held(found: list[checks.Check]) -> list[bool]:
+def held(found: list[checks.PromiseCheck]) -> list[bool]:
     return [each.held for each in found]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.lifecycle.autoscaling.memory import Kept
+from ganglion.lifecycle.autoscaling.memory import FadingFloor
 from ganglion.lifecycle.autoscaling.slow import faded
 
 SECOND = 1_000
@@ -13,7 +13,7 @@ wants = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 200)), min_size=1
 
 def kept_of(steps: list[tuple[int, int]], time_ms: int) -> list[tuple[int, int]]:
     """(wanted, kept) of every step of (seconds since the last one, wanted)."""
-    kept, now, found = Kept(), 0, []
+    kept, now, found = FadingFloor(), 0, []
     for seconds, wanted in steps:
         now += seconds * SECOND
         found.append((wanted, faded(kept, now, wanted, 0, time_ms)))
@@ -50,7 +50,7 @@ def test_about_a_third_of_the_excess_is_left_after_its_time_however_often_one_as
 
 
 def test_a_service_of_which_nothing_is_remembered_keeps_all_its_replicas_at_first() -> None:
-    assert faded(Kept(), 5 * SECOND, 2, 9, 60 * SECOND) == 9
+    assert faded(FadingFloor(), 5 * SECOND, 2, 9, 60 * SECOND) == 9
 
 
 def test_without_a_time_nothing_is_kept() -> None:

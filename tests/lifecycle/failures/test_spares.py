@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ganglion.lifecycle.failures.spares import Change, Host, plan
+from ganglion.lifecycle.failures.spares import Host, SpareChange, plan
 
 
 def fleet(count: int = 4, **of: set[int]) -> list[Host]:
@@ -19,31 +19,31 @@ def fleet(count: int = 4, **of: set[int]) -> list[Host]:
 
 
 def test_empty_nodes_are_kept_free_each_in_another_rack() -> None:
-    assert plan(fleet(empty={0, 1, 2, 3}), 2) == Change(keep=("n0", "n2"))
+    assert plan(fleet(empty={0, 1, 2, 3}), 2) == SpareChange(keep=("n0", "n2"))
 
 
 def test_nobody_is_driven_out_for_a_spare() -> None:
-    assert plan(fleet(empty={3}), 2) == Change(keep=("n3",))
+    assert plan(fleet(empty={3}), 2) == SpareChange(keep=("n3",))
 
 
 def test_for_a_node_that_is_missing_the_nearest_spare_is_given_free() -> None:
     hosts = fleet(spare={0, 2}, empty={0, 2}, missing={3})
-    assert plan(hosts, 2) == Change(free=("n2",))
+    assert plan(hosts, 2) == SpareChange(free=("n2",))
 
 
 def test_once_the_fleet_is_whole_an_empty_node_takes_its_place() -> None:
-    assert plan(fleet(spare={0}, empty={0, 3}), 2) == Change(keep=("n3",))
+    assert plan(fleet(spare={0}, empty={0, 3}), 2) == SpareChange(keep=("n3",))
 
 
 def test_other_kinds_stand_in_for_nobody() -> None:
     hosts = fleet(spare={0}, empty={0})
     hosts.append(Host("a", "A100", ("r9",), missing=True))
     hosts.append(Host("b", "A100", ("r9",), empty=True, spare=True))
-    assert plan(hosts, 1) == Change(free=("b",))
+    assert plan(hosts, 1) == SpareChange(free=("b",))
 
 
 def test_without_any_wanted_all_are_given_free() -> None:
-    assert plan(fleet(spare={0, 1}, empty={0, 1}), 0) == Change(free=("n0", "n1"))
+    assert plan(fleet(spare={0, 1}, empty={0, 1}), 0) == SpareChange(free=("n0", "n1"))
 
 
 @given(

@@ -6,20 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.lifecycle.reports.line import LONGEST, Line, Saved, read
+from ganglion.lifecycle.reports.line import LONGEST, ReportLine, SavedCheckpoint, read
 
 
 def test_lines_say_what_programs_report() -> None:
-    assert read(b'{"checkpoint": {"step": 7, "path": "a.pt"}}') == Line(Saved(7, "a.pt"))
-    assert read(b'{"busy": false, "at": 5}') == Line(busy=False, at=5)
+    assert read(b'{"checkpoint": {"step": 7, "path": "a.pt"}}') == ReportLine(
+        SavedCheckpoint(7, "a.pt")
+    )
+    assert read(b'{"busy": false, "at": 5}') == ReportLine(busy=False, at=5)
     found = read(b'{"metrics": {"step": 100, "val/loss": 0.3, "acc": 1, "grad": null}}')
-    assert isinstance(found, Line)
+    assert isinstance(found, ReportLine)
     assert found.metrics == {"step": 100, "val/loss": 0.3, "acc": 1, "grad": None}
     assert found.step == 100
 
 
 def test_what_a_newer_program_says_beside_is_left_alone() -> None:
-    assert read(b'{"busy": true, "mood": ["fine"]}') == Line(busy=True)
+    assert read(b'{"busy": true, "mood": ["fine"]}') == ReportLine(busy=True)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_lines_that_make_no_sense_are_told_what_is_wrong(text: bytes, what: str)
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_no_bytes_do_harm(text: bytes) -> None:
-    assert isinstance(read(text), Line | str)
+    assert isinstance(read(text), ReportLine | str)
 
 
 @given(
@@ -68,4 +70,4 @@ def test_no_bytes_do_harm(text: bytes) -> None:
     )
 )
 def test_no_json_does_harm(value: object) -> None:
-    assert isinstance(read(json.dumps(value).encode()), Line | str)
+    assert isinstance(read(json.dumps(value).encode()), ReportLine | str)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.lifecycle.workspaces.hours import allowed_ms, at_work
-from ganglion.lifecycle.workspaces.observations import Memory, Sight, Witness, doubtful
+from ganglion.lifecycle.workspaces.observations import Sight, Witness, WitnessMemory, doubtful
 from ganglion.lifecycle.workspaces.rule import Act, Warned, step
 from ganglion.model.behaviour import Hours, Idle
 from ganglion.model.workload import Kind, Workload
@@ -22,7 +22,7 @@ class Course:
     """Minute after minute of one workspace that is looked at every minute."""
 
     def __init__(self, workload: Workload = NOTEBOOK) -> None:
-        self.workload, self.memory, self.now = workload, Memory(), START
+        self.workload, self.memory, self.now = workload, WitnessMemory(), START
         self.warned: Warned | None = None
         self.acts: list[tuple[int, Act]] = []
 
@@ -74,7 +74,7 @@ def test_nobody_is_suspended_on_a_look_that_is_old() -> None:
 
 
 def test_one_that_was_idle_for_long_before_anybody_looked_has_its_whole_warning() -> None:
-    memory = Memory()
+    memory = WitnessMemory()
     memory.see(Sight(Witness.PROCESSES, START, START - 600 * MIN), 30_000)
     found = step(NOTEBOOK, memory, REQUIRED, None, START)
     assert (found.act, found.suspend_at) == (Act.WARN, START + 5 * MIN)
@@ -106,7 +106,7 @@ SPELLS = st.lists(st.tuples(LOOKS, LOOKS, st.integers(1, 40)), min_size=1, max_s
 def test_whoever_is_warned_or_suspended_was_seen_quiet_every_single_minute(
     minutes: list[tuple[str, str]],
 ) -> None:
-    memory, warned, now = Memory(), None, START
+    memory, warned, now = WitnessMemory(), None, START
     for number, letters in enumerate(minutes, 1):
         now += MIN
         for letter, witness in zip(letters, TWO, strict=True):

@@ -6,7 +6,7 @@ from ganglion.lifecycle.workspaces.kernels import Kernel, Notebooks, kernel_sigh
 from ganglion.lifecycle.workspaces.look import Loss
 from ganglion.lifecycle.workspaces.processes import (
     Attached,
-    Usage,
+    ProcessUse,
     people_sight,
     process_sight,
 )
@@ -109,9 +109,9 @@ def test_a_server_that_is_silent_or_odd_is_in_doubt() -> None:
 
 
 def test_a_computation_on_the_cpu_or_a_download_is_seen_and_servers_that_wait_are_not() -> None:
-    assert process_sight(Usage(NOW, 15_000, 980), NOW).moved == NOW
-    assert process_sight(Usage(NOW, 15_000, 4, 3_000_000), NOW).moved == NOW
-    waiting = process_sight(Usage(NOW, 15_000, 12, 2_000), NOW)
+    assert process_sight(ProcessUse(NOW, 15_000, 980), NOW).moved == NOW
+    assert process_sight(ProcessUse(NOW, 15_000, 4, 3_000_000), NOW).moved == NOW
+    waiting = process_sight(ProcessUse(NOW, 15_000, 12, 2_000), NOW)
     assert (waiting.moved, waiting.since) == (0, NOW - 15_000)
     assert process_sight(None, NOW).doubt
 

@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ganglion.router.balancing.balancer import Balancer, Full, NoReplica, Replica, Ticket
-from ganglion.router.balancing.least_loaded import Wish
+from ganglion.router.balancing.balancer import Balancer, Full, NoReplica, ReplicaState, Ticket
+from ganglion.router.balancing.least_loaded import RequestPreferences
 from ganglion.router.balancing.table import Endpoint, Limits, Service, State
 from tests.effort import examples
 
@@ -29,14 +29,14 @@ class Office:
 
     def __init__(self, first: Service) -> None:
         self.now, self.news = 0, 0
-        self.granted: list[tuple[int, Replica | None]] = []
+        self.granted: list[tuple[int, ReplicaState | None]] = []
         self.balancer = Balancer(first, 0, Random(1), self._noted)
 
     def _noted(self) -> None:
         self.news += 1
 
     def ask(self, number: int, *, again: bool = False, opens: bool = False) -> Ticket:
-        wish = Wish(opens=opens)
+        wish = RequestPreferences(opens=opens)
         ticket = Ticket(wish, self.now, lambda replica: self.granted.append((number, replica)))
         self.balancer.ask(ticket, self.now, again=again)
         return ticket
@@ -197,7 +197,7 @@ class Line(RuleBasedStateMachine):
         super().__init__()
         self.office = Office(service(cap=2))
         self.waiting: dict[int, Ticket] = {}
-        self.running: list[Replica] = []
+        self.running: list[ReplicaState] = []
         self.number = self.seen = 0
 
     def _settle(self) -> None:

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.router.balancing.counters import BUCKETS_S, Level, Times
+from ganglion.router.balancing.counters import BUCKETS_S, DurationCounter, LevelCounter
 
 
 @given(st.lists(st.tuples(st.integers(0, 1_000), st.integers(-3, 3)), max_size=30))
 def test_a_levels_integral_is_what_was_there_times_how_long(steps: list[tuple[int, int]]) -> None:
-    level, now, value, total = Level(), 0, 0, 0
+    level, now, value, total = LevelCounter(), 0, 0, 0
     for pause, change in steps:
         now, total = now + pause, total + value * pause
         level.add(now, change)
@@ -19,7 +19,7 @@ def test_a_levels_integral_is_what_was_there_times_how_long(steps: list[tuple[in
 
 @given(st.lists(st.floats(0, 1e6), max_size=50))
 def test_every_time_is_in_one_bucket_whose_end_it_does_not_pass(values: list[float]) -> None:
-    times = Times()
+    times = DurationCounter()
     for value in values:
         times.add(0, value)
     assert sum(times.buckets) == len(values)

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from ganglion.router.balancing.least_loaded import PULL, Wish, by_key, choose, of_two, with_model
+from ganglion.router.balancing.least_loaded import (
+    PULL,
+    RequestPreferences,
+    by_key,
+    choose,
+    of_two,
+    with_model,
+)
 
 
 class Fake(Struct, frozen=True):
@@ -77,7 +84,7 @@ def test_keys_spread_over_all_replicas() -> None:
 
 def test_a_request_goes_to_a_replica_that_has_its_model() -> None:
     able = [Fake("r/0", 0), Fake("r/1", 3, ("llama",)), Fake("r/2", 0)]
-    assert choose(able, Wish(model="llama"), Random(1)).name == "r/1"
+    assert choose(able, RequestPreferences(model="llama"), Random(1)).name == "r/1"
 
 
 @pytest.mark.parametrize(("busy", "kept"), [(2 * 5 + PULL, True), (2 * 5 + PULL + 1, False)])
@@ -93,11 +100,11 @@ def test_a_model_that_nobody_has_is_served_by_anybody() -> None:
 @given(loads, st.text(max_size=3), st.integers(0, 99))
 def test_one_of_those_that_are_able_is_chosen(busy: list[int], key: str, seed: int) -> None:
     able = fakes(busy)
-    assert choose(able, Wish(key=key, model="m"), Random(seed)) in able
+    assert choose(able, RequestPreferences(key=key, model="m"), Random(seed)) in able
 
 
 def test_whoever_lost_a_request_gets_it_again_only_when_there_is_nobody_else() -> None:
     able = [Fake("r/0", 0, ("llama",)), Fake("r/1", 9)]
-    wish = Wish(key="k", model="llama", tried=("r/0",))
+    wish = RequestPreferences(key="k", model="llama", tried=("r/0",))
     assert choose(able, wish, Random(1)).name == "r/1"
     assert choose(able[:1], wish, Random(1)).name == "r/0"

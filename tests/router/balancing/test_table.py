@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from ganglion.model.errors import FieldError
-from ganglion.router.balancing.table import Endpoint, Service, Table, check, split_address
+from ganglion.router.balancing.table import Endpoint, RoutingTable, Service, check, split_address
 
 
-def table(*services: Service) -> Table:
-    return Table(1, services)
+def table(*services: Service) -> RoutingTable:
+    return RoutingTable(1, services)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def table(*services: Service) -> Table:
         ),
     ],
 )
-def test_a_wrong_table_is_refused_by_name(wrong: Table, said: str) -> None:
+def test_a_wrong_table_is_refused_by_name(wrong: RoutingTable, said: str) -> None:
     with pytest.raises(FieldError) as caught:
         check(wrong)
     assert str(caught.value) == said
@@ -48,4 +48,4 @@ def test_a_table_survives_the_wire() -> None:
     whole = table(
         Service("chat", (Endpoint("chat-1/0", "127.0.0.1:1", models=("m",)),), health="/h")
     )
-    assert msgspec.json.decode(msgspec.json.encode(whole), type=Table) == whole
+    assert msgspec.json.decode(msgspec.json.encode(whole), type=RoutingTable) == whole

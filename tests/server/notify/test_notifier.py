@@ -8,7 +8,7 @@ import pytest
 from ganglion.model.errors import FileError
 from ganglion.server.notify import notifier as notifying
 from ganglion.server.notify.notifier import Notifier
-from ganglion.server.notify.settings import Settings, Watched
+from ganglion.server.notify.settings import NotifySettings, WatchedSettings
 from tests.server.conftest import Rig
 
 TO = "ada@example.org"
@@ -61,8 +61,8 @@ def test_the_past_is_not_told_and_the_queue_is_bounded(
 
 
 def test_the_settings_are_read_when_they_have_changed(tmp_path: Path) -> None:
-    watched = Watched(tmp_path)
-    assert watched.read() == Settings()
+    watched = WatchedSettings(tmp_path)
+    assert watched.read() == NotifySettings()
     file = tmp_path / "notify.yaml"
     file.write_text("commands: true")
     first = watched.read()
@@ -73,4 +73,4 @@ def test_the_settings_are_read_when_they_have_changed(tmp_path: Path) -> None:
         with pytest.raises(FileError, match=r"notify\.yaml"):
             watched.read()
     file.unlink()
-    assert watched.read() == Settings()
+    assert watched.read() == NotifySettings()

@@ -35,7 +35,7 @@ from ganglion.server.requests.context import Context
 from ganglion.server.requests.health import alive, ready
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.views.workloads import filed_detail, history_item
-from ganglion.worlds.local.run_files.retention import DAY_MS, FILE, Rule
+from ganglion.worlds.local.run_files.retention import DAY_MS, FILE, RetentionRule
 from tests import effort
 from tests.server import cutting
 from tests.server.conftest import Rig
@@ -116,7 +116,11 @@ def test_a_stream_does_not_pass_over_events_that_have_left(rig: Rig) -> None:
 
 
 def test_nothing_leaves_unless_the_home_says_so(rig: Rig) -> None:
-    assert (Rule().event_days, Rule().event_megabytes, Rule().detail_days) == (0, 0, 0)
+    assert (
+        RetentionRule().event_days,
+        RetentionRule().event_megabytes,
+        RetentionRule().detail_days,
+    ) == (0, 0, 0)
     retention = told(rig)
     work(rig, Random(1), 20)
     days_pass(rig, 9_999)
@@ -153,7 +157,7 @@ def test_by_size_no_more_leaves_than_has_to(rig: Rig, monkeypatch: pytest.Monkey
     monkeypatch.setattr("ganglion.server.recovery.retention.MB", 20_000)
     retention = told(rig, event_megabytes=1)
     retention.sweep()
-    most = retention._most_events(Rule(event_megabytes=1))
+    most = retention._most_events(RetentionRule(event_megabytes=1))
     for seed in range(9):
         work(rig, Random(seed), 6)
         retention.sweep()

@@ -14,7 +14,7 @@ import pytest
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import Context
 from ganglion.server.rest.listening.address import bind
-from ganglion.server.rest.listening.connections import Connection
+from ganglion.server.rest.listening.connections import CallerServer
 from ganglion.server.rest.listening.guard import MOST_BYTES
 from ganglion.server.rest.listening.listen import Listener
 from ganglion.transport import unix
@@ -71,8 +71,8 @@ def rest(connected: socket.socket) -> bytes:
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
     def changed(headers_s: float, body_s: float) -> None:
-        monkeypatch.setattr(Connection, "headers_s", headers_s)
-        monkeypatch.setattr(Connection, "body_s", body_s)
+        monkeypatch.setattr(CallerServer, "headers_s", headers_s)
+        monkeypatch.setattr(CallerServer, "body_s", body_s)
 
     return changed
 

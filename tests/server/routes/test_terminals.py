@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from ganglion.server.rest.listening.connections import Connection, limited
+from ganglion.server.rest.listening.connections import CallerServer, limited
 from tests.server.process import until
 
 MOST = 4
@@ -25,7 +25,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @pytest.fixture
-def hasty() -> type[Connection]:
+def hasty() -> type[CallerServer]:
     """Connections that wait for almost nothing."""
     made = limited(MOST)
     made.headers_s = made.body_s = 0.05
@@ -33,7 +33,7 @@ def hasty() -> type[Connection]:
 
 
 @pytest.fixture
-def url(hasty: type[Connection]) -> Iterator[str]:
+def url(hasty: type[CallerServer]) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         config = uvicorn.Config(echo, http=hasty, ws="wsproto", lifespan="off", log_config=None)
         server = uvicorn.Server(config)

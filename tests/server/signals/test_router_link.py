@@ -8,7 +8,7 @@ import pytest
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router.balancing.stats import ReplicaStats, ServiceStats, Stats
 from ganglion.router.balancing.table import Endpoint, Service, State
-from ganglion.router.link import Reading
+from ganglion.router.link import RouterReading
 from ganglion.server.signals import router_link as module
 from ganglion.server.signals.router_link import Door
 from tests.server.process import until
@@ -39,8 +39,8 @@ class FakeLink:
         self.version += 1
         return self.version
 
-    def reading(self) -> Reading:
-        return Reading(self.stats, self.age_ms)
+    def reading(self) -> RouterReading:
+        return RouterReading(self.stats, self.age_ms)
 
     def follow(self, running: int = 0) -> None:
         """The table is in force; every replica has this number of requests."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ganglion.lifecycle.metrics.page import Page
+from ganglion.lifecycle.metrics.page import MetricsPage
 from ganglion.model.behaviour import Signal
 from tests.server.services import BRISK, Parlour, answers, pages
 
@@ -17,9 +17,11 @@ def parlour(tmp_path: Path) -> Iterator[Parlour]:
     made.rig.ledger.close()
 
 
-def _page(waiting: float = 0, running: float = 0) -> Page:
+def _page(waiting: float = 0, running: float = 0) -> MetricsPage:
     requests = waiting + running
-    return Page({Signal.WAITING: waiting, Signal.RUNNING: running, Signal.REQUESTS: requests})
+    return MetricsPage(
+        {Signal.WAITING: waiting, Signal.RUNNING: running, Signal.REQUESTS: requests}
+    )
 
 
 def _by_pages(parlour: Parlour, replicas: str = "1..4") -> str:
@@ -67,7 +69,7 @@ def test_silence_holds_it_and_raises_an_alarm_until_it_ends(parlour: Parlour) ->
 def test_lies_hold_it_and_raise_an_alarm_until_they_end(parlour: Parlour, lie: str) -> None:
     _by_pages(parlour)
     parlour.told(lambda: pages(_page(4, 4)), 8)
-    parlour.told(lambda: pages(*[Page(trouble=lie)] * 4), 60)
+    parlour.told(lambda: pages(*[MetricsPage(trouble=lie)] * 4), 60)
     assert len(parlour.running()) == 4
     assert lie in parlour.alarms()["metrics.implausible"]
     parlour.told(lambda: pages(*[_page(0, 2)] * 4), 6)

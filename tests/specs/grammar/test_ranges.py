@@ -3,20 +3,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.model.errors import FieldError
-from ganglion.specs.grammar import Span, parse_span, parse_values, print_span
+from ganglion.specs.grammar import CountRange, parse_span, parse_values, print_span
 
 
 @pytest.mark.parametrize(
     ("value", "span"),
     [
-        (4, Span(4, 4)),
-        ("4", Span(4, 4)),
-        ("2..4", Span(2, 4)),
-        (" 2 .. 4 ", Span(2, 4)),
-        ({"min": 2, "max": 4}, Span(2, 4)),
+        (4, CountRange(4, 4)),
+        ("4", CountRange(4, 4)),
+        ("2..4", CountRange(2, 4)),
+        (" 2 .. 4 ", CountRange(2, 4)),
+        ({"min": 2, "max": 4}, CountRange(2, 4)),
     ],
 )
-def test_counts_may_be_ranges(value: object, span: Span) -> None:
+def test_counts_may_be_ranges(value: object, span: CountRange) -> None:
     assert parse_span(value, 100) == span
 
 
@@ -45,7 +45,7 @@ def test_what_is_no_count_is_refused(value: object, problem: str) -> None:
 
 @given(st.integers(1, 100), st.integers(1, 100))
 def test_printed_spans_parse_back_to_the_same(a: int, b: int) -> None:
-    span = Span(min(a, b), max(a, b))
+    span = CountRange(min(a, b), max(a, b))
     assert parse_span(print_span(span), 100) == span
 
 

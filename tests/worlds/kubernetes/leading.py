@@ -60,7 +60,7 @@ class Candidate:
 def main(kubeconfig: str, identity: str) -> None:
     """Schedule until told to stop."""
     quick = partial(Lead, lease_s=LEASE_S, renew_s=RENEW_S, retry_s=RETRY_S)
-    wish = scheduling.Wish("default", "ganglion", identity, port=0)
+    wish = scheduling.SchedulerRun("default", "ganglion", identity, port=0)
     with patch.object(scheduling, "Lead", quick):
         scheduling.schedule({"": load(Path(kubeconfig))}, wish)
 

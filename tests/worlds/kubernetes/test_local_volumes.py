@@ -6,7 +6,7 @@ import pytest
 
 from ganglion.worlds.kubernetes.cluster_view.orders import ClaimRef, VolumeRef
 from ganglion.worlds.kubernetes.writes.choose import bind_volume
-from ganglion.worlds.kubernetes.writes.outcome import Verdict
+from ganglion.worlds.kubernetes.writes.outcome import WriteVerdict
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import MANAGER
 from tests.controlplane.manifests import Object
@@ -140,14 +140,14 @@ def test_a_volume_is_written_only_as_it_was_seen(cluster: Cluster) -> None:
     cluster.create(*(local_claim(each, namespace="default") for each in ("a", "b")))
     seen = cluster.get(f"{VOLUMES}/v0")
 
-    def write(claim: str, volume: Object) -> Verdict:
+    def write(claim: str, volume: Object) -> WriteVerdict:
         meta, own = cluster.get(f"{CLAIMS}/{claim}")["metadata"], volume["metadata"]
         to = VolumeRef(own["name"], own["uid"], own["resourceVersion"])
         who = ClaimRef("default", claim, meta["uid"], meta["resourceVersion"])
         return on(cluster.kubeconfig, lambda api: bind_volume(api, to, who, QUICK)).verdict
 
-    assert write("a", seen) is Verdict.DONE
-    assert write("b", seen) is Verdict.UNCHANGED
+    assert write("a", seen) is WriteVerdict.DONE
+    assert write("b", seen) is WriteVerdict.UNCHANGED
     assert owners(cluster) == {"v0": "a"}
     notes = cluster.get(f"{VOLUMES}/v0")["metadata"]["annotations"]
     assert notes["pv.kubernetes.io/bound-by-controller"] == "yes"

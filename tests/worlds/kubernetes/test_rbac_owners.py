@@ -6,7 +6,7 @@ import pytest
 
 from ganglion.worlds.kubernetes.workload_discovery.found import Owner
 from ganglion.worlds.kubernetes.workload_kinds import kinds
-from ganglion.worlds.kubernetes.writes.outcome import Verdict
+from ganglion.worlds.kubernetes.writes.outcome import WriteVerdict
 from ganglion.worlds.kubernetes.writes.owners import suspend_owner
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
@@ -81,7 +81,7 @@ def stops(cluster: Cluster, *lacking: Right) -> dict[str, bool]:
         path, uid = cluster.path(body), made["metadata"]["uid"]
         owner = Owner(f"{group}/{version}", kind, "default", "one", uid, path, switch)
         outcome = on(kubeconfig, partial(suspend_owner, owner=owner, beneficiary="a/b", pace=QUICK))
-        found[kind] = outcome.verdict is Verdict.DONE
+        found[kind] = outcome.verdict is WriteVerdict.DONE
     return found
 
 

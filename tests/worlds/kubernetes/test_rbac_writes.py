@@ -19,7 +19,7 @@ from ganglion.worlds.kubernetes.writes.conditions import mark_victim, say_why
 from ganglion.worlds.kubernetes.writes.evict import evict
 from ganglion.worlds.kubernetes.writes.gate import ungate
 from ganglion.worlds.kubernetes.writes.nominate import nominate
-from ganglion.worlds.kubernetes.writes.outcome import Verdict
+from ganglion.worlds.kubernetes.writes.outcome import WriteVerdict
 from ganglion.worlds.kubernetes.writes.owners import suspend_owner
 from tests.controlplane import manifests as make
 from tests.controlplane.cluster import Cluster
@@ -56,7 +56,7 @@ def running(cluster: Cluster) -> None:
 def evicts(cluster: Cluster, kubeconfig: Path) -> bool:
     running(cluster)
     who = ref(cluster, "pod-0")
-    return on(kubeconfig, lambda api: evict(api, who, pace=QUICK)).verdict is Verdict.DONE
+    return on(kubeconfig, lambda api: evict(api, who, pace=QUICK)).verdict is WriteVerdict.DONE
 
 
 def evicts_past_two_budgets(cluster: Cluster, kubeconfig: Path) -> bool:
@@ -73,32 +73,39 @@ def evicts_past_two_budgets(cluster: Cluster, kubeconfig: Path) -> bool:
         seen = {"observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": 1}
         cluster.patch(f"{cluster.path(body)}/status", {"status": counts | seen})
     who = ref(cluster, "pod-0")
-    return on(kubeconfig, lambda api: evict(api, who, pace=QUICK)).verdict is Verdict.DONE
+    return on(kubeconfig, lambda api: evict(api, who, pace=QUICK)).verdict is WriteVerdict.DONE
 
 
 def promises(cluster: Cluster, kubeconfig: Path) -> bool:
     cluster.add_pods(1)
     who = ref(cluster, "pod-0")
     found = on(kubeconfig, lambda api: nominate(api, [(who, "node-0")], QUICK))
-    return found[who.uid].verdict is Verdict.DONE
+    return found[who.uid].verdict is WriteVerdict.DONE
 
 
 def marks_victims(cluster: Cluster, kubeconfig: Path) -> bool:
     cluster.add_pods(1)
     who = ref(cluster, "pod-0")
-    return on(kubeconfig, lambda api: mark_victim(api, who, "a/b", QUICK)).verdict is Verdict.DONE
+    return (
+        on(kubeconfig, lambda api: mark_victim(api, who, "a/b", QUICK)).verdict is WriteVerdict.DONE
+    )
 
 
 def says_why(cluster: Cluster, kubeconfig: Path) -> bool:
     cluster.add_pods(1)
     seen = pod(cluster, "pod-0")
-    return on(kubeconfig, lambda api: say_why(api, seen, "no room", QUICK)).verdict is Verdict.DONE
+    return (
+        on(kubeconfig, lambda api: say_why(api, seen, "no room", QUICK)).verdict
+        is WriteVerdict.DONE
+    )
 
 
 def lifts_gates(cluster: Cluster, kubeconfig: Path) -> bool:
     cluster.add_pods(1, scheduler="default-scheduler", schedulingGates=[{"name": GATE}])
     who = ref(cluster, "pod-0")
-    return on(kubeconfig, lambda api: ungate(api, who, "node-0", QUICK)).verdict is Verdict.DONE
+    return (
+        on(kubeconfig, lambda api: ungate(api, who, "node-0", QUICK)).verdict is WriteVerdict.DONE
+    )
 
 
 def suspends_jobs(cluster: Cluster, kubeconfig: Path) -> bool:
@@ -107,7 +114,7 @@ def suspends_jobs(cluster: Cluster, kubeconfig: Path) -> bool:
     uid, path = made["metadata"]["uid"], cluster.path(body)
     owner = Owner("batch/v1", "Job", "default", "train", uid, path, ("spec", "suspend"))
     found = on(kubeconfig, lambda api: suspend_owner(api, owner, "a/b", QUICK))
-    return found.verdict is Verdict.DONE and bool(cluster.get(path)["spec"]["suspend"])
+    return found.verdict is WriteVerdict.DONE and bool(cluster.get(path)["spec"]["suspend"])
 
 
 def writes_events(cluster: Cluster, kubeconfig: Path) -> bool:

@@ -18,7 +18,7 @@ from ganglion.model.plan import Stop
 from ganglion.model.workload import Checkpoint
 from ganglion.worlds.local.attempts import tracked as attempts
 from ganglion.worlds.local.attempts import watch
-from ganglion.worlds.local.attempts.watch import Watched
+from ganglion.worlds.local.attempts.watch import TrackedAttempt
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.leftovers import kill_leftovers
 
@@ -87,7 +87,7 @@ def test_a_death_between_writing_the_spec_and_starting_runs_the_job_once(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(Watched, "begin", lambda self: None)
+        patch.setattr(TrackedAttempt, "begin", lambda self: None)
         gang = jobs.run("echo begun >> marks")
     assert jobs.restart(placed=jobs.starts).started == ()
     assert jobs.end(gang).outcome is Outcome.SUCCEEDED
@@ -96,7 +96,7 @@ def test_a_death_between_writing_the_spec_and_starting_runs_the_job_once(
 
 def test_of_many_supervisors_one_works(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(Watched, "begin", lambda self: None)
+        patch.setattr(TrackedAttempt, "begin", lambda self: None)
         gang = jobs.run("echo begun >> marks; sleep 0.2")
     argv = [sys.executable, "-m", "ganglion.worlds.local.supervisor", str(jobs.directory(gang))]
     crowd = [subprocess.Popen(argv) for _ in range(4)]
@@ -175,7 +175,7 @@ def test_an_unknown_attempt_without_supervisor_never_starts(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(Watched, "begin", lambda self: None)
+        patch.setattr(TrackedAttempt, "begin", lambda self: None)
         gang = jobs.run("echo begun >> marks")
     assert jobs.restart().killed == (gang,)
     assert runs(jobs) == 0
@@ -188,7 +188,7 @@ def test_processes_that_cannot_be_killed_keep_the_server_from_starting(
     jobs.says(gang, "ready")
     with monkeypatch.context() as patch:
         patch.setattr(attempts, "ORPHANS_S", 0.1)
-        patch.setattr(Watched, "stop", lambda *args, **given: None)
+        patch.setattr(TrackedAttempt, "stop", lambda *args, **given: None)
         with pytest.raises(EnvironmentFault, match="cannot be killed"):
             jobs.restart()
     jobs.restart(running={gang: 1})

@@ -11,7 +11,7 @@ from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangEnded, GangStarted, Outcome, PodsLeft
 from ganglion.model.plan import Stop
 from ganglion.model.workload import Checkpoint
-from ganglion.worlds.local.attempts.watch import Watched
+from ganglion.worlds.local.attempts.watch import TrackedAttempt
 from ganglion.worlds.local.run_files import records
 
 # Every rank tells where it sits, waits for a word to finish, and tells when it is asked to leave.
@@ -232,7 +232,7 @@ def test_an_order_that_a_dead_server_had_not_given_is_given(jobs: Jobs) -> None:
     for rank in (0, 1):
         jobs.says(gang, "ready", rank)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Watched, "resize", lambda self, pods: None)
+        patch.setattr(TrackedAttempt, "resize", lambda self, pods: None)
         lost = jobs.resize(gang, 0)
     jobs.restart(running={gang: 1}, resized={gang: lost})
     left(jobs)

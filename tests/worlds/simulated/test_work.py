@@ -7,8 +7,8 @@ from tests.worlds.simulated.samples import job
 
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Checkpoint, PodSet
-from ganglion.worlds.simulated.attempt import Attempt, Past, Timing
-from ganglion.worlds.simulated.work import Scale, Work
+from ganglion.worlds.simulated.attempt import EarlierAttempts, SimulatedAttempt, Timing
+from ganglion.worlds.simulated.work import Work, WorkRate
 
 EVERY_30 = Checkpoint(interval_ms=30, grace_ms=20)
 WHEN_TOLD = Checkpoint(interval_ms=0, grace_ms=20)
@@ -70,9 +70,9 @@ def test_only_pods_of_elastic_sets_make_a_gang_faster() -> None:
     sets = (PodSet("head"), PodSet("worker", count=4, min_count=1))
     elastic = job("a", sets=sets).gang
     pods = [PodPlacement("head", 0, "n"), *(PodPlacement("worker", i, "n") for i in range(3))]
-    assert (Scale(elastic).full, Scale(elastic).rate(pods)) == (4, 3)
+    assert (WorkRate(elastic).full, WorkRate(elastic).rate(pods)) == (4, 3)
     rigid = job("b", pods=3).gang
-    assert (Scale(rigid).full, Scale(rigid).rate(pods)) == (1, 1)
+    assert (WorkRate(rigid).full, WorkRate(rigid).rate(pods)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_contract_and_timing_say_how_a_gang_stops(
 
 
 def test_only_a_gang_that_ran_before_pays_for_a_restart() -> None:
-    past = Past()
+    past = EarlierAttempts()
     for overhead in (0, 7, 7):
-        attempt = Attempt(job("a", seconds=1), 1, Placement(()), past)
+        attempt = SimulatedAttempt(job("a", seconds=1), 1, Placement(()), past)
         attempt.begin(past, 100, restart_ms=7)
         assert attempt.ends() == (1_100 + overhead, True)

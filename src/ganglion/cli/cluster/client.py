@@ -25,9 +25,9 @@ from ganglion.api.workloads import (
 from ganglion.cli.cluster import merging, views
 from ganglion.cli.cluster.bridge import Bridge
 from ganglion.cli.cluster.gangs import NO_PODS
-from ganglion.cli.cluster.logs import Log, Part
+from ganglion.cli.cluster.logs import Log, LogPart
 from ganglion.cli.cluster.one_by_one import OneByOne
-from ganglion.cli.cluster.scheduler import Scheduler
+from ganglion.cli.cluster.scheduler import SchedulerViews
 from ganglion.client.calls.terminals import Terminals
 from ganglion.client.filters import Filters, passes
 from ganglion.client.workload_client import LocalOnly
@@ -42,7 +42,7 @@ from ganglion.worlds.kubernetes.http.errors import Absent, Forbidden
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 from ganglion.worlds.kubernetes.submit import compile_workload, secrets_of, sleeping
 from ganglion.worlds.kubernetes.submit.creating import create, rehearse
-from ganglion.worlds.kubernetes.submit.finding import Seen, find, remove
+from ganglion.worlds.kubernetes.submit.finding import SeenWorkload, find, remove
 from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest
 from ganglion.worlds.kubernetes.submit.trouble import trouble_of
 from ganglion.worlds.kubernetes.types.meta import Anything
@@ -67,7 +67,7 @@ class ClusterClient:
         self._bridge = Bridge()
         self.namespace = namespace or endpoint.namespace
         self._api = self._bridge.call(_open(endpoint, timeout_s))
-        self._scheduler = Scheduler(self._api, self.namespace)
+        self._scheduler = SchedulerViews(self._api, self.namespace)
 
     def close(self) -> None:
         """Close all connections."""
@@ -221,14 +221,14 @@ class ClusterClient:
             raise NotFound(f"{name} has no number {index}")
         return Why(name, tuple(chosen), len(explained))
 
-    async def _explained(self, seen: Seen) -> list[Explained]:
+    async def _explained(self, seen: SeenWorkload) -> list[Explained]:
         """What the objects themselves say, and what went wrong with making their pods."""
         gangs = views.detail(seen).gangs
         pods_lack = any(gang.reason and gang.reason.message == NO_PODS for gang in gangs)
         trouble = await trouble_of(self._api, self.namespace, seen) if pods_lack else ""
         return [_explained(gang, trouble) for gang in gangs]
 
-    async def _resolved(self, ref: str) -> tuple[Seen | None, Sequence[WorkloadView]]:
+    async def _resolved(self, ref: str) -> tuple[SeenWorkload | None, Sequence[WorkloadView]]:
         """The workload that a reference means, and what the scheduler calls it."""
         exact = await find(self._api, self.namespace, ref) if ref else ()
         items = await self._scheduler.workloads() or []
@@ -239,7 +239,7 @@ class ClusterClient:
             return exact[0], merging.matching(exact[0], items, self.namespace)
         return None, foreign
 
-    def _beginning(self, ref: str, found: tuple[Seen, ...]) -> tuple[Seen, ...]:
+    def _beginning(self, ref: str, found: tuple[SeenWorkload, ...]) -> tuple[SeenWorkload, ...]:
         fitting = [each for each in found if ref and each.name.startswith(ref)]
         if not fitting:
             raise self._no_workload(ref)
@@ -321,7 +321,7 @@ class ClusterClient:
                 f"{ref} was not submitted by Ganglion", f"kubectl logs -l job-name={ref}"
             )
         log = Log(self._api, self.namespace, seen.name, index or 0, rank)
-        source = self._bridge.stream(log.read(Part(tail, since, follow, previous)))
+        source = self._bridge.stream(log.read(LogPart(tail, since, follow, previous)))
         yield source
 
 

@@ -2,7 +2,7 @@
 
 from ganglion.api.reasons import Placement, PodPlacement, Reason
 from ganglion.api.workloads import GangView
-from ganglion.cli.cluster.seats import Crowd, seat_of
+from ganglion.cli.cluster.seats import ClusterGang, seat_of
 from ganglion.model.reasons import Remedy, Token
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import marks
@@ -15,7 +15,7 @@ NO_PODS = "its pods have not been made yet"
 DEADLINE = "DeadlineExceeded"
 
 
-def gang_view(workload: str, crowd: Crowd) -> GangView:
+def gang_view(workload: str, crowd: ClusterGang) -> GangView:
     """One gang.
 
     Args:
@@ -45,7 +45,7 @@ def gang_view(workload: str, crowd: Crowd) -> GangView:
     )
 
 
-def phase_of(crowd: Crowd) -> str:
+def phase_of(crowd: ClusterGang) -> str:
     """Its phase, as `model.plan.Phase` names it."""
     if crowd.ended() is not None:
         return "ended"
@@ -60,7 +60,7 @@ def phase_of(crowd: Crowd) -> str:
     return "reserved" if any(pod.status.nominated_node_name for pod in present) else "pending"
 
 
-def reason_of(crowd: Crowd) -> Reason | None:
+def reason_of(crowd: ClusterGang) -> Reason | None:
     """Why it waits, as far as its objects say it."""
     main = crowd.mains[0]
     if marks.RELEASE in main.metadata.annotations:
@@ -97,20 +97,20 @@ def _place(pod: SeenPod) -> PodPlacement:
     )
 
 
-def _outcome(crowd: Crowd) -> str | None:
+def _outcome(crowd: ClusterGang) -> str | None:
     well = crowd.ended()
     if well is None:
         return None
     return "succeeded" if well else "timed_out" if _late(crowd) else "failed"
 
 
-def _late(crowd: Crowd) -> bool:
+def _late(crowd: ClusterGang) -> bool:
     failed = (main.is_so("Failed") for main in crowd.mains)
     over = any(each.reason == DEADLINE for each in failed if each)
     return over or any(pod.status.reason == DEADLINE for pod in crowd.pods)
 
 
-def _worst(crowd: Crowd) -> SeenPod | None:
+def _worst(crowd: ClusterGang) -> SeenPod | None:
     """The pod that failed first."""
     failed = [pod for pod in crowd.pods if pod.end and pod.end.exit_code]
     return min(failed, key=lambda pod: (_finished(pod), pod.metadata.name), default=None)
@@ -120,14 +120,14 @@ def _finished(pod: SeenPod) -> str:
     return pod.end.finished_at if pod.end else ""
 
 
-def _exit_code(crowd: Crowd) -> int | None:
+def _exit_code(crowd: ClusterGang) -> int | None:
     well, worst = crowd.ended(), _worst(crowd)
     if well is None:
         return None
     return 0 if well else worst.end.exit_code if worst and worst.end else None
 
 
-def _message(crowd: Crowd, phase: str) -> str:
+def _message(crowd: ClusterGang, phase: str) -> str:
     if phase == "ended" and not crowd.ended():
         return _story(crowd)
     for pod in crowd.present() if phase in ("starting", "running") else ():
@@ -138,7 +138,7 @@ def _message(crowd: Crowd, phase: str) -> str:
     return ""
 
 
-def _story(crowd: Crowd) -> str:
+def _story(crowd: ClusterGang) -> str:
     """How it failed, for a person."""
     worst = _worst(crowd)
     if worst and worst.end and not _late(crowd):
@@ -148,7 +148,7 @@ def _story(crowd: Crowd) -> str:
     return failed.message if failed else "it failed"
 
 
-def _ended(crowd: Crowd) -> int | None:
+def _ended(crowd: ClusterGang) -> int | None:
     stamps = [pod.end.finished_at for pod in crowd.pods if pod.end]
     for main in crowd.mains if not crowd.alone else ():
         failed = main.is_so("Failed")
@@ -156,7 +156,7 @@ def _ended(crowd: Crowd) -> int | None:
     return max((found for stamp in stamps if (found := ms(stamp))), default=None)
 
 
-def _endpoint(crowd: Crowd, present: list[SeenPod]) -> str:
+def _endpoint(crowd: ClusterGang, present: list[SeenPod]) -> str:
     """Where the first pod listens inside the cluster."""
     ports = [
         port["containerPort"]

@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator, Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from ganglion.cli.cluster.seats import Crowd, crowds
+from ganglion.cli.cluster.seats import ClusterGang, crowds
 from ganglion.model.errors import NotFound, StateError
 from ganglion.specs.grammar.times.durations import parse_duration
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, Refused
+from ganglion.worlds.kubernetes.http.errors import Absent, InvalidRequest
 from ganglion.worlds.kubernetes.submit.finding import find
 from ganglion.worlds.kubernetes.submit.manifests.pod import CONTAINER
 from ganglion.worlds.kubernetes.submit.objects import SeenPod
@@ -22,7 +22,7 @@ SILENCE_S = 86_400.0
 BEGUN = ("Running", "Succeeded", "Failed")
 
 
-class Part(NamedTuple):
+class LogPart(NamedTuple):
     """Which part of a log is wanted.
 
     Attributes:
@@ -53,7 +53,7 @@ class Log:
         self._api, self._namespace, self._name = api, namespace, name
         self._index, self._rank = index, rank
 
-    async def read(self, part: Part) -> AsyncGenerator[bytes, None]:
+    async def read(self, part: LogPart) -> AsyncGenerator[bytes, None]:
         """Yield the log in pieces of whole lines.
 
         Raises:
@@ -64,19 +64,19 @@ class Log:
         async for piece in source:
             yield piece
 
-    async def _once(self, part: Part) -> AsyncGenerator[bytes, None]:
+    async def _once(self, part: LogPart) -> AsyncGenerator[bytes, None]:
         crowd = await self._crowd()
         pod, previous = self._chosen(crowd, earlier=part.previous)
         params = _params(part) | ({"previous": "true"} if previous else {})
         try:
             async for piece in self._pieces(pod, params):
                 yield piece
-        except Refused as error:
+        except InvalidRequest as error:
             said = error.message.partition(": ")[2]
             hint = f"see `ganglion why {self._name}`"
             raise StateError(f"{pod.metadata.name} has no log: {said}", hint) from error
 
-    async def _followed(self, part: Part) -> AsyncGenerator[bytes, None]:
+    async def _followed(self, part: LogPart) -> AsyncGenerator[bytes, None]:
         """The pod in the seat, then the one that takes its place, to the end of the gang."""
         params = _params(part) | {"follow": "true"}
         done: set[str] = set()
@@ -103,7 +103,7 @@ class Log:
         try:
             async for piece in self._pieces(pod, params):
                 yield piece
-        except (Absent, Refused):
+        except (Absent, InvalidRequest):
             await asyncio.sleep(PERIOD_S)
 
     async def _pieces(self, pod: SeenPod, params: dict[str, str]) -> AsyncGenerator[bytes, None]:
@@ -119,7 +119,7 @@ class Log:
             return False
         return now.metadata.uid == pod.metadata.uid and now.status.phase == "Running"
 
-    async def _crowd(self, *, gone_is_over: bool = False) -> Crowd | None:
+    async def _crowd(self, *, gone_is_over: bool = False) -> ClusterGang | None:
         found = await find(self._api, self._namespace, self._name)
         if not found and gone_is_over:
             return None
@@ -128,7 +128,7 @@ class Log:
             raise NotFound(f"there is no workload {self._name!r} in {self._namespace}")
         return _numbered(gangs, self._index, self._name)
 
-    def _newest(self, crowd: Crowd) -> SeenPod | None:
+    def _newest(self, crowd: ClusterGang) -> SeenPod | None:
         pods = crowd.seats().get(self._rank)
         if pods:
             return pods[-1]
@@ -137,7 +137,7 @@ class Log:
             raise NotFound(f"{self._name}/{self._index} has no pod {self._rank}", hint)
         return None
 
-    def _chosen(self, crowd: Crowd | None, *, earlier: bool) -> tuple[SeenPod, bool]:
+    def _chosen(self, crowd: ClusterGang | None, *, earlier: bool) -> tuple[SeenPod, bool]:
         """The pod to read, and whether its container before the last restart is meant."""
         newest = self._newest(crowd) if crowd else None
         if newest is None or crowd is None:
@@ -153,18 +153,18 @@ class Log:
         return before[-1], False
 
 
-def _numbered(gangs: Sequence[Crowd], index: int, name: str) -> Crowd:
+def _numbered(gangs: Sequence[ClusterGang], index: int, name: str) -> ClusterGang:
     found = next((crowd for crowd in gangs if crowd.index == index), None)
     if found is None:
         raise NotFound(f"{name} has no number {index}", f"it has {len(gangs)}, from 0")
     return found
 
 
-def _is_leaving(crowd: Crowd) -> bool:
+def _is_leaving(crowd: ClusterGang) -> bool:
     return any(main.metadata.deletion_timestamp for main in crowd.mains)
 
 
-def _params(part: Part) -> dict[str, str]:
+def _params(part: LogPart) -> dict[str, str]:
     found = {} if part.tail is None else {"tailLines": str(part.tail)}
     if part.since is not None:
         found["sinceSeconds"] = str(max(1, parse_duration(part.since) // 1000))

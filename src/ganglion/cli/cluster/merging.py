@@ -5,14 +5,16 @@ from typing import TypeVar
 
 from ganglion.api.workloads import GangView, WorkloadBase, WorkloadDetail, WorkloadView
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.submit.finding import Seen
+from ganglion.worlds.kubernetes.submit.finding import SeenWorkload
 
 B = TypeVar("B", bound=WorkloadBase)
 
 WAITS = ("QUEUED", "STARTING")
 
 
-def matching(seen: Seen, items: Iterable[WorkloadView], namespace: str) -> list[WorkloadView]:
+def matching(
+    seen: SeenWorkload, items: Iterable[WorkloadView], namespace: str
+) -> list[WorkloadView]:
     """What the scheduler calls a workload: one item for each gang that has an object of its own."""
     labels = (main.spec.template.metadata.labels for main in seen.mains)
     groups = {each[names.GANG] for each in labels if names.GANG in each}

@@ -11,7 +11,7 @@ from ganglion.api.workloads import WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.cli.output.screen import note
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, Broken, Forbidden
+from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, ApiUnavailable, Forbidden
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ _SAID = re.compile(r'"(?:detail|message)": ?"([^"]*)"')
 _WHERE = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+):([a-z0-9-]+)")
 
 
-class Scheduler:
+class SchedulerViews:
     """Asks the scheduler as long as it can be asked.
 
     Args:
@@ -83,18 +83,18 @@ class Scheduler:
             return None
         try:
             return await self._until_met(path, kind, params or {})
-        except (Absent, Broken, Forbidden) as error:
+        except (Absent, ApiUnavailable, Forbidden) as error:
             if "state.not_found" not in error.message:
                 self._give_up(error)
             return None
 
     async def _until_met(self, path: str, kind: type[T], params: dict[str, str]) -> T:
         """Ask until one that leads is met; those that stand by know nothing."""
-        failed: Broken | None = None
+        failed: ApiUnavailable | None = None
         for _ in range(MOST_TRIES):
             try:
                 return await self._api.get(self._root + path, kind, params=params, tries=1)
-            except Broken as error:
+            except ApiUnavailable as error:
                 if error.status != UNAVAILABLE:
                     raise
                 if failed is None or STANDBY in error.message:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.submit.finding import Seen
+from ganglion.worlds.kubernetes.submit.finding import SeenWorkload
 from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod, indexes
 
@@ -13,7 +13,7 @@ JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 SET_INDEX = "apps.kubernetes.io/pod-index"
 
 
-class Crowd(Struct, frozen=True):
+class ClusterGang(Struct, frozen=True):
     """One gang as it lies in a cluster.
 
     Attributes:
@@ -68,7 +68,7 @@ def _trial(main: Main, index: int) -> bool | None:
     return None
 
 
-def crowds(seen: Seen) -> list[Crowd]:
+def crowds(seen: SeenWorkload) -> list[ClusterGang]:
     """All gangs of a workload, by number."""
     first = seen.mains[0]
     if marks.GANG_INDEX not in first.metadata.labels:
@@ -79,15 +79,15 @@ def crowds(seen: Seen) -> list[Crowd]:
     return [_gang(seen, index, mains) for index, mains in sorted(by_index.items())]
 
 
-def _gang(seen: Seen, index: int, mains: list[Main]) -> Crowd:
+def _gang(seen: SeenWorkload, index: int, mains: list[Main]) -> ClusterGang:
     wanted = sum(_count(main) for main in mains)
     notes = mains[0].spec.template.metadata.annotations
     mine = (p for p in seen.pods if p.metadata.labels.get(marks.GANG_INDEX) == str(index))
     least = int(notes.get(names.GANG_MIN, wanted))
-    return Crowd(index, wanted, least, tuple(mains), _by_age(mine))
+    return ClusterGang(index, wanted, least, tuple(mains), _by_age(mine))
 
 
-def _each_alone(seen: Seen, main: Main) -> list[Crowd]:
+def _each_alone(seen: SeenWorkload, main: Main) -> list[ClusterGang]:
     """Trials have their numbers; replicas of a Deployment are counted by age."""
     if main.kind == "Job":
         by_index: dict[int, list[SeenPod]] = {}
@@ -98,7 +98,8 @@ def _each_alone(seen: Seen, main: Main) -> list[Crowd]:
         pods = [[pod] for pod in _by_age(seen.pods)]
         pods += [[] for _ in range(_count(main) - len(pods))]
     return [
-        Crowd(index, 1, 1, (main,), _by_age(mine), alone=True) for index, mine in enumerate(pods)
+        ClusterGang(index, 1, 1, (main,), _by_age(mine), alone=True)
+        for index, mine in enumerate(pods)
     ]
 
 

@@ -10,7 +10,7 @@ from ganglion.cli.cluster.gangs import gang_view
 from ganglion.cli.cluster.seats import crowds
 from ganglion.model.resources import WHOLE
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.submit.finding import Seen
+from ganglion.worlds.kubernetes.submit.finding import SeenWorkload
 from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.manifests.pod import GPU
 from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod, TemplateSpec, ms
@@ -28,20 +28,20 @@ _WORST_FIRST = {"failed": "FAILED", "timed_out": "TIMED_OUT", "succeeded": "SUCC
 _WORDS = {"service": "replicas", "sweep": "trials"}
 
 
-def detail(seen: Seen) -> WorkloadDetail:
+def detail(seen: SeenWorkload) -> WorkloadDetail:
     """Everything about a workload."""
     gangs = tuple(gang_view(seen.name, crowd) for crowd in crowds(seen))
     document = seen.mains[0].metadata.annotations.get(marks.DOCUMENT, "{}")
     return WorkloadDetail(**_base(seen, gangs), gangs=gangs, document=msgspec.json.decode(document))
 
 
-def view(seen: Seen) -> WorkloadView:
+def view(seen: SeenWorkload) -> WorkloadView:
     """One line about a workload."""
     gangs = tuple(gang_view(seen.name, crowd) for crowd in crowds(seen))
     return WorkloadView(**_base(seen, gangs), gangs=len(gangs))
 
 
-def _base(seen: Seen, gangs: tuple[GangView, ...]) -> dict[str, Any]:
+def _base(seen: SeenWorkload, gangs: tuple[GangView, ...]) -> dict[str, Any]:
     main = seen.mains[0]
     labels, notes = main.metadata.labels, main.metadata.annotations
     asleep = sleeps(main)

@@ -35,7 +35,7 @@ def connect(timeout_s: float = 30.0, where: "Where | None" = None) -> "WorkloadC
     return Client.from_home(timeout_s=timeout_s)
 
 
-class Offer:
+class NameCompletion:
     """Completes a word with live names from the server.
 
     Args:
@@ -52,9 +52,9 @@ class Offer:
         return _offer(self._what, incomplete)
 
 
-complete_jobs = Offer("jobs")
-complete_queues = Offer("queues")
-complete_nodes = Offer("nodes")
+complete_jobs = NameCompletion("jobs")
+complete_queues = NameCompletion("queues")
+complete_nodes = NameCompletion("nodes")
 
 
 def _offer(what: str, incomplete: str) -> list[CompletionItem]:

@@ -3,7 +3,7 @@
 import time
 from typing import TYPE_CHECKING
 
-from ganglion.cli.logs.pump import Options, Pump, log_name
+from ganglion.cli.logs.pump import LogOptions, Pump, log_name
 from ganglion.cli.output.formats import age
 from ganglion.cli.output.screen import err, is_tty, note
 from ganglion.client.states import style
@@ -37,7 +37,7 @@ class Follower:
     ) -> None:
         self._client, self._job, self._all_ranks = client, job, all_ranks
         self._logs = logs
-        self._pump = Pump(client, job, Options(follow=True))
+        self._pump = Pump(client, job, LogOptions(follow=True))
         self._seen: set[tuple[int, int]] = set()
         self._last = ""
 
@@ -47,7 +47,7 @@ class Follower:
         Raises:
             KeyboardInterrupt: the person leaves; the job goes on.
         """
-        bottom = Line() if is_tty(stderr=True) else None
+        bottom = StatusLine() if is_tty(stderr=True) else None
         try:
             view = self._until_over(bottom)
         finally:
@@ -57,7 +57,7 @@ class Follower:
         _say_end(view)
         return exit_code(view)
 
-    def _until_over(self, bottom: "Line | None") -> "WorkloadDetail":
+    def _until_over(self, bottom: "StatusLine | None") -> "WorkloadDetail":
         while True:
             view = self._client.workload(self._job)
             self._start_logs(view, bottom)
@@ -67,7 +67,7 @@ class Follower:
             self._pump.check()
             time.sleep(PERIOD_S * max(1, len(view.gangs) // CALM))
 
-    def _start_logs(self, view: "WorkloadDetail", bottom: "Line | None") -> None:
+    def _start_logs(self, view: "WorkloadDetail", bottom: "StatusLine | None") -> None:
         """Copy the logs of every attempt that has begun since the last look."""
         for gang in view.gangs if self._logs else ():
             begun = gang.started or gang.phase == "running"
@@ -80,7 +80,7 @@ class Follower:
                     name = log_name(gang.index, len(view.gangs), rank, ranks)
                     self._pump.start(gang.index, rank, name)
 
-    def _show(self, view: "WorkloadDetail", bottom: "Line | None") -> None:
+    def _show(self, view: "WorkloadDetail", bottom: "StatusLine | None") -> None:
         """Show the state: a spinner while nothing is written, else a line when it changes."""
         line = state_line(view)
         if bottom and not self._pump.busy() and not view.over:
@@ -93,7 +93,7 @@ class Follower:
         self._last = line
 
 
-class Line:
+class StatusLine:
     """One line at the bottom of the terminal that changes in place."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import rich_click as click
 from ganglion.cli.connection.connect import complete_jobs, connect
 from ganglion.cli.connection.contexts import Where, context_options
 from ganglion.cli.logs.events import print_history
-from ganglion.cli.logs.pump import Options, Pump, log_name
+from ganglion.cli.logs.pump import LogOptions, Pump, log_name
 from ganglion.cli.options import command, refuse
 from ganglion.cli.output.screen import note
 from ganglion.model.errors import EnvironmentFault, InputError, NotFound
@@ -63,7 +63,7 @@ def logs(
         differ * f"{job} and --index {index} contradict each other",
     )
     index = index if own is None else own
-    part = Options(tail, since, follow, previous)
+    part = LogOptions(tail, since, follow, previous)
     try:
         with connect(where=where) as client:
             if diagnose:
@@ -89,7 +89,7 @@ def _is_down(error: EnvironmentFault) -> bool:
     return own and isinstance(error, Unreachable) and bool(logged_gangs(home()))
 
 
-def _offline(ref: str, index: int | None, rank: int | None, part: Options) -> None:
+def _offline(ref: str, index: int | None, rank: int | None, part: LogOptions) -> None:
     """Copy the log of a rank, or of all, from the files of the home."""
     from ganglion.cli.logs.offline import HomeLogs
     from ganglion.client.home import home

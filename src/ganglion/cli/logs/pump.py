@@ -14,7 +14,7 @@ COLOURS = (36, 33, 35, 32, 34, 31)
 PERIOD_S = 0.2
 
 
-class Options(NamedTuple):
+class LogOptions(NamedTuple):
     """Which part of a log is wanted."""
 
     tail: int | None = None
@@ -40,7 +40,7 @@ class Pump:
     An error in one log, or a reader of stdout that left, ends all and is raised by `check`.
     """
 
-    def __init__(self, client: "Logs", job: str, options: Options) -> None:
+    def __init__(self, client: "Logs", job: str, options: LogOptions) -> None:
         self._client, self._job, self._options = client, job, options
         self._threads: list[threading.Thread] = []
         self._errors: list[BaseException] = []

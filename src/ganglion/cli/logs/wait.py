@@ -40,7 +40,7 @@ RELEVANT = "gang_"
 """What the types of events begin with that may change the state of a workload."""
 
 
-class Wish(NamedTuple):
+class WaitFor(NamedTuple):
     """What to wait for.
 
     Attributes:
@@ -99,14 +99,14 @@ def wait(
     until = time.monotonic() + parse_duration(timeout) / 1000 if timeout else None
     with connect() as client:
         ids = tuple(dict.fromkeys(client.workload(job).id for job in jobs))
-    waiter = Waiter(connect, Wish(ids, first, goal.lower(), until), quiet=form == "json")
+    waiter = EventWaiter(connect, WaitFor(ids, first, goal.lower(), until), quiet=form == "json")
     code = waiter.run()
     if form == "json":
         print_data(list(waiter.done.values()), form)
     return code
 
 
-class Waiter:
+class EventWaiter:
     """Waits for workloads by the stream of events.
 
     Args:
@@ -118,7 +118,9 @@ class Waiter:
         done: workloads that are there or never will be, in that order.
     """
 
-    def __init__(self, connect: "Callable[[], Client]", wish: Wish, *, quiet: bool = False) -> None:
+    def __init__(
+        self, connect: "Callable[[], Client]", wish: WaitFor, *, quiet: bool = False
+    ) -> None:
         self._connect, self._wish, self._quiet = connect, wish, quiet
         self.done: dict[str, WorkloadDetail] = {}
 

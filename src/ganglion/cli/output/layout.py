@@ -52,7 +52,7 @@ class Column(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout(Generic[T]):
+class TableLayout(Generic[T]):
     """Columns that fit, with their widths.
 
     Attributes:
@@ -83,7 +83,7 @@ class Layout(Generic[T]):
             styles = [each.style(row) if colour and each.style else "" for each in self.columns]
             yield from self._folded([texts[n] for n in self.numbers], styles, colour=colour)
 
-    def beside(self, other: "Layout[T] | None") -> "Layout[T]":
+    def beside(self, other: "TableLayout[T] | None") -> "TableLayout[T]":
         """Return it at least as wide as another one, so that the rows of both are aligned."""
         if other is None or self.numbers != other.numbers:
             return self
@@ -119,7 +119,9 @@ def texts_of(columns: Sequence[Column[T]], rows: Sequence[T]) -> list[list[str]]
     return [[clean(each.value(row)) for each in columns] for row in rows]
 
 
-def layout(columns: Sequence[Column[T]], cells: Sequence[Sequence[str]], room: int) -> Layout[T]:
+def layout(
+    columns: Sequence[Column[T]], cells: Sequence[Sequence[str]], room: int
+) -> TableLayout[T]:
     """Fit columns to a width.
 
     Args:
@@ -139,7 +141,7 @@ def layout(columns: Sequence[Column[T]], cells: Sequence[Sequence[str]], room: i
     while len(shown) > 1 and _total([least[n] for n in shown]) > room:
         shown.remove(_spared(columns, shown, key))
     fitted = _shrunk([widths[n] for n in shown], [least[n] for n in shown], shown.index(key), room)
-    return Layout(
+    return TableLayout(
         tuple(columns[n] for n in shown), tuple(shown), tuple(fitted), shown.index(key), room
     )
 

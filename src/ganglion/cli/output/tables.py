@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ganglion.cli.output import pager, screen
-from ganglion.cli.output.layout import GAP, Column, Layout, layout, texts_of
+from ganglion.cli.output.layout import GAP, Column, TableLayout, layout, texts_of
 from ganglion.cli.output.screen import UNBOUNDED, is_coloured, note, out_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["Column", "T", "print_data", "print_list", "print_pages", "print_tabl
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Generic[T]):
+class TextTable(Generic[T]):
     """A table without boxes, which reads the same on paper, screen and pipe.
 
     Attributes:
@@ -49,9 +49,11 @@ class Listing(Generic[T]):
             yield Text.from_ansi(line, no_wrap=True, overflow="crop")
 
 
-def table_of(columns: Sequence[Column[T]], rows: Sequence[T], *, whole: bool = False) -> Listing[T]:
+def table_of(
+    columns: Sequence[Column[T]], rows: Sequence[T], *, whole: bool = False
+) -> TextTable[T]:
     """Return a table; where it is too wide, `ganglion.cli.output.layout` says what gives way."""
-    return Listing(columns, rows, whole)
+    return TextTable(columns, rows, whole)
 
 
 def room() -> int:
@@ -98,7 +100,7 @@ def _lines(pages: Iterable[Sequence[T]], columns: Sequence[Column[T]], width: in
     repeated where the columns of a page differ from those before.
     """
     colour = is_coloured()
-    last: Layout[T] | None = None
+    last: TableLayout[T] | None = None
     for page in pages:
         if not page:
             continue
@@ -117,9 +119,9 @@ def _all(first: str, others: Iterator[str]) -> Iterator[str]:
     yield from others
 
 
-def print_table(table: "Listing[T] | Table") -> None:
+def print_table(table: "TextTable[T] | Table") -> None:
     """Print a table; a terminal that is too narrow for Rich's wraps its lines, losing nothing."""
-    if isinstance(table, Listing):
+    if isinstance(table, TextTable):
         sys.stdout.writelines(f"{line}\n" for line in table.lines(room(), colour=is_coloured()))
         return
     console = out_of(_needed(table))

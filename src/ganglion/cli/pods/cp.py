@@ -14,7 +14,7 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.connection.contexts import Where, context_options
 from ganglion.cli.connection.elsewhere import local_only
 from ganglion.cli.options import command
-from ganglion.client.calls.terminals import STDOUT, Session, Status
+from ganglion.client.calls.terminals import STDOUT, SessionStatus, TerminalSession
 from ganglion.model.errors import EnvironmentFault, InputError, StateError
 
 if TYPE_CHECKING:
@@ -118,10 +118,10 @@ class Stream(io.RawIOBase):
         session: the open command.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TerminalSession) -> None:
         self._session, self._held = session, b""
         self._said = bytearray()
-        self._status: Status | None = None
+        self._status: SessionStatus | None = None
 
     def readable(self) -> bool:
         """It can be read."""
@@ -138,7 +138,7 @@ class Stream(io.RawIOBase):
 
     def _hear(self) -> None:
         found = self._session.receive()
-        if isinstance(found, Status):
+        if isinstance(found, SessionStatus):
             self._status = found
         elif found[0] == STDOUT:
             self._held = found[1]
@@ -147,7 +147,7 @@ class Stream(io.RawIOBase):
 
     def lost(self, error: EnvironmentFault) -> None:
         """The connection broke."""
-        self._status = Status(error=error.message, hint=error.hint)
+        self._status = SessionStatus(error=error.message, hint=error.hint)
 
     @property
     def succeeded(self) -> bool:
@@ -161,7 +161,7 @@ class Stream(io.RawIOBase):
 
     def check(self, far: Far) -> None:
         """Raises StateError when the command failed."""
-        status = self._status or Status()
+        status = self._status or SessionStatus()
         if status.error:
             raise StateError(f"{far.job}: {status.error}", status.hint or "the pod needs tar")
         if status.exit_code:
@@ -201,7 +201,7 @@ class _OverError(OSError):
     """The command has ended before it had read everything."""
 
 
-def _pack(session: Session, source: Path, name: str, end: threading.Thread) -> None:
+def _pack(session: TerminalSession, source: Path, name: str, end: threading.Thread) -> None:
     class Sink(io.RawIOBase):
         """Sends what is written."""
 

@@ -120,21 +120,21 @@ def stay(client: "WorkloadClient", job: str) -> int:
 
 def _end(job: str) -> int:
     """Wait for the end of a job whose terminal was closed; return its exit code."""
-    from ganglion.cli.logs.wait import Waiter, Wish
+    from ganglion.cli.logs.wait import EventWaiter, WaitFor
 
     with connect() as client:
         found = client.workload(job).id
-    return Waiter(connect, Wish((found,), False, "ended", None), quiet=True).run()
+    return EventWaiter(connect, WaitFor((found,), False, "ended", None), quiet=True).run()
 
 
 def _watch(client: "WorkloadClient", job: str) -> int:
     """Show the output of a job without a terminal."""
     from ganglion.cli.errors import INTERRUPTED
-    from ganglion.cli.logs.pump import Options, Pump
+    from ganglion.cli.logs.pump import LogOptions, Pump
 
     note(f"{job} has no terminal: only its output is shown. Ctrl-C leaves it running.")
     ref, _, index = job.partition("/")
-    pump = Pump(client, ref, Options(tail=10, follow=True))
+    pump = Pump(client, ref, LogOptions(tail=10, follow=True))
     try:
         pump.copy(int(index) if index.isdecimal() else None, 0)
     except KeyboardInterrupt:

@@ -26,7 +26,7 @@ MOST = 65_535
 PIECE = 1 << 15
 
 
-class Way(NamedTuple):
+class ForwardedPort(NamedTuple):
     """A local port, 0 = any free one, and the port in the pod."""
 
     local: int
@@ -66,26 +66,26 @@ def port_forward(job: str, ports: tuple[str, ...], pod: int | None, where: Where
             threading.Event().wait()
 
 
-def parsed(text: str) -> Way:
+def parsed(text: str) -> ForwardedPort:
     """Read `[LOCAL:]REMOTE`. Raises InputError."""
     found = PAIR.fullmatch(text)
     local, remote = (found[1], int(found[2])) if found else (None, 0)
     if not found or not 0 < remote <= MOST or int(local or 0) > MOST:
         raise InputError(f"{text} is not a port", "as 8080:8888, 6006, or :6006 for any free one")
-    return Way(remote if local is None else int(local or 0), remote)
+    return ForwardedPort(remote if local is None else int(local or 0), remote)
 
 
-def _own(client: "Client", job: str) -> Way:
+def _own(client: "Client", job: str) -> ForwardedPort:
     """The port that a workload listens on."""
     ref, _, index = job.partition("/")
     gangs = client.workload(ref).gangs
     chosen = [each for each in gangs if each.endpoint and index in ("", str(each.index))]
     if not chosen:
         raise StateError(f"{job} listens on no known port", "name one, as 8080:8888")
-    return Way(0, int(chosen[0].endpoint.rpartition(":")[2]))
+    return ForwardedPort(0, int(chosen[0].endpoint.rpartition(":")[2]))
 
 
-def _listen(way: Way) -> socket.socket:
+def _listen(way: ForwardedPort) -> socket.socket:
     """Listen on a local port; the process that has one in use is named."""
     from ganglion.server.rest.listening.address import bind
 

@@ -11,7 +11,7 @@ from ganglion.cli.connection.elsewhere import local_only
 from ganglion.cli.options import command, output
 from ganglion.cli.output.formats import clock, memory, milli
 from ganglion.cli.output.screen import is_tty
-from ganglion.cli.output.tables import Column, Listing, print_data, print_table, table_of
+from ganglion.cli.output.tables import Column, TextTable, print_data, print_table, table_of
 from ganglion.cli.output.watching import watch_screen
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ UNKNOWN = "?"
 """What a table shows where nothing can be measured."""
 
 
-class Line:
+class UseLine:
     """What the gangs of one job or user use together.
 
     Attributes:
@@ -89,20 +89,20 @@ def _screen(page: "UsePage", by: str) -> "Group":
     return Group(Text(clock(page.at), "dim"), *tables(page, by))
 
 
-def tables(page: "UsePage", by: str) -> list[Listing[Any]]:
+def tables(page: "UsePage", by: str) -> list[TextTable[Any]]:
     """Return a table of GPUs, where there are any, and one of jobs or users."""
-    found: list[Listing[Any]] = []
+    found: list[TextTable[Any]] = []
     if page.devices:
         found.append(table_of(_devices(), page.devices))
     return [*found, table_of(_lines(by), lines(page.gangs, by))]
 
 
-def lines(gangs: "Iterable[GangUse]", by: str) -> list[Line]:
+def lines(gangs: "Iterable[GangUse]", by: str) -> list[UseLine]:
     """Sum gangs up by `job` or `user`, those with the most GPUs first."""
     groups: dict[str, list[GangUse]] = {}
     for gang in gangs:
         groups.setdefault(gang.workload if by == "job" else gang.user, []).append(gang)
-    found = [Line(name, group) for name, group in groups.items()]
+    found = [UseLine(name, group) for name, group in groups.items()]
     return sorted(found, key=lambda line: (-(sum(g.gpus for g in line.gangs)), line.name))
 
 
@@ -119,7 +119,7 @@ def _devices() -> "list[Column[DeviceUse]]":
     ]
 
 
-def _lines(by: str) -> "list[Column[Line]]":
+def _lines(by: str) -> "list[Column[UseLine]]":
     return [
         Column(by.upper(), lambda line: line.name),
         Column("GPUS", lambda line: f"{sum(g.gpus for g in line.gangs):g}", right=True),
@@ -167,5 +167,5 @@ def _used_by(device: "DeviceUse") -> str:
     return ", ".join(filter(None, (*device.gangs, foreign))) or "-"
 
 
-def _nodes(line: Line) -> str:
+def _nodes(line: UseLine) -> str:
     return ",".join(dict.fromkeys(node for gang in line.gangs for node in gang.nodes))

@@ -12,7 +12,7 @@ import tty
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from ganglion.client.calls.terminals import STDERR, Session, Size, Status
+from ganglion.client.calls.terminals import STDERR, SessionStatus, Size, TerminalSession
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -35,7 +35,9 @@ def size() -> Size:
     return Size(found.lines, found.columns)
 
 
-def join(session: Session, *, terminal: bool, typing: bool, detach: bool = False) -> Status:
+def join(
+    session: TerminalSession, *, terminal: bool, typing: bool, detach: bool = False
+) -> SessionStatus:
     """Copy output to this process's streams, and its input to the session, until it ends.
 
     Args:
@@ -51,7 +53,7 @@ def join(session: Session, *, terminal: bool, typing: bool, detach: bool = False
         Detached: the keys were pressed.
         EnvironmentFault: the connection broke.
     """
-    keys = Keys(session, detach=detach)
+    keys = KeyboardCopier(session, detach=detach)
     with contextlib.ExitStack() as stack:
         if terminal and sys.stdin.isatty():
             stack.enter_context(_raw())
@@ -63,10 +65,10 @@ def join(session: Session, *, terminal: bool, typing: bool, detach: bool = False
         return _copied(session, keys)
 
 
-def _copied(session: Session, keys: "Keys") -> Status:
+def _copied(session: TerminalSession, keys: "KeyboardCopier") -> SessionStatus:
     """Write what arrives; the keys that detach may interrupt at any point."""
     try:
-        while not isinstance(found := session.receive(), Status):
+        while not isinstance(found := session.receive(), SessionStatus):
             channel, data = found
             out = sys.stderr.buffer if channel == STDERR else sys.stdout.buffer
             out.write(data)
@@ -78,7 +80,7 @@ def _copied(session: Session, keys: "Keys") -> Status:
     return found
 
 
-class Keys:
+class KeyboardCopier:
     """Copies what is typed, in a thread of its own.
 
     Args:
@@ -89,7 +91,7 @@ class Keys:
         pressed: whether they were pressed.
     """
 
-    def __init__(self, session: Session, *, detach: bool) -> None:
+    def __init__(self, session: TerminalSession, *, detach: bool) -> None:
         self._session, self._detach = session, detach
         self._held = b""
         self.pressed = False
@@ -156,7 +158,7 @@ def _raw() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _resizing(session: Session) -> Iterator[None]:
+def _resizing(session: TerminalSession) -> Iterator[None]:
     """Report every change of the size of the person's terminal to the far side."""
 
     def tell(_number: int, _frame: "FrameType | None") -> None:

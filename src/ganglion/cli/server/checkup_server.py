@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ganglion import __version__
-from ganglion.cli.server.checkup import FAIL, OK, WARN, Check, Finding
+from ganglion.cli.server.checkup import FAIL, OK, WARN, Check, CheckFinding
 from ganglion.model.errors import GanglionError
 
 if TYPE_CHECKING:
@@ -18,45 +18,45 @@ TIMEOUT_S = 3.0
 _STATUS = {OK: OK, WARN: WARN, FAIL: FAIL}
 
 
-def server(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+def server(home: Path, environ: Mapping[str, str]) -> Iterator[CheckFinding]:
     """The server runs, works, and has the version of this command."""
     from ganglion.client.home import read_server
 
     try:
         record = read_server(home)
     except GanglionError as error:
-        yield Finding("server", FAIL, error.message, error.hint)
+        yield CheckFinding("server", FAIL, error.message, error.hint)
         return
     if record is None and not environ.get("GANGLION_URL"):
-        yield Finding("server", WARN, "none is running", "ganglion up")
+        yield CheckFinding("server", WARN, "none is running", "ganglion up")
         yield from _port()
         return
     if record and not _lives(record) and not environ.get("GANGLION_URL"):
         message = f"server.json names process {record.pid}, which is gone"
-        yield Finding("server", WARN, message, "ganglion up")
+        yield CheckFinding("server", WARN, message, "ganglion up")
         yield from _port()
         return
     yield from _asked()
 
 
-def _asked() -> Iterator[Finding]:
+def _asked() -> Iterator[CheckFinding]:
     from ganglion.cli.connection.connect import connect
 
     try:
         with connect(TIMEOUT_S) as client:
             version, health = client.version().version, client.readiness()
     except GanglionError as error:
-        yield Finding("server", FAIL, error.message, error.hint)
+        yield CheckFinding("server", FAIL, error.message, error.hint)
         return
     if version != __version__:
         message = f"it is version {version}, this command {__version__}"
-        yield Finding("server", WARN, message, "ganglion down, then: ganglion up")
+        yield CheckFinding("server", WARN, message, "ganglion down, then: ganglion up")
     else:
-        yield Finding("server", OK, f"runs, version {version}")
+        yield CheckFinding("server", OK, f"runs, version {version}")
     for each in health.checks:
         hint = "" if each.status == OK else "see docs/runbooks/server.md"
         status = _STATUS.get(each.status, WARN)
-        yield Finding(f"server: {each.name}", status, each.message or "works", hint)
+        yield CheckFinding(f"server: {each.name}", status, each.message or "works", hint)
 
 
 def _lives(record: "ServerRecord") -> bool:
@@ -65,7 +65,7 @@ def _lives(record: "ServerRecord") -> bool:
     return psutil.pid_exists(record.pid)
 
 
-def _port() -> Iterator[Finding]:
+def _port() -> Iterator[CheckFinding]:
     """Whether a server could take its port."""
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -73,9 +73,9 @@ def _port() -> Iterator[Finding]:
             taken.bind(("127.0.0.1", PORT))
         except OSError as error:
             said = "is in use" if error.errno == errno.EADDRINUSE else error.strerror
-            yield Finding("port", WARN, f"{PORT} {said}", f"ganglion up --port {PORT + 10}")
+            yield CheckFinding("port", WARN, f"{PORT} {said}", f"ganglion up --port {PORT + 10}")
             return
-    yield Finding("port", OK, f"{PORT} is free")
+    yield CheckFinding("port", OK, f"{PORT} is free")
 
 
 CHECKS: tuple[Check, ...] = (server,)

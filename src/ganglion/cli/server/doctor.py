@@ -13,7 +13,7 @@ from ganglion.cli.output.screen import is_coloured
 from ganglion.cli.output.tables import print_data
 
 if TYPE_CHECKING:
-    from ganglion.cli.server.checkup import Finding
+    from ganglion.cli.server.checkup import CheckFinding
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 WIDTH = 80
@@ -39,7 +39,7 @@ def doctor(form: str) -> int:
     return int(any(each.status == FAIL for each in found))
 
 
-def examine(home: Path, environ: Mapping[str, str]) -> "list[Finding]":
+def examine(home: Path, environ: Mapping[str, str]) -> "list[CheckFinding]":
     """Run every check; one that fails by itself is a finding and stops no other.
 
     Args:
@@ -48,14 +48,14 @@ def examine(home: Path, environ: Mapping[str, str]) -> "list[Finding]":
     """
     from ganglion.cli.server import checkup, checkup_server
 
-    found: list[checkup.Finding] = []
+    found: list[checkup.CheckFinding] = []
     for check in (*checkup.CHECKS, *checkup_server.CHECKS):
         try:
             found += check(home, environ)
         except Exception as error:
             message = f"could not be checked: {type(error).__name__}: {error}"
             hint = "please report it"
-            found.append(checkup.Finding(check.__name__, checkup.WARN, message, hint))
+            found.append(checkup.CheckFinding(check.__name__, checkup.WARN, message, hint))
     return found
 
 

@@ -118,7 +118,7 @@ def scheduler(
     with its own nodes, do not interfere.
     """
     require("kubernetes")
-    from ganglion.server.cluster.scheduling import Wish, schedule
+    from ganglion.server.cluster.scheduling import SchedulerRun, schedule
     from ganglion.server.state.strict import isolates
     from ganglion.worlds.kubernetes.cluster_view.settings import Settings
     from ganglion.worlds.kubernetes.config.node_selector import parse_selector
@@ -136,7 +136,7 @@ def scheduler(
     _log_to_stderr(log_level)
     endpoints = _endpoints(kubeconfig, context)
     host, port = _address(listen)
-    wish = Wish(
+    wish = SchedulerRun(
         namespace=namespace or next(iter(endpoints.values())).namespace,
         lease="" if no_lease else lease or scheduler_name,
         identity=identity or socket.gethostname(),

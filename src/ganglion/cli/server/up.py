@@ -25,7 +25,7 @@ TAKEN_OVER = "Taken over: "
 """Begins the lines in which a server in the background says what it waited for."""
 
 
-class Wish(NamedTuple):
+class ServerWish(NamedTuple):
     """What the server is to serve."""
 
     nodes: int | None = None
@@ -135,14 +135,14 @@ def up(foreground: bool, **flags: int | float | str | tuple[str, ...] | None) ->
     Its state is kept in ~/.ganglion, or $GANGLION_HOME, and survives a restart.
     """
     require("server")
-    wish = Wish(**flags)  # type: ignore[arg-type]  # click has checked the types
+    wish = ServerWish(**flags)  # type: ignore[arg-type]  # click has checked the types
     if foreground:
         _serve(wish)
     else:
         _start(wish)
 
 
-def _serve(wish: Wish) -> None:
+def _serve(wish: ServerWish) -> None:
     from ganglion.client.home import home
     from ganglion.server.main import serve
     from ganglion.server.rest.listening.listen import MOST_CALLERS
@@ -167,7 +167,7 @@ def _serve(wish: Wish) -> None:
     )
 
 
-def _read(wish: Wish) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | None]":
+def _read(wish: ServerWish) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | None]":
     """Return the cluster, its nodes and the policy, which is None for the one that was in force.
 
     Raises:
@@ -187,7 +187,7 @@ def _read(wish: Wish) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | None]":
     return found, nodes, policy
 
 
-def _cluster(wish: Wish) -> "Cluster":
+def _cluster(wish: ServerWish) -> "Cluster":
     """Return what the file says; nothing without one."""
     from ganglion.specs.cluster.cluster import Cluster, load_cluster
 
@@ -197,14 +197,14 @@ def _cluster(wish: Wish) -> "Cluster":
     return load_cluster(path) if path else Cluster()
 
 
-def _policy(wish: Wish, cluster: "Cluster") -> "PolicyFile | None":
+def _policy(wish: ServerWish, cluster: "Cluster") -> "PolicyFile | None":
     """Return the policy that is asked for; None = the one that was in force."""
     from ganglion.specs.policy.policy import resolve_policy
 
     return resolve_policy(wish.policy) if wish.policy else cluster.policy_file
 
 
-def _nodes(wish: Wish, cluster: "Cluster") -> "tuple[Node, ...]":
+def _nodes(wish: ServerWish, cluster: "Cluster") -> "tuple[Node, ...]":
     """Return the nodes of the file, or this machine as the flags say."""
     from ganglion.specs.grammar import parse_memory
     from ganglion.worlds.local.machine.discover import machine_nodes
@@ -232,14 +232,14 @@ def _pretend(text: str) -> str:
     return ":".join(sorted(text.split(":"), key=place))
 
 
-def _start(wish: Wish) -> None:
+def _start(wish: ServerWish) -> None:
     from ganglion.cli.server.background import START_S, running, said, start
     from ganglion.client.home import home
 
     record = running(home())
     if record:
         click.echo(f"Ganglion is already running at {record.url} (pid {record.pid}).")
-        if wish != Wish():
+        if wish != ServerWish():
             note("To serve something else: ganglion down, then ganglion up again.")
         return
     _read(wish)  # report errors here, on the terminal of the person

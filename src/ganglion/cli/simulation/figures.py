@@ -13,7 +13,7 @@ PATIENCE_S = 1.0
 """Work that takes longer than this shows how far it is."""
 
 
-class Progress(Protocol):
+class ProgressBar(Protocol):
     """How far something is."""
 
     def __call__(self, done: int, total: int, label: str) -> None:
@@ -39,7 +39,7 @@ def write_figures(target: Path, data: object) -> None:
 
 
 @contextmanager
-def bar() -> Iterator[Progress]:
+def bar() -> Iterator[ProgressBar]:
     """A progress bar on stderr, once the work has lasted; nothing through a pipe."""
     if not is_tty(stderr=True):
         yield _silent

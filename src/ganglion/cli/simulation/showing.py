@@ -11,7 +11,7 @@ from ganglion.cli.output.explanation import print_why
 from ganglion.cli.output.screen import out
 from ganglion.cli.submission.plan import print_verdicts
 from ganglion.demo.story.board import Board, jobs, promises
-from ganglion.demo.story.stage import Stage, stage
+from ganglion.demo.story.stage import DemoServer, stage
 from ganglion.demo.story.story import Story, Voices
 
 
@@ -29,7 +29,7 @@ def show(*, keep: bool) -> int:
     return 0 if all(check.held for check in story.checks) else 1
 
 
-def _play(here: Stage, *, keep: bool) -> Story:
+def _play(here: DemoServer, *, keep: bool) -> Story:
     client = here.client
     voices = Voices(print_why, lambda document: _verdict(here, document))
     with Board(out(), client.nodes()) as board:
@@ -40,7 +40,7 @@ def _play(here: Stage, *, keep: bool) -> Story:
     return story
 
 
-def _verdict(here: Stage, document: dict[str, object]) -> None:
+def _verdict(here: DemoServer, document: dict[str, object]) -> None:
     print_verdicts(here.client, [document], "text")
 
 
@@ -56,7 +56,7 @@ def _summary(story: Story, seconds: float) -> None:
     console.print(Text(f"\n{kept} in {seconds:.0f} s.", style))
 
 
-def _how_to_look_around(here: Stage) -> None:
+def _how_to_look_around(here: DemoServer) -> None:
     out().print(
         f"\nThe server goes on. Look around:\n  export GANGLION_HOME={here.home}\n"
         "  ganglion ps -a\n  ganglion why vision-api\n  ganglion nodes\n"

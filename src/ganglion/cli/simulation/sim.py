@@ -97,7 +97,7 @@ def sim(
     html_file: Path | None,
     *,
     check: bool,
-    **asked: Any,  # noqa: ANN401 - the attributes of `Options`, each with its type
+    **asked: Any,  # noqa: ANN401 - the attributes of `RunOptions`, each with its type
 ) -> None:
     """Replay a trace on a simulated cluster.
 
@@ -105,12 +105,12 @@ def sim(
     it draws 1,000 jobs of five teams on 8 nodes of 8 GPUs. Equal input gives equal output,
     to the byte.
     """
-    from ganglion.worlds.simulated.readers.detect import Format
-    from ganglion.worlds.simulated.setup.options import Options, scenario_of
+    from ganglion.worlds.simulated.readers.detect import TraceFormat
+    from ganglion.worlds.simulated.setup.options import RunOptions, scenario_of
 
     for path in (json_file, html_file):
         _check_writable(path)
-    scenario = scenario_of(Options(fmt=Format(asked.pop("fmt")), **asked))
+    scenario = scenario_of(RunOptions(fmt=TraceFormat(asked.pop("fmt")), **asked))
     began = time.monotonic()
     run = _simulate(scenario, check=check)
     _hand_out(run, form, json_file, html_file)

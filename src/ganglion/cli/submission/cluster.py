@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ganglion.cli.connection.contexts import Where
 from ganglion.cli.output.screen import note, out
 from ganglion.cli.output.tables import print_data, yaml_text
-from ganglion.cli.submission.documents import Job
-from ganglion.cli.submission.submitting import Mode, carry_out
+from ganglion.cli.submission.documents import Submission
+from ganglion.cli.submission.submitting import AfterSubmit, carry_out
 from ganglion.model.errors import FieldError
 from ganglion.specs.wording import noted
 from ganglion.worlds.kubernetes.submit.manifests.checks import check, unheeded
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ganglion.cli.cluster.client import ClusterClient
 
 
-def carry_out_in(where: Where, jobs: Sequence[Job], mode: Mode) -> int:
+def carry_out_in(where: Where, jobs: Sequence[Submission], mode: AfterSubmit) -> int:
     """Try or submit jobs in a cluster and return the exit code."""
     with where.open(30.0) as client:
         for warning in _checked(client, jobs):
@@ -31,7 +31,7 @@ def carry_out_in(where: Where, jobs: Sequence[Job], mode: Mode) -> int:
         return carry_out(client, jobs, mode._replace(where=where.flags))
 
 
-def _checked(client: "ClusterClient", jobs: Sequence[Job]) -> list[str]:
+def _checked(client: "ClusterClient", jobs: Sequence[Submission]) -> list[str]:
     """Return what the cluster does not do with jobs that it takes, one sentence each.
 
     Raises:
@@ -55,7 +55,7 @@ def _checked(client: "ClusterClient", jobs: Sequence[Job]) -> list[str]:
     return warnings
 
 
-def _missing_secrets(job: Job) -> list[FieldError]:
+def _missing_secrets(job: Submission) -> list[FieldError]:
     """Return the secrets whose values the shell does not have: a cluster is given every value."""
     return [
         FieldError(
@@ -68,7 +68,7 @@ def _missing_secrets(job: Job) -> list[FieldError]:
     ]
 
 
-def _rehearse(client: "ClusterClient", jobs: Sequence[Job], form: str) -> int:
+def _rehearse(client: "ClusterClient", jobs: Sequence[Submission], form: str) -> int:
     """Print the objects, or have the cluster check them and name them."""
     found = [each for job in jobs for each in client.manifests(job.document)]
     if form == "yaml":

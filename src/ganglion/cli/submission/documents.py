@@ -56,7 +56,7 @@ SHELL = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "LD_LIBRARY_PATH")
 KEYS = {"procs": "procs_per_node"}
 
 
-class Job(NamedTuple):
+class Submission(NamedTuple):
     """What is to be submitted.
 
     Attributes:
@@ -84,7 +84,7 @@ def overrides(flags: Mapping[str, Any]) -> dict[str, object]:
 
 def from_files(
     paths: Sequence[str], flags: Mapping[str, Any], wrong: Sequence[FieldError] = ()
-) -> list[Job]:
+) -> list[Submission]:
     """Read every document of every file and apply the flags to each.
 
     Args:
@@ -130,7 +130,7 @@ def _as_field(error: InputError) -> FieldError:
 
 def from_words(
     words: Sequence[str], flags: Mapping[str, Any], wrong: Sequence[FieldError] = ()
-) -> Job:
+) -> Submission:
     """Return the workload that runs a command; `wrong` is what is wrong with other flags.
 
     Raises:
@@ -147,9 +147,9 @@ def from_words(
     return _job(doc, made_up=not flags["name"])
 
 
-def _job(doc: "WorkloadFile", *, made_up: bool = False) -> Job:
+def _job(doc: "WorkloadFile", *, made_up: bool = False) -> Submission:
     document = prepared(doc)
-    return Job(document, made_up, frozenset(document.get("secrets", ())))
+    return Submission(document, made_up, frozenset(document.get("secrets", ())))
 
 
 def _warn(doc: "WorkloadFile | None") -> None:
@@ -184,7 +184,7 @@ def prepared(doc: "WorkloadFile") -> Document:
     return sent | ({"env": env} if env else {}) | ({"secrets": secrets} if secrets else {})
 
 
-def freely_named(client: "WorkloadClient", job: Job) -> Document:
+def freely_named(client: "WorkloadClient", job: Submission) -> Document:
     """Return the document, its name numbered when it was generated and is taken."""
     if not job.made_up:
         return job.document

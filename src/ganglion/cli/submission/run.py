@@ -7,7 +7,7 @@ import rich_click as click
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, output
 from ganglion.cli.submission.documents import from_words, workload_options
-from ganglion.cli.submission.submitting import Mode, carry_out, submit_options, wrong_flags
+from ganglion.cli.submission.submitting import AfterSubmit, carry_out, submit_options, wrong_flags
 
 
 @command(
@@ -52,5 +52,5 @@ def run(
         job = terminal_of(job)
     with connect() as client:
         return carry_out(
-            client, [job], Mode(detach, wait, all_ranks, dry_run, force, form, pty=pty)
+            client, [job], AfterSubmit(detach, wait, all_ranks, dry_run, force, form, pty=pty)
         )

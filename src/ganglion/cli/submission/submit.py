@@ -8,7 +8,7 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.connection.contexts import Where, context_options
 from ganglion.cli.options import command, output
 from ganglion.cli.submission.documents import from_files, workload_options
-from ganglion.cli.submission.submitting import Mode, carry_out, submit_options, wrong_flags
+from ganglion.cli.submission.submitting import AfterSubmit, carry_out, submit_options, wrong_flags
 
 
 @command(
@@ -52,7 +52,7 @@ def submit(
     if not files + more:
         raise click.UsageError("which file? as: ganglion submit train.yaml, or - for stdin")
     jobs = from_files(files + more, flags, wrong_flags(detach=detach, wait=wait))
-    mode = Mode(detach, wait, all_ranks, dry_run, force, form)
+    mode = AfterSubmit(detach, wait, all_ranks, dry_run, force, form)
     if where is not None:
         from ganglion.cli.submission.cluster import carry_out_in
 

@@ -13,7 +13,7 @@ from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 
 if TYPE_CHECKING:
     from ganglion.api.workloads import Accepted
-    from ganglion.cli.submission.documents import Job
+    from ganglion.cli.submission.documents import Submission
     from ganglion.client.workload_client import WorkloadClient
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,7 +27,7 @@ OPTIONS = (
 )
 
 
-class Mode(NamedTuple):
+class AfterSubmit(NamedTuple):
     """What to do after a submit.
 
     Attributes:
@@ -60,7 +60,7 @@ def wrong_flags(*, detach: bool, wait: bool) -> list[FieldError]:
     return [FieldError(problem, key="--wait", hint="give one of them")]
 
 
-def carry_out(client: "WorkloadClient", jobs: "Sequence[Job]", mode: Mode) -> int:
+def carry_out(client: "WorkloadClient", jobs: "Sequence[Submission]", mode: AfterSubmit) -> int:
     """Try or submit jobs and return the exit code."""
     if mode.dry_run:
         from ganglion.cli.submission.plan import print_verdicts
@@ -87,7 +87,7 @@ def carry_out(client: "WorkloadClient", jobs: "Sequence[Job]", mode: Mode) -> in
     return 0
 
 
-def _submit(client: "WorkloadClient", wanted: "Job", nth: int, force: bool) -> "Accepted":
+def _submit(client: "WorkloadClient", wanted: "Submission", nth: int, force: bool) -> "Accepted":
     """Submit one document exactly once, however often this is interrupted and repeated."""
     from ganglion.client.home import home
     from ganglion.client.pending import attempt
@@ -145,7 +145,7 @@ def next_commands(job: str) -> str:
     )
 
 
-def _stay(client: "WorkloadClient", answers: "Sequence[Accepted]", mode: Mode) -> int:
+def _stay(client: "WorkloadClient", answers: "Sequence[Accepted]", mode: AfterSubmit) -> int:
     """Follow workloads to their ends; the first that failed gives the exit code."""
     from ganglion.cli.logs.follow import Follower
 

@@ -9,7 +9,7 @@ MOST_ROWS = 1000
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Page(Protocol[R_co]):
+class RowPage(Protocol[R_co]):
     """Some rows of a list, and where the next ones begin."""
 
     @property
@@ -22,7 +22,7 @@ class Page(Protocol[R_co]):
 
 
 def paged(
-    fetch: Callable[[int, str | None], Page[R_co]], limit: int | None = None
+    fetch: Callable[[int, str | None], RowPage[R_co]], limit: int | None = None
 ) -> Iterator[Sequence[R_co]]:
     """Yield the rows of a list page by page.
 

@@ -31,7 +31,7 @@ class Size(NamedTuple):
 USUAL = Size()
 
 
-class Status(msgspec.Struct):
+class SessionStatus(msgspec.Struct):
     """How a session ended.
 
     Attributes:
@@ -47,7 +47,7 @@ class Status(msgspec.Struct):
     ended: bool = False
 
 
-class Session:
+class TerminalSession:
     """One open command or terminal; `send` and `receive` may be called from two threads."""
 
     def __init__(self, socket: "WebSocketSession") -> None:
@@ -70,7 +70,7 @@ class Session:
         """Send the size of the person's terminal."""
         self._send(RESIZE, msgspec.json.encode({"rows": size.rows, "columns": size.columns}))
 
-    def receive(self) -> tuple[int, bytes] | Status:
+    def receive(self) -> tuple[int, bytes] | SessionStatus:
         """Return output (channel, bytes), or at last how it ended.
 
         Raises:
@@ -85,7 +85,7 @@ class Session:
                 "the connection to the server broke", "see whether it runs: ganglion version"
             ) from error
         if body[0] == STATUS:
-            return msgspec.json.decode(body[1:], type=Status)
+            return msgspec.json.decode(body[1:], type=SessionStatus)
         return body[0], body[1:]
 
 
@@ -111,7 +111,7 @@ class Terminals:
         term: str = "dumb",
         size: Size = USUAL,
         path: str = "",
-    ) -> Iterator[Session]:
+    ) -> Iterator[TerminalSession]:
         """Run a command in a running pod; it ends with the block.
 
         Args:
@@ -130,17 +130,17 @@ class Terminals:
             asked["path"] = path
         with self._http.socket(_path(ref, "exec"), {"pod": pod, "rank": rank}) as socket:
             socket.send_text(msgspec.json.encode(asked).decode())
-            yield Session(socket)
+            yield TerminalSession(socket)
 
     @contextmanager
-    def attach(self, ref: str) -> Iterator[Session]:
+    def attach(self, ref: str) -> Iterator[TerminalSession]:
         """Look at the terminal of rank 0, and type; the job goes on after the block.
 
         Raises:
             Conflict: it has none (`state.no_terminal`), or does not run.
         """
         with self._http.socket(_path(ref, "attach")) as socket:
-            yield Session(socket)
+            yield TerminalSession(socket)
 
     @contextmanager
     def forward(

@@ -13,8 +13,8 @@ from rich.text import Text
 from ganglion.api.nodes import NodeView
 from ganglion.api.workloads import WorkloadBase
 from ganglion.client.states import STYLES
-from ganglion.demo.story.checks import Check
-from ganglion.demo.story.scene import Scene
+from ganglion.demo.story.checks import PromiseCheck
+from ganglion.demo.story.scene import ClusterMoment
 
 TEAMS = {"vision": "cyan", "language": "magenta", "search": "yellow"}
 GLYPH, FREE = "■", "·"
@@ -51,7 +51,7 @@ class Board:
         """Print a line of the story."""
         self.console.print(Text(text, "bold"))
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: ClusterMoment) -> None:
         """Draw a scene; without a terminal, print what changed since the last one."""
         if self._live:
             self._live.update(self._draw(scene), refresh=True)
@@ -62,10 +62,10 @@ class Board:
                 self._told[view.id] = now
                 self.console.print(f"  {view.id:22} {now}", soft_wrap=True)
 
-    def _draw(self, scene: Scene) -> RenderableType:
+    def _draw(self, scene: ClusterMoment) -> RenderableType:
         return Group(self._map(scene), jobs(scene))
 
-    def _map(self, scene: Scene) -> RenderableType:
+    def _map(self, scene: ClusterMoment) -> RenderableType:
         racks: dict[str, list[Text]] = {}
         owners = _owners(scene)
         for node in self.nodes:
@@ -82,7 +82,7 @@ class Board:
         return Columns([*panels, legend], padding=(0, 2))
 
 
-def jobs(scene: Scene) -> Table:
+def jobs(scene: ClusterMoment) -> Table:
     """Return the table of workloads; the last column gives way on a narrow terminal."""
     rows = [(view, (view.id, view.queue, f"{view.gpus:g}", view.state)) for view in scene.workloads]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -97,7 +97,7 @@ def jobs(scene: Scene) -> Table:
     return table
 
 
-def promises(checks: list[Check]) -> Table:
+def promises(checks: list[PromiseCheck]) -> Table:
     """Return the table of what was promised and what happened."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
@@ -109,14 +109,14 @@ def promises(checks: list[Check]) -> Table:
     return table
 
 
-def _places(scene: Scene, view: WorkloadBase) -> str:
+def _places(scene: ClusterMoment, view: WorkloadBase) -> str:
     held = scene.where(view.id)
     if held:
         return " ".join(f"{node}:{milli / 1000:g}" for node, milli in sorted(held.items()))
     return view.message or ""
 
 
-def _owners(scene: Scene) -> dict[tuple[str, int], str]:
+def _owners(scene: ClusterMoment) -> dict[tuple[str, int], str]:
     """Return the team on every device in use."""
     return {
         (pod.node, device): view.queue

@@ -11,7 +11,7 @@ import httpx2
 PATIENCE_S = 60.0
 
 
-class Callers:
+class LoadCallers:
     """Calls a service for as long as the block lasts; every call is counted.
 
     Args:

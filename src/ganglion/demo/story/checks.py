@@ -20,7 +20,7 @@ GOOD = 0.75
 """Accuracy that training reaches; guessing reaches 0.1."""
 
 
-class Check(Struct, frozen=True):
+class PromiseCheck(Struct, frozen=True):
     """One promise.
 
     Attributes:
@@ -40,7 +40,7 @@ def log(client: Client, ref: str, index: int = 0, rank: int = 0, *, previous: bo
         return b"".join(chunks).decode("utf-8", errors="replace")
 
 
-def training(client: Client, detail: WorkloadDetail, ranks: int, home: Path) -> list[Check]:
+def training(client: Client, detail: WorkloadDetail, ranks: int, home: Path) -> list[PromiseCheck]:
     """Check that training learnt, that all ranks hold one model, and that it saved."""
     logs = [log(client, detail.id, rank=rank) for rank in range(ranks)]
     ends = [_FINISHED.findall(each)[-1:] for each in logs]
@@ -51,17 +51,17 @@ def training(client: Client, detail: WorkloadDetail, ranks: int, home: Path) -> 
     course = f"loss {losses[0]:.2f} to {losses[-1]:.2f}, " if losses else ""
     saved = home / "checkpoints" / detail.id / "0" / "checkpoint.npz"
     return [
-        Check("training learnt", learnt, f"{course}accuracy {accuracy:.3f}"),
-        Check(
+        PromiseCheck("training learnt", learnt, f"{course}accuracy {accuracy:.3f}"),
+        PromiseCheck(
             "all ranks hold the same weights",
             len(sums) == 1 and all(ends),
             f"{sum(map(bool, ends))} ranks, checksum {', '.join(sorted(sums)) or 'none'}",
         ),
-        Check("it saved a checkpoint", saved.is_file(), f"{saved.name} of {detail.id}"),
+        PromiseCheck("it saved a checkpoint", saved.is_file(), f"{saved.name} of {detail.id}"),
     ]
 
 
-def sweep(client: Client, detail: WorkloadDetail) -> Check:
+def sweep(client: Client, detail: WorkloadDetail) -> PromiseCheck:
     """Check that every trial reported a result of its own, and name the best."""
     found = [_last_json(log(client, detail.id, index)) for index in range(len(detail.gangs))]
     results = [each for each in found if "accuracy" in each]
@@ -69,16 +69,16 @@ def sweep(client: Client, detail: WorkloadDetail) -> Check:
     best = max(results, key=lambda each: float(each["accuracy"]), default=None)
     told = f"best lr {best['lr']}, hidden {best['hidden']}: {best['accuracy']}" if best else "none"
     held = len(points) == len(detail.gangs) and len({each["accuracy"] for each in results}) > 1
-    return Check(f"{len(detail.gangs)} trials with results of their own", held, told)
+    return PromiseCheck(f"{len(detail.gangs)} trials with results of their own", held, told)
 
 
-def http(client: Client, ref: str, replicas: int) -> Check:
+def http(client: Client, ref: str, replicas: int) -> PromiseCheck:
     """Check that every replica answers a request itself."""
     answers = [_ask(client, ref, index) for index in range(replicas)]
     names = {each["ganglion_gang"] for each in answers if "ganglion_gang" in each}
     what = f"{ref}: {len(names)} of {replicas} answered over HTTP"
     shown = "; ".join(_brief(each) for each in answers)
-    return Check(what, len(names) == replicas, shown)
+    return PromiseCheck(what, len(names) == replicas, shown)
 
 
 def _brief(answer: dict[str, Any]) -> str:

@@ -9,11 +9,11 @@ import httpx2
 
 from ganglion.api.workloads import GangView, WorkloadDetail
 from ganglion.demo.story.board import Board
-from ganglion.demo.story.callers import Callers
+from ganglion.demo.story.callers import LoadCallers
 from ganglion.demo.story.cast import workloads
-from ganglion.demo.story.checks import Check, log
-from ganglion.demo.story.scene import Scene, Watch
-from ganglion.demo.story.stage import Stage
+from ganglion.demo.story.checks import PromiseCheck, log
+from ganglion.demo.story.scene import ClusterMoment, ClusterWatch
+from ganglion.demo.story.stage import DemoServer
 
 MOST, FEWEST = 4, 1
 """Replicas of the service with many callers and with one."""
@@ -30,7 +30,7 @@ _SAVED = re.compile(r"stopped on request and saved at step (\d+)")
 _BEGAN = re.compile(r"starts at step (\d+)")
 
 
-class Lives:
+class SecondHalf:
     """One run of the second half.
 
     Args:
@@ -39,13 +39,13 @@ class Lives:
         watch: looks at the server.
     """
 
-    def __init__(self, stage: Stage, board: Board, watch: Watch) -> None:
+    def __init__(self, stage: DemoServer, board: Board, watch: ClusterWatch) -> None:
         self.client, self.home = stage.client, stage.home
         self.board, self.watch = board, watch
         self.documents = workloads("lives.yaml")
         self.ids: dict[str, str] = {}
 
-    def play(self) -> list[Check]:
+    def play(self) -> list[PromiseCheck]:
         """Play all acts; return what was promised and whether it held."""
         self._submit("language-lab")
         checks = [self._preempted()]
@@ -57,7 +57,7 @@ class Lives:
         self._close()
         return checks
 
-    def _preempted(self) -> Check:
+    def _preempted(self) -> PromiseCheck:
         name = "language-tuning"
         self.board.say("A training of low priority starts in the fast rack...")
         for node in PLAIN:
@@ -73,7 +73,7 @@ class Lives:
         self._ended(name, "language-hotfix")
         return self._moved(name, before)
 
-    def _moved(self, name: str, before: set[str]) -> Check:
+    def _moved(self, name: str, before: set[str]) -> PromiseCheck:
         detail, after = self._detail(name), self._nodes(name)
         told = _SAVED.findall(log(self.client, detail.id, index=0, previous=True))
         began = _BEGAN.findall(log(self.client, detail.id, index=0))
@@ -83,13 +83,13 @@ class Lives:
         held = same and not before & after and ends == {"SUCCEEDED"}
         where = f"{_listed(before)} to {_listed(after)}"
         text = f"saved at {_steps(told)}, went on at {_steps(began)}, from {where}"
-        return Check(
+        return PromiseCheck(
             "a preempted training goes on from its checkpoint, elsewhere",
             held,
             f"{text}; {lost / 1000:.1f} GPU-seconds lost",
         )
 
-    def _node_lost(self) -> Check:
+    def _node_lost(self) -> PromiseCheck:
         name = "vision-survivor"
         self.board.say("A node is taken away under a training:")
         self._submit(name)
@@ -103,41 +103,41 @@ class Lives:
         held = self._state(name) == "SUCCEEDED" and gone not in after
         held = held and bool(began) and int(began[0]) >= saved
         text = f"{gone} lost, saved step {saved}, went on at {_steps(began)} on {_listed(after)}"
-        return Check("a training survives the loss of a node", held, text)
+        return PromiseCheck("a training survives the loss of a node", held, text)
 
-    def _served(self) -> Check:
+    def _served(self) -> PromiseCheck:
         name = "vision-shop"
         self.board.say(f"A service gets {CALLERS} callers at once, then one:")
         self._submit(name)
         self.watch.until("it listens", lambda _: self._replicas(name) >= FEWEST)
         url = f"{self._detail(name).url}predict?seed=1&pause={PAUSE_S}"
-        with Callers(url, FEWEST) as calm:
-            with Callers(url, CALLERS) as crowd:
+        with LoadCallers(url, FEWEST) as calm:
+            with LoadCallers(url, CALLERS) as crowd:
                 self.watch.until("it has grown", lambda _: self._replicas(name) == MOST)
             self.watch.until("it has shrunk", lambda scene: self._shrunk(scene, name))
         failures = [*calm.failures, *crowd.failures]
         asked = sum(calm.answers.values()) + sum(crowd.answers.values()) + len(failures)
         text = failures[0] if failures else f"1 to {MOST} to 1 replicas, {asked} requests"
-        return Check(
+        return PromiseCheck(
             "a service follows its load and fails no request", bool(asked) and not failures, text
         )
 
-    def _shrunk(self, scene: Scene, name: str) -> bool:
+    def _shrunk(self, scene: ClusterMoment, name: str) -> bool:
         return len(_live(self._detail(name).gangs)) == FEWEST and bool(scene.where(self.ids[name]))
 
-    def _asleep(self) -> Check:
+    def _asleep(self) -> PromiseCheck:
         name = "language-lab"
         self.board.say("The workspace that is not used is suspended:")
         scene = self.watch.until(
             "it sleeps", lambda scene: scene.of(name).state == "SUSPENDED" and self._is_gone(name)
         )
         view, held = scene.of(name), scene.where(self.ids[name])
-        return Check("an idle workspace gives its GPU back", not held, view.message or "")
+        return PromiseCheck("an idle workspace gives its GPU back", not held, view.message or "")
 
     def _is_gone(self, name: str) -> bool:
         return self._detail(name).gangs[0].phase == "pending"
 
-    def _resumed(self) -> Check:
+    def _resumed(self) -> PromiseCheck:
         name = "language-lab"
         self.board.say("A user opens its address, and it comes back:")
         url, page = self._detail(name).url, {"Accept": "text/html"}  # as a browser asks
@@ -145,19 +145,19 @@ class Lives:
         attempt = self._detail(name).gangs[0].attempt
         held = answer.is_success and attempt > 1
         said = answer.json().get("ganglion_gang", "") if answer.is_success else answer.text
-        return Check(
+        return PromiseCheck(
             "a suspended workspace comes back at its address",
             held,
             f"{said} answered, attempt {attempt}",
         )
 
-    def _breathed(self) -> Check:
+    def _breathed(self) -> PromiseCheck:
         name = "search-breath"
         self.board.say(f"A sweep of {OWN} trials at a time uses the GPUs that are free:")
         self._submit(name)
         peak = 0
 
-        def over(scene: Scene) -> bool:
+        def over(scene: ClusterMoment) -> bool:
             nonlocal peak
             peak = max(peak, len(scene.where(self.ids[name])) and self._running(name))
             return scene.of(name).over
@@ -165,7 +165,9 @@ class Lives:
         self.watch.until("it has ended", over)
         state = self._state(name)
         held = peak > OWN and state == "SUCCEEDED"
-        return Check("a sweep breathes into free GPUs", held, f"{peak} trials at once, {state}")
+        return PromiseCheck(
+            "a sweep breathes into free GPUs", held, f"{peak} trials at once, {state}"
+        )
 
     def _running(self, name: str) -> int:
         gangs = self._detail(name).gangs

@@ -20,7 +20,7 @@ class DemoFailed(GanglionError):
     code = "demo"
 
 
-class Scene(Struct):
+class ClusterMoment(Struct):
     """The cluster at one moment.
 
     Attributes:
@@ -54,7 +54,7 @@ class Scene(Struct):
         return held
 
 
-class Watch:
+class ClusterWatch:
     """Looks at the server again and again.
 
     Args:
@@ -64,20 +64,22 @@ class Watch:
     """
 
     def __init__(
-        self, client: Client, show: Callable[[Scene], None], deadline_s: float = 230.0
+        self, client: Client, show: Callable[[ClusterMoment], None], deadline_s: float = 230.0
     ) -> None:
         self._client, self._show = client, show
         self._deadline = time.monotonic() + deadline_s
 
-    def look(self) -> Scene:
+    def look(self) -> ClusterMoment:
         """Return the present scene, after it was shown."""
         page = self._client.workloads(ended=True, limit=100)
         views = sorted(page.items, key=lambda view: int(view.id.rpartition("-")[2]))
-        scene = Scene([view if view.over else self._client.workload(view.id) for view in views])
+        scene = ClusterMoment(
+            [view if view.over else self._client.workload(view.id) for view in views]
+        )
         self._show(scene)
         return scene
 
-    def until(self, what: str, holds: Callable[[Scene], bool]) -> Scene:
+    def until(self, what: str, holds: Callable[[ClusterMoment], bool]) -> ClusterMoment:
         """Look until `holds`; return that scene. Raises DemoFailed when time is up."""
         while True:
             scene = self.look()

@@ -22,7 +22,7 @@ START_S = 60.0
 STOP_S = 20.0
 
 
-class Stage(NamedTuple):
+class DemoServer(NamedTuple):
     """A running server.
 
     Attributes:
@@ -35,7 +35,7 @@ class Stage(NamedTuple):
 
 
 @contextmanager
-def stage(*, keep: bool) -> Iterator[Stage]:
+def stage(*, keep: bool) -> Iterator[DemoServer]:
     """Start a server with four nodes of eight pretend GPUs in two racks.
 
     Args:
@@ -51,7 +51,7 @@ def stage(*, keep: bool) -> Iterator[Stage]:
     try:
         with _connect(home, process, log) as client:
             try:
-                yield Stage(home, client)
+                yield DemoServer(home, client)
                 kept = keep
             finally:
                 if not kept:

@@ -8,10 +8,10 @@ from ganglion.api.workloads import WorkloadDetail
 from ganglion.demo.story import checks
 from ganglion.demo.story.board import Board
 from ganglion.demo.story.cast import Document, queues, workloads
-from ganglion.demo.story.checks import Check
-from ganglion.demo.story.lives import Lives
-from ganglion.demo.story.scene import Scene, Watch
-from ganglion.demo.story.stage import Stage
+from ganglion.demo.story.checks import PromiseCheck
+from ganglion.demo.story.lives import SecondHalf
+from ganglion.demo.story.scene import ClusterMoment, ClusterWatch
+from ganglion.demo.story.stage import DemoServer
 from ganglion.model.errors import GanglionError
 from ganglion.model.fleet.levels import Level
 
@@ -42,16 +42,16 @@ class Story:
         voices: how answers are printed.
     """
 
-    def __init__(self, stage: Stage, board: Board, voices: Voices) -> None:
+    def __init__(self, stage: DemoServer, board: Board, voices: Voices) -> None:
         self._stage = stage
         self.client, self.home = stage.client, stage.home
         self.board, self.voices = board, voices
-        self.watch = Watch(stage.client, board.show)
+        self.watch = ClusterWatch(stage.client, board.show)
         self.documents = workloads()
-        self.checks: list[Check] = []
+        self.checks: list[PromiseCheck] = []
         self.ids: dict[str, list[str]] = {}
 
-    def play(self) -> Sequence[Check]:
+    def play(self) -> Sequence[PromiseCheck]:
         """Play all acts; return what was promised and whether it held."""
         self._teams()
         self._start_everything()
@@ -59,7 +59,7 @@ class Story:
         self._never()
         self._talk_to_services()
         self._finish()
-        self.checks += Lives(self._stage, self.board, self.watch).play()
+        self.checks += SecondHalf(self._stage, self.board, self.watch).play()
         return self.checks
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Story:
         scene = self.watch.until("they have stopped", lambda scene: _over(scene, ENDLESS))
         states = [f"{name} {scene.of(name).state}" for name in ENDLESS]
         stopped = all(state.endswith("CANCELLED") for state in states)
-        self.checks.append(Check("services stop when asked", stopped, ", ".join(states)))
+        self.checks.append(PromiseCheck("services stop when asked", stopped, ", ".join(states)))
 
     def _teams(self) -> None:
         for name, document in queues().items():
@@ -101,7 +101,7 @@ class Story:
         self.board.say(f"Submitted all the same: {told}")
         refused = name not in self.ids
         self.checks.append(
-            Check("what can never fit is refused immediately", never and refused, told)
+            PromiseCheck("what can never fit is refused immediately", never and refused, told)
         )
 
     def _wait(self) -> None:
@@ -116,7 +116,7 @@ class Story:
         self._wait_for_quota()
         told = waits[0].message if waits else "it did not wait"
         honest = bool(waits) and not waits[0].never
-        self.checks.append(Check("what must wait has its reason", honest, told))
+        self.checks.append(PromiseCheck("what must wait has its reason", honest, told))
 
     def _wait_for_quota(self) -> None:
         (ref,) = self.ids["search-tuning"]
@@ -131,7 +131,7 @@ class Story:
             self.watch.until(f"{name} listens", self._listening(ref, replicas))
             self.checks.append(checks.http(self.client, ref, replicas))
 
-    def _listening(self, ref: str, replicas: int) -> Callable[[Scene], bool]:
+    def _listening(self, ref: str, replicas: int) -> Callable[[ClusterMoment], bool]:
         return lambda _: checks.answering(self.client, ref, replicas)
 
     def _finish(self) -> None:
@@ -140,13 +140,13 @@ class Story:
         ended = [view for view in scene.workloads if view.name not in ENDLESS]
         bad = [f"{view.id} {view.state}" for view in ended if view.state != "SUCCEEDED"]
         detail = ", ".join(bad) or "no other end than success"
-        self.checks.append(Check(f"{len(ended)} jobs ended well", not bad, detail))
+        self.checks.append(PromiseCheck(f"{len(ended)} jobs ended well", not bad, detail))
         self._check_training()
         self.checks.append(checks.sweep(self.client, self._detail("search-tuning")))
         waited = self.client.workload(self.ids["language-pretrain"][0])
         ran = waited.state == "SUCCEEDED" and (waited.started or 0) > waited.submitted
         wait_s = ((waited.started or 0) - waited.submitted) / 1000
-        self.checks.append(Check("what waited ran", ran, f"after {wait_s:.1f} s"))
+        self.checks.append(PromiseCheck("what waited ran", ran, f"after {wait_s:.1f} s"))
 
     def _check_training(self) -> None:
         detail = self._detail("vision-train")
@@ -154,13 +154,13 @@ class Story:
         nodes = sorted({pod.node for pod in placement.pods}) if placement else []
         near = placement is not None and placement.level is Level.RACK and len(nodes) == 2
         where = f"{' and '.join(nodes)} in {placement.domain}" if placement else "nowhere"
-        self.checks.append(Check("training got two nodes of one rack", near, where))
+        self.checks.append(PromiseCheck("training got two nodes of one rack", near, where))
         self.checks += checks.training(self.client, detail, RANKS, self.home)
 
     def _detail(self, name: str) -> WorkloadDetail:
         return self.client.workload(self.ids[name][0])
 
-    def _all_over(self, scene: Scene) -> bool:
+    def _all_over(self, scene: ClusterMoment) -> bool:
         return all(view.over for view in scene.workloads if view.name not in ENDLESS)
 
     def _submit(self, name: str) -> None:
@@ -172,11 +172,11 @@ class Story:
         self.ids.setdefault(name, []).append(ref)
 
 
-def _over(scene: Scene, names: Sequence[str]) -> bool:
+def _over(scene: ClusterMoment, names: Sequence[str]) -> bool:
     return all(scene.of(name).over for name in names)
 
 
-def _settled(scene: Scene, name: str) -> str:
+def _settled(scene: ClusterMoment, name: str) -> str:
     """What is known of a workload once the engine has looked at it."""
     view = scene.of(name)
     return view.reason or ("" if view.state == "QUEUED" else view.state)

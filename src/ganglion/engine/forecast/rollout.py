@@ -79,7 +79,7 @@ Head = tuple[Order, int, list[Waiter]]
 """A line of equal needs by its first gang, which stands at its end."""
 
 
-class Start(NamedTuple):
+class RolloutStart(NamedTuple):
     """A start in a roll-out.
 
     Attributes:
@@ -174,7 +174,7 @@ class Rollout:
         strict: frozenset[str],
     ) -> None:
         self.at, self.work, self._draw = now, 0, draw
-        self.starts: dict[str, Start] = {}
+        self.starts: dict[str, RolloutStart] = {}
         self.guesses: dict[str, None] = {}
         self.is_stuck = False
         self._pool, self._ledger, self._strict = pool, ledger, strict
@@ -208,9 +208,9 @@ class Rollout:
             self._start_all()
             missing = [gang for gang in missing if gang not in self.starts]
 
-    def start_of(self, gang: str) -> Start:
+    def start_of(self, gang: str) -> RolloutStart:
         """The start of a gang, or the time reached if it has not started."""
-        return self.starts.get(gang) or Start(self.at, self._ended, self._guessed)
+        return self.starts.get(gang) or RolloutStart(self.at, self._ended, self._guessed)
 
     def _end_next(self) -> None:
         self.at = self._ends[0][0]
@@ -320,7 +320,7 @@ class Rollout:
             return False
         milli = waiter.need.total
         self._ledger.charge(waiter.queue, waiter.bounds, milli)
-        self.starts[waiter.gang] = Start(self.at, self._ended, self._guessed)
+        self.starts[waiter.gang] = RolloutStart(self.at, self._ended, self._guessed)
         length = waiter.lengths[self._draw]
         self.work += milli * min(length, LONGEST)
         end = self.at + length

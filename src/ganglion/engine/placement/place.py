@@ -10,9 +10,9 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from ganglion.engine.placement.pack import Trial, common
-from ganglion.engine.placement.pod_by_pod import PodByPod
+from ganglion.engine.placement.pod_by_pod import PodByPodSearch
 from ganglion.engine.placement.preferences import steps
-from ganglion.engine.placement.single_pod import Pod, places_of_pod
+from ganglion.engine.placement.single_pod import PlacedPod, places_of_pod
 from ganglion.engine.plugins.protocols import PodFilter
 from ganglion.engine.topology.capacity_index import Fits, PlaceRules
 from ganglion.engine.topology.indexes import Indexes
@@ -93,7 +93,7 @@ def place(
     """
     if demand.single:
         siblings = demand.siblings if demand.gang.spreads else frozenset()
-        pod = Pod(demand.sets[0].name, demand.shapes[0], siblings)
+        pod = PlacedPod(demand.sets[0].name, demand.shapes[0], siblings)
         singles = places_of_pod(indexes, pod, turn, filtering)
         return next((each for each in singles if judge is None or judge.allow(each)), None)
     is_ordered = filtering is not None and filtering.prefers
@@ -307,7 +307,9 @@ def _place_pods(
             for domain in _domains(search, fits, counts, level)
         )
     for among in places:
-        found = PodByPod(indexes, gang, search.shapes, rules, counts, among, filtering).search()
+        found = PodByPodSearch(
+            indexes, gang, search.shapes, rules, counts, among, filtering
+        ).search()
         if found:
             return found
     return None

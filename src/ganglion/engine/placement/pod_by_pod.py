@@ -18,7 +18,7 @@ _BREADTH = 4
 """Places tried for one pod: the best node of as many different domains."""
 
 
-class PodByPod:
+class PodByPodSearch:
     """A search for places that are open to each pod when those before it are placed.
 
     It goes depth first and takes pods back that leave none for those that follow, a bounded

@@ -14,7 +14,7 @@ from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 
 
-class Pod(NamedTuple):
+class PlacedPod(NamedTuple):
     """A pod that looks for a place.
 
     Attributes:
@@ -29,7 +29,7 @@ class Pod(NamedTuple):
 
 
 def places_of_pod(
-    indexes: Indexes, pod: Pod, turn: int, filtering: PodFilter | None
+    indexes: Indexes, pod: PlacedPod, turn: int, filtering: PodFilter | None
 ) -> Iterator[Placement]:
     """Places for one pod, the best of those that it prefers first.
 
@@ -61,7 +61,9 @@ def places_of_pod(
         yield several or places[ranks[0]]
 
 
-def _place(indexes: Indexes, pod: Pod, turn: int, filtering: PodFilter | None) -> Placement | None:
+def _place(
+    indexes: Indexes, pod: PlacedPod, turn: int, filtering: PodFilter | None
+) -> Placement | None:
     tree, sight = indexes.tree, indexes.table.sight(pod.shape)
     allows = _opened(indexes, filtering, pod.name) if filtering else None
     if not indexes.rating.is_cacheable(sight):
@@ -71,7 +73,7 @@ def _place(indexes: Indexes, pod: Pod, turn: int, filtering: PodFilter | None) -
     return None if rank is None else _rated(indexes, pod, sight, rank)
 
 
-def _preferred(indexes: Indexes, pod: Pod, filtering: PodFilter) -> int | None:
+def _preferred(indexes: Indexes, pod: PlacedPod, filtering: PodFilter) -> int | None:
     """The node, by rank, that a pod prefers among those that are open to it."""
     tree, names = indexes.tree, indexes.tree.names
     there = indexes.picker(indexes.table.sight(pod.shape)).ranked()
@@ -84,7 +86,7 @@ def _preferred(indexes: Indexes, pod: Pod, filtering: PodFilter) -> int | None:
 
 
 def _pick(
-    indexes: Indexes, pod: Pod, sight: ShapeView, allows: Callable[[int], bool] | None
+    indexes: Indexes, pod: PlacedPod, sight: ShapeView, allows: Callable[[int], bool] | None
 ) -> int | None:
     """Pods that spread keep away from their siblings' racks, then nodes; all else packs."""
     picker = indexes.picker(sight)
@@ -95,7 +97,7 @@ def _pick(
     return picker.best_where(allows) if allows else picker.best()
 
 
-def _avoided(indexes: Indexes, pod: Pod) -> list[frozenset[int]]:
+def _avoided(indexes: Indexes, pod: PlacedPod) -> list[frozenset[int]]:
     """Nodes that are better left to others, by rank: those in racks of siblings, theirs."""
     if not pod.siblings:
         return []
@@ -117,13 +119,13 @@ def _opened(indexes: Indexes, filtering: PodFilter, pod_set: str) -> Callable[[i
     return lambda rank: allows(names[rank])
 
 
-def _rated(indexes: Indexes, pod: Pod, sight: ShapeView, rank: int) -> Placement:
+def _rated(indexes: Indexes, pod: PlacedPod, sight: ShapeView, rank: int) -> Placement:
     devices = indexes.rating.way(sight, indexes.tree.conditions[rank])
     return _placed(indexes, pod, sight, rank, devices)
 
 
 def _placed(
-    indexes: Indexes, pod: Pod, sight: ShapeView, rank: int, devices: tuple[int, ...]
+    indexes: Indexes, pod: PlacedPod, sight: ShapeView, rank: int, devices: tuple[int, ...]
 ) -> Placement:
     tree = indexes.tree
     milli = indexes.rating.milli(sight, tree.conditions[rank], devices)

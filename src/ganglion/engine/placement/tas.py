@@ -14,17 +14,23 @@ from typing import NamedTuple
 
 from ganglion.engine.placement.pack import Trial
 from ganglion.engine.placement.place import Demand
-from ganglion.engine.placement.tas_domains import Crew, Layers, Spot, levels_of, spots_of
+from ganglion.engine.placement.tas_domains import (
+    Layers,
+    RequestPods,
+    TasDomain,
+    levels_of,
+    spots_of,
+)
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.model.fleet.levels import INSIDE_NODE, Level
 from ganglion.model.placement import Placement
 from ganglion.model.workload import PodSet, Topology
 
-Share = tuple[Spot, int, int]
+Share = tuple[TasDomain, int, int]
 """A spot, how much of the request it gets, and how many leaders."""
 
-Holds = Callable[[Spot], int]
+Holds = Callable[[TasDomain], int]
 """How much of a request a spot holds."""
 
 
@@ -119,7 +125,7 @@ def _place(
         return False
     rules = PlaceRules((), pod_set.topology.forbidden or demand.gang.topology.forbidden)
     lead = demand.shapes[leader[0]] if leader else None
-    crew = Crew(ground.indexes.fits(shape, rules), lead, wish.layers)
+    crew = RequestPods(ground.indexes.fits(shape, rules), lead, wish.layers)
     shares = _shares(spots_of(ground.indexes, ground.levels, crew, ground.within), wish)
     if sum(pods for _, pods, _ in shares or ()) < wish.workers:
         return False
@@ -168,7 +174,7 @@ def _layers(pod_set: PodSet, levels: Sequence[Level]) -> Layers | None:
     return Layers(found[0][0], found[0][1], inner)
 
 
-def _shares(spots: list[list[Spot]], wish: _Wish) -> list[Share] | None:
+def _shares(spots: list[list[TasDomain]], wish: _Wish) -> list[Share] | None:
     """Pods and leaders by node; None when there is no place."""
     if not spots[wish.level]:
         return None
@@ -220,7 +226,7 @@ def _in_units(size: int) -> _Holds:
 _BY_SLICE = _Holds(lambda spot: spot.slices, lambda spot: spot.slices_beside)
 
 
-def _choose(spots: list[list[Spot]], level: int, wish: _Wish) -> tuple[int, list[Spot]]:
+def _choose(spots: list[list[TasDomain]], level: int, wish: _Wish) -> tuple[int, list[TasDomain]]:
     """The level and the domains there that hold the request, the tightest one if one does."""
     need = wish.workers // wish.layers.size
     order = _led(spots[level], wish.loose)
@@ -234,7 +240,7 @@ def _choose(spots: list[list[Spot]], level: int, wish: _Wish) -> tuple[int, list
     return level, _several(order, need, wish)
 
 
-def _several(order: list[Spot], need: int, wish: _Wish) -> list[Spot]:
+def _several(order: list[TasDomain], need: int, wish: _Wish) -> list[TasDomain]:
     """Domains that hold the request together; the one with the leader first.
 
     The leader goes where most workers fit beside it or, when the rest then does not fit, where
@@ -253,12 +259,12 @@ def _several(order: list[Spot], need: int, wish: _Wish) -> list[Spot]:
     return []
 
 
-def _fill(spots: Sequence[Spot], need: int, wish: _Wish) -> list[Share]:
+def _fill(spots: Sequence[TasDomain], need: int, wish: _Wish) -> list[Share]:
     return _deal(_sorted(spots, wish.loose), need, 0, _BY_SLICE, wish.loose)
 
 
 def _deal(
-    order: Sequence[Spot], need: int, leaders: int, holds: _Holds, loose: bool
+    order: Sequence[TasDomain], need: int, leaders: int, holds: _Holds, loose: bool
 ) -> list[Share]:
     """Fill spots in order, the last one tightly; empty when they do not hold it all."""
     shares: list[Share] = []
@@ -275,18 +281,18 @@ def _deal(
     return []
 
 
-def _tightest(spots: Sequence[Spot], hold: Holds) -> Spot:
+def _tightest(spots: Sequence[TasDomain], hold: Holds) -> TasDomain:
     """The first of those that hold least."""
     return min(spots, key=hold)
 
 
-def _sorted(spots: Sequence[Spot], loose: bool) -> list[Spot]:
+def _sorted(spots: Sequence[TasDomain], loose: bool) -> list[TasDomain]:
     """The largest first, or nearly full ones first; among equals the one with less to spare."""
     sign = 1 if loose else -1
     return sorted(spots, key=lambda each: (sign * each.slices, each.pods, each.path))
 
 
-def _led(spots: Sequence[Spot], loose: bool) -> list[Spot]:
+def _led(spots: Sequence[TasDomain], loose: bool) -> list[TasDomain]:
     """The same for a request with a leader: where the leader can be comes first."""
     sign = 1 if loose else -1
     return sorted(
@@ -295,12 +301,14 @@ def _led(spots: Sequence[Spot], loose: bool) -> list[Spot]:
     )
 
 
-def _evenly(spots: list[list[Spot]], wish: _Wish) -> list[Share] | None:
+def _evenly(spots: list[list[TasDomain]], wish: _Wish) -> list[Share] | None:
     """Spread over as few parts of one domain as will do, as evenly as can be."""
     need, size = wish.workers // wish.layers.size, wish.layers.size
     for level in range(wish.level, -2, -1):
         if level < 0:
-            homes: list[list[Spot]] = [spots[0]] if sum(s.slices for s in spots[0]) >= need else []
+            homes: list[list[TasDomain]] = (
+                [spots[0]] if sum(s.slices for s in spots[0]) >= need else []
+            )
         else:
             inner = level < wish.layers.level
             homes = [s.children if inner else [s] for s in spots[level] if s.slices >= need]
@@ -312,10 +320,10 @@ def _evenly(spots: list[list[Spot]], wish: _Wish) -> list[Share] | None:
     return None
 
 
-def _parts(home: Sequence[Spot], need: int) -> tuple[int, list[Spot]]:
+def _parts(home: Sequence[TasDomain], need: int) -> tuple[int, list[TasDomain]]:
     """The least that each of as few spots as possible gets, and those spots."""
     order = sorted(home, key=lambda each: (-each.slices, each.path))
-    chosen: list[Spot] = []
+    chosen: list[TasDomain] = []
     held = 0
     while held < need:
         chosen.append(order[len(chosen)])
@@ -323,7 +331,7 @@ def _parts(home: Sequence[Spot], need: int) -> tuple[int, list[Spot]]:
     return min(chosen[-1].slices, need // len(chosen)), chosen
 
 
-def _even(spots: Sequence[Spot], need: int) -> list[tuple[Spot, int]]:
+def _even(spots: Sequence[TasDomain], need: int) -> list[tuple[TasDomain, int]]:
     """The smaller ones get what they hold at most, the others the same number, give or take 1."""
     shares = []
     for done, spot in enumerate(sorted(spots, key=lambda each: each.slices)):

@@ -13,7 +13,7 @@ from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.fleet.levels import Level
 
 
-class Spot:
+class TasDomain:
     """A node, or a domain of nodes.
 
     Attributes:
@@ -40,7 +40,7 @@ class Spot:
 
     def __init__(self, path: tuple[str, ...]) -> None:
         self.path, self.rank = path, -1
-        self.children: list[Spot] = []
+        self.children: list[TasDomain] = []
         self.pods = self.beside = self.leader = self.slices = self.slices_beside = 0
 
 
@@ -58,7 +58,7 @@ class Layers(NamedTuple):
     inner: Mapping[int, int] = {}
 
 
-class Crew(NamedTuple):
+class RequestPods(NamedTuple):
     """Pods of one request.
 
     Attributes:
@@ -78,10 +78,10 @@ def levels_of(indexes: Indexes) -> list[Level]:
 
 
 def spots_of(
-    indexes: Indexes, levels: Sequence[Level], crew: Crew, within: tuple[str, ...]
-) -> list[list[Spot]]:
+    indexes: Indexes, levels: Sequence[Level], crew: RequestPods, within: tuple[str, ...]
+) -> list[list[TasDomain]]:
     """Spots by level, the widest first: those in one domain that can hold anything."""
-    found: list[dict[tuple[str, ...], Spot]] = [{} for _ in levels]
+    found: list[dict[tuple[str, ...], TasDomain]] = [{} for _ in levels]
     paths, led = indexes.paths(), crew.leader is not None
     for rank, pods in enumerate(crew.workers.rooms):
         if not (pods or led) or paths[rank][: len(within)] != within:
@@ -94,7 +94,7 @@ def spots_of(
     return [list(each.values()) for each in found]
 
 
-def _with_leader(indexes: Indexes, crew: Crew, rank: int, pods: int) -> tuple[int, int]:
+def _with_leader(indexes: Indexes, crew: RequestPods, rank: int, pods: int) -> tuple[int, int]:
     """Whether a node holds the leader, and how many workers beside it."""
     if crew.leader is None:
         return 0, pods
@@ -109,17 +109,17 @@ def _with_leader(indexes: Indexes, crew: Crew, rank: int, pods: int) -> tuple[in
 
 
 def _hang(
-    found: list[dict[tuple[str, ...], Spot]],
+    found: list[dict[tuple[str, ...], TasDomain]],
     path: tuple[str, ...],
     rank: int,
     holds: tuple[int, int, int],
 ) -> None:
-    above: Spot | None = None
+    above: TasDomain | None = None
     for depth, level in enumerate(found):
         here = path[: depth + 1]
         spot = level.get(here)
         if spot is None:
-            spot = level[here] = Spot(here)
+            spot = level[here] = TasDomain(here)
             if above:
                 above.children.append(spot)
         above = spot
@@ -128,7 +128,7 @@ def _hang(
     above.pods, above.leader, above.beside = holds
 
 
-def _count(spot: Spot, depth: int, crew: Crew) -> None:
+def _count(spot: TasDomain, depth: int, crew: RequestPods) -> None:
     """Add up what a spot holds from what is below it."""
     layers = crew.layers
     if spot.children:
@@ -140,7 +140,7 @@ def _count(spot: Spot, depth: int, crew: Crew) -> None:
         spot.slices_beside = spot.beside // layers.size
 
 
-def _add_up(spot: Spot, unit: int, led: bool) -> None:
+def _add_up(spot: TasDomain, unit: int, led: bool) -> None:
     children = spot.children
     spot.pods = sum(each.pods // unit * unit for each in children)
     spot.slices = sum(each.slices for each in children)
@@ -153,7 +153,7 @@ def _add_up(spot: Spot, unit: int, led: bool) -> None:
     spot.slices_beside = spot.slices - min(each.slices - each.slices_beside for each in homes)
 
 
-def nodes_in(spots: Sequence[Spot]) -> Iterator[Spot]:
+def nodes_in(spots: Sequence[TasDomain]) -> Iterator[TasDomain]:
     """The nodes among and under some spots."""
     for spot in spots:
         if spot.rank >= 0:

@@ -25,7 +25,7 @@ Table = Mapping[str, Mapping[str, Usage]]
 """Queue -> flavor (and `*`) -> amount."""
 
 
-class Ask(NamedTuple):
+class AdditionalUse(NamedTuple):
     """What a gang wants to use in addition.
 
     Attributes:
@@ -65,7 +65,7 @@ class Passed(NamedTuple):
     reason: Reason
 
 
-class Bounds:
+class QueueLimits:
     """Judges what queues ask for.
 
     Args:
@@ -87,12 +87,12 @@ class Bounds:
         self._tree, self._usage, self._fixed = tree, usage, fixed
         self._of_user, self._lending = of_user, lending
 
-    def passed(self, ask: Ask, free: Callable[[str], int]) -> Passed | None:
+    def passed(self, ask: AdditionalUse, free: Callable[[str], int]) -> Passed | None:
         """The first bound that it would pass; None = none. `free`: flavor -> milli-GPUs free."""
         found = self.beyond(ask)
         return self._kept(ask, free) if found is None and self._tree.lends else found
 
-    def beyond(self, ask: Ask) -> Passed | None:
+    def beyond(self, ask: AdditionalUse) -> Passed | None:
         """Which bound of the queue itself, or of one above it, would be passed; None = none."""
         for queue in self._tree.binding(ask.path[0], ask.preemptible):
             found = self._limit(ask, queue) or self._quota(ask, queue) or self._user(ask, queue)
@@ -100,7 +100,7 @@ class Bounds:
                 return found
         return None
 
-    def beyond_user(self, ask: Ask) -> Passed | None:
+    def beyond_user(self, ask: AdditionalUse) -> Passed | None:
         """Which limit of a user would be passed; None = none."""
         for queue in self._tree.binding(ask.path[0], ask.preemptible):
             found = self._user(ask, queue)
@@ -108,14 +108,14 @@ class Bounds:
                 return found
         return None
 
-    def _limit(self, ask: Ask, queue: Queue) -> Passed | None:
+    def _limit(self, ask: AdditionalUse, queue: Queue) -> Passed | None:
         limit = queue.limit.get(ask.flavor)
         if not limit:
             return None
         used = self._usage[queue.name].get(ask.flavor, NOTHING)
         return _over(ask, _Bound(queue.name, f"queue {queue.name}", "limit", limit, used))
 
-    def _quota(self, ask: Ask, queue: Queue) -> Passed | None:
+    def _quota(self, ask: AdditionalUse, queue: Queue) -> Passed | None:
         if ask.preemptible or not queue.quota:
             return None
         quota = queue.quota.get(ask.flavor) or _left_out(queue, ask.flavor)
@@ -125,7 +125,7 @@ class Bounds:
         who = f"work of queue {queue.name} that may not be stopped"
         return _over(ask, _Bound(queue.name, who, "quota", quota, used, fixed=True))
 
-    def _user(self, ask: Ask, queue: Queue) -> Passed | None:
+    def _user(self, ask: AdditionalUse, queue: Queue) -> Passed | None:
         limit = queue.user_limit.get(ask.flavor)
         if not limit:
             return None
@@ -133,7 +133,7 @@ class Bounds:
         who = f"user {ask.user or '(none)'} in queue {queue.name}"
         return _over(ask, _Bound(queue.name, who, "user_limit", limit, used, user=ask.user))
 
-    def _kept(self, ask: Ask, free: Callable[[str], int]) -> Passed | None:
+    def _kept(self, ask: AdditionalUse, free: Callable[[str], int]) -> Passed | None:
         levels, raw = self._lending.beside(ask.path, ask.flavor), NOTHING
         for number, each in enumerate(levels, 1):
             if each.kept != NOTHING:
@@ -149,7 +149,7 @@ class Bounds:
                 return found
         return None
 
-    def _inside(self, ask: Ask, levels: list[Beside], raw: Usage) -> Passed | None:
+    def _inside(self, ask: AdditionalUse, levels: list[Beside], raw: Usage) -> Passed | None:
         name = levels[-1].above
         limit = self._tree.queues[name].limit.get(ask.flavor)
         if not limit:
@@ -163,7 +163,7 @@ class Bounds:
         return _over(ask, bound._replace(kept=kept, idle=promised))
 
     def _in_fleet(
-        self, ask: Ask, levels: list[Beside], raw: int, free: Callable[[str], int]
+        self, ask: AdditionalUse, levels: list[Beside], raw: int, free: Callable[[str], int]
     ) -> Passed | None:
         asked = ask.amount.gpu_milli
         if not asked or not raw:
@@ -185,7 +185,7 @@ class Bounds:
         short = asked - (room - back)
         return Passed("", None, False, ask.flavor, "gpu_milli", short, reason)
 
-    def _reserved(self, ask: Ask, levels: list[Beside], bound: Amount) -> Usage:
+    def _reserved(self, ask: AdditionalUse, levels: list[Beside], bound: Amount) -> Usage:
         """What others keep back within a bound, but no more than leaves the asker its quota.
 
         Only more quota than there is (as after nodes were lost) makes a difference; without
@@ -223,7 +223,7 @@ class _Bound(NamedTuple):
     idle: Usage = NOTHING
 
 
-def _over(ask: Ask, bound: _Bound) -> Passed | None:
+def _over(ask: AdditionalUse, bound: _Bound) -> Passed | None:
     for kind in KINDS:
         most, more = getattr(bound.most, kind), getattr(ask.amount, kind)
         now, kept = getattr(bound.used, kind), getattr(bound.kept, kind)

@@ -6,7 +6,7 @@ Usage of a leaf counts in every queue above it.
 from collections.abc import Callable
 
 from ganglion.engine.queues.lending import NOTHING, Lending
-from ganglion.engine.queues.limits import Ask, Bounds, Passed
+from ganglion.engine.queues.limits import AdditionalUse, Passed, QueueLimits
 from ganglion.engine.queues.tree import QueueTree
 from ganglion.model.errors import Conflict
 from ganglion.model.queue import ANY_FLAVOR, Queue
@@ -33,7 +33,7 @@ class Shares:
         self.users: dict[str, dict[str, dict[str, Usage]]] = {}
         self.version = 0
         self._lending = Lending(self.tree, self.usage)
-        self._bounds = Bounds(self.tree, self.usage, self.fixed, self.of_user, self._lending)
+        self._bounds = QueueLimits(self.tree, self.usage, self.fixed, self.of_user, self._lending)
 
     def put(self, queue: Queue) -> None:
         """Make or change a queue.
@@ -124,16 +124,18 @@ class Shares:
         """
         if not self.is_governed(queue, preemptible):
             return None
-        ask = Ask(self.tree.path(queue), flavor, asked, preemptible, user)
+        ask = AdditionalUse(self.tree.path(queue), flavor, asked, preemptible, user)
         return self._bounds.passed(ask, free)
 
     def beyond_user(self, queue: str, flavor: str, more: Usage, user: str) -> Passed | None:
         """The limit of a user that `more` would pass here or above; None = none."""
-        return self._bounds.beyond_user(Ask(self.tree.path(queue), flavor, more, True, user))
+        return self._bounds.beyond_user(
+            AdditionalUse(self.tree.path(queue), flavor, more, True, user)
+        )
 
     def beyond(self, queue: str, flavor: str, more: Usage, user: str) -> bool:
         """Whether `more` that may not be preempted would pass a bound of a queue or one above."""
-        ask = Ask(self.tree.path(queue), flavor, more, False, user)
+        ask = AdditionalUse(self.tree.path(queue), flavor, more, False, user)
         return self._bounds.beyond(ask) is not None
 
     def _changed(self) -> None:

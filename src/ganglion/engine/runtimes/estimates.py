@@ -66,7 +66,7 @@ class Estimate(Struct, frozen=True):
     alike: bool = False
 
 
-class Spread(NamedTuple):
+class RunTimeSpread(NamedTuple):
     """What is left of a run, at several percentiles.
 
     Attributes:
@@ -144,7 +144,7 @@ class Estimates:
         )
         return _capped(found, left)
 
-    def spread(self, gang: Gang, ran_ms: int, percents: Sequence[int]) -> Spread:
+    def spread(self, gang: Gang, ran_ms: int, percents: Sequence[int]) -> RunTimeSpread:
         """What is left of a run that has taken so long, at percentiles from 1 to 99.
 
         Without history, every time up to the time limit is as likely as any other. Without
@@ -156,16 +156,16 @@ class Estimates:
         most = max(limit - ran_ms, 1) if limit else _ENDLESS
         if gang.expected_ms > ran_ms:
             left = min(gang.expected_ms - ran_ms, most)
-            return Spread((left,) * len(percents), True)
+            return RunTimeSpread((left,) * len(percents), True)
         history, _, _ = self._beyond(gang, ran_ms)
         if history:
             found = [history.quantile(each, ran_ms) - ran_ms for each in percents]
-            return Spread(tuple([min(each, most) for each in found]), True)
+            return RunTimeSpread(tuple([min(each, most) for each in found]), True)
         if limit:
-            return Spread(tuple([max(most * each // 100, 1) for each in percents]), True)
+            return RunTimeSpread(tuple([max(most * each // 100, 1) for each in percents]), True)
         least = max(ran_ms, NOTHING_KNOWN_MS)
         found = [max(least * 100 // (100 - each) - ran_ms, 1) for each in percents]
-        return Spread(tuple(found), bool(gang.expected_ms) or self._knows(gang))
+        return RunTimeSpread(tuple(found), bool(gang.expected_ms) or self._knows(gang))
 
     def _knows(self, gang: Gang) -> bool:
         """Whether runs have ended that say something about a gang."""

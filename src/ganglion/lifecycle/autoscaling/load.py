@@ -7,11 +7,13 @@ from ganglion.lifecycle.autoscaling.lead import rise
 from ganglion.lifecycle.autoscaling.memory import Memory, Sample
 from ganglion.lifecycle.autoscaling.reading import LATENCIES
 from ganglion.lifecycle.autoscaling.trust import quiet
-from ganglion.lifecycle.autoscaling.wanted import Asked, asked, halfway, mean
+from ganglion.lifecycle.autoscaling.wanted import WantedReplicas, asked, halfway, mean
 from ganglion.model.behaviour import Scaling, Signal
 
 
-def asked_now(scaling: Scaling, memory: Memory, now: int, ready: int, lead_ms: int) -> Asked | None:
+def asked_now(
+    scaling: Scaling, memory: Memory, now: int, ready: int, lead_ms: int
+) -> WantedReplicas | None:
     """What is asked for over the stable window, or in panic whatever was most since it began.
 
     Panic as Knative has it: load of the short window that wants `panic_milli` thousandths of the
@@ -63,7 +65,7 @@ def _within(samples: list[Sample], begin: int) -> list[Sample]:
 
 def _stable(
     scaling: Scaling, memory: Memory, samples: list[Sample], now: int, ready: int, lead_ms: int
-) -> Asked | None:
+) -> WantedReplicas | None:
     silent = _silent(scaling, samples)
     if memory.promise is None:
         return asked(scaling.targets, mean(samples) | silent, ready)
@@ -90,7 +92,7 @@ def _silent(scaling: Scaling, samples: list[Sample]) -> dict[Signal, int]:
     return {each: 0 for each in signals if each in LATENCIES and each not in known}
 
 
-def describe(found: Asked) -> str:
+def describe(found: WantedReplicas) -> str:
     """What is asked for, as the beginning of a sentence."""
     text = f"{found.signal.value} {found.milli / 1_000:g}: {found.load} replicas"
     more = found.replicas - found.load

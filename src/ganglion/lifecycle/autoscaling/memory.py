@@ -20,7 +20,7 @@ class Want(Struct, frozen=True):
     replicas: int
 
 
-class Change(Struct, frozen=True):
+class ReplicaChange(Struct, frozen=True):
     """By how many replicas more (or fewer: negative) a service was set at a time, in ms."""
 
     at: int
@@ -45,7 +45,7 @@ class Promise(Struct):
     at: int = 0
 
 
-class Kept(Struct):
+class FadingFloor(Struct):
     """What was wanted before, fading: what a service with a promise does not go below.
 
     Attributes:
@@ -138,7 +138,7 @@ class Memory(Struct):
     since: int = -1
     samples: list[Sample] = field(default_factory=list)
     wants: list[Want] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ReplicaChange] = field(default_factory=list)
     decided: int = -1
     panic: int = 0
     panic_at: int = -1
@@ -146,6 +146,6 @@ class Memory(Struct):
     arrived: int = -1
     started_ms: list[int] = field(default_factory=list)
     promise: Promise | None = None
-    kept: Kept = field(default_factory=Kept)
+    kept: FadingFloor = field(default_factory=FadingFloor)
     passed: Pass = field(default_factory=Pass)
     doubt: str = ""

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from ganglion.lifecycle.autoscaling.memory import Change
+from ganglion.lifecycle.autoscaling.memory import ReplicaChange
 from ganglion.model.behaviour import Pace
 
 NO_LIMIT = 1 << 30
 """More replicas than any service has."""
 
 
-def most(pace: Pace, changes: Sequence[Change], now: int, replicas: int) -> int:
+def most(pace: Pace, changes: Sequence[ReplicaChange], now: int, replicas: int) -> int:
     """Most replicas there may be now.
 
     Args:
@@ -24,7 +24,7 @@ def most(pace: Pace, changes: Sequence[Change], now: int, replicas: int) -> int:
     return max(replicas, before + _step(pace, before))
 
 
-def fewest(pace: Pace, changes: Sequence[Change], now: int, replicas: int) -> int:
+def fewest(pace: Pace, changes: Sequence[ReplicaChange], now: int, replicas: int) -> int:
     """Fewest replicas there may be now; arguments as of `most`."""
     if not pace.per_ms:
         return 0
@@ -32,7 +32,7 @@ def fewest(pace: Pace, changes: Sequence[Change], now: int, replicas: int) -> in
     return max(0, min(replicas, before - _step(pace, before)))
 
 
-def _before(pace: Pace, changes: Sequence[Change], now: int, replicas: int) -> int:
+def _before(pace: Pace, changes: Sequence[ReplicaChange], now: int, replicas: int) -> int:
     return replicas - sum(each.by for each in changes if each.at > now - pace.per_ms)
 
 

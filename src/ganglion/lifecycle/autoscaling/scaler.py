@@ -13,18 +13,18 @@ from ganglion.lifecycle.autoscaling.hints import hinted
 from ganglion.lifecycle.autoscaling.lead import REMEMBERED, lead, reach
 from ganglion.lifecycle.autoscaling.load import asked_now, describe
 from ganglion.lifecycle.autoscaling.memory import (
-    Change,
-    Kept,
+    FadingFloor,
     Learnt,
     Memory,
     Promise,
+    ReplicaChange,
     Sample,
     Want,
 )
 from ganglion.lifecycle.autoscaling.reading import Reading, doubt
-from ganglion.lifecycle.autoscaling.slow import Bounds, slow
+from ganglion.lifecycle.autoscaling.slow import ReplicaBounds, slow
 from ganglion.lifecycle.autoscaling.trust import LOST, busy, trouble
-from ganglion.lifecycle.autoscaling.wanted import Asked
+from ganglion.lifecycle.autoscaling.wanted import WantedReplicas
 from ganglion.model.behaviour import Scaling
 
 
@@ -115,7 +115,7 @@ class Scaler:
         """Load is followed meanwhile, so that it counts at once when the hold is over."""
         held = self._bounds(now).clamp(by_hand)
         if self.memory.promise:
-            self.memory.kept = Kept(held * 1_000, now)
+            self.memory.kept = FadingFloor(held * 1_000, now)
         return replace(found, replicas=held, reason=f"held at {held}, as it was scaled by hand")
 
     def learnt(self) -> Learnt:
@@ -131,7 +131,7 @@ class Scaler:
 
     def _change(self, now: int, before: int, after: int) -> None:
         if before >= 0 and after != before:
-            self.memory.changes.append(Change(now, after - before))
+            self.memory.changes.append(ReplicaChange(now, after - before))
 
     def _begin(self, now: int, replicas: int) -> None:
         if self.memory.since < 0:
@@ -163,10 +163,10 @@ class Scaler:
             return Desired(slowed.replicas, f"{reason}; {wrong.text}", hold=True, alarm=wrong.alarm)
         return Desired(slowed.replicas, reason)
 
-    def _asked(self, now: int, ready: int) -> Asked | None:
+    def _asked(self, now: int, ready: int) -> WantedReplicas | None:
         return asked_now(self._scaling, self.memory, now, ready, self.lead_ms)
 
-    def _bounds(self, now: int) -> Bounds:
+    def _bounds(self, now: int) -> ReplicaBounds:
         scaling = self._scaling
         floor = max(scaling.floor, hinted(scaling.hints, now, self.lead_ms))
-        return Bounds(min(floor, scaling.ceiling), scaling.ceiling)
+        return ReplicaBounds(min(floor, scaling.ceiling), scaling.ceiling)

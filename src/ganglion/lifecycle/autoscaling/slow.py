@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from ganglion.lifecycle.autoscaling.memory import Kept, Memory
+from ganglion.lifecycle.autoscaling.memory import FadingFloor, Memory
 from ganglion.lifecycle.autoscaling.pace import fewest, most
 from ganglion.model.behaviour import Scaling
 
@@ -13,7 +13,7 @@ COUNTS_MILLI = 100
 """Of a fading excess, more thousandths of a replica than these keep it."""
 
 
-class Bounds(Struct, frozen=True):
+class ReplicaBounds(Struct, frozen=True):
     """Fewest and most replicas there may be now."""
 
     floor: int
@@ -42,7 +42,7 @@ def slow(
     now: int,
     replicas: int,
     wanted: int,
-    bounds: Bounds,
+    bounds: ReplicaBounds,
     *,
     stay: bool,
 ) -> Slowed:
@@ -86,7 +86,7 @@ def _stabilised(
     return replicas if stay else min(replicas, lately)
 
 
-def faded(kept: Kept, now: int, wanted: int, replicas: int, time_ms: int) -> int:
+def faded(kept: FadingFloor, now: int, wanted: int, replicas: int, time_ms: int) -> int:
     """What is kept of what was wanted before: its excess over what is wanted fades.
 
     The most of a window keeps a peak in full and then drops it at once: it pays for peaks that

@@ -16,7 +16,7 @@ REQUEST = 1_000
 """Thousandths of a request."""
 
 
-class Asked(Struct, frozen=True):
+class WantedReplicas(Struct, frozen=True):
     """What the signal that asks for most asks for.
 
     Attributes:
@@ -34,7 +34,7 @@ class Asked(Struct, frozen=True):
 
 def asked(
     targets: Iterable[Target], values: Mapping[Signal, int], ready: int, spare_micro: int = 0
-) -> Asked | None:
+) -> WantedReplicas | None:
     """What the targets ask for; None when none of their signals has a value.
 
     Args:
@@ -69,13 +69,13 @@ def halfway(samples: Sequence[Sample]) -> dict[Signal, int]:
     }
 
 
-def _asked(target: Target, milli: int, ready: int, spare_micro: int) -> Asked:
+def _asked(target: Target, milli: int, ready: int, spare_micro: int) -> WantedReplicas:
     load = _replicas(target, milli, ready)
     if not (spare_micro and milli and target.signal in TOTALS):
-        return Asked(load, target.signal, milli, load)
+        return WantedReplicas(load, target.signal, milli, load)
     unit = min(REQUEST, target.milli) if target.signal in COUNTS else target.milli
     wide = milli + spare(milli, unit, spare_micro)
-    return Asked(_replicas(target, wide, ready), target.signal, milli, load)
+    return WantedReplicas(_replicas(target, wide, ready), target.signal, milli, load)
 
 
 def _replicas(target: Target, milli: int, ready: int) -> int:

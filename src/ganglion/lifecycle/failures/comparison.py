@@ -64,7 +64,7 @@ class Streak(Struct):
     bad: int
 
 
-class Finding(Struct, frozen=True):
+class NodeFinding(Struct, frozen=True):
     """Something that speaks against a node.
 
     Attributes:
@@ -100,7 +100,7 @@ class Comparison:
         for program in self._programs.values():
             program.failed_on.pop(node, None)
 
-    def ended(self, by: tuple[str, str], node: str, at: int, *, well: bool) -> list[Finding]:
+    def ended(self, by: tuple[str, str], node: str, at: int, *, well: bool) -> list[NodeFinding]:
         """A program of a user ended on a node; returns what that shows.
 
         Args:
@@ -116,7 +116,7 @@ class Comparison:
             del self._programs[next(iter(self._programs))]
         return self._well(by, program, node, at) if well else self._failed(by, program, node, at)
 
-    def _well(self, by: tuple[str, str], program: Program, node: str, at: int) -> list[Finding]:
+    def _well(self, by: tuple[str, str], program: Program, node: str, at: int) -> list[NodeFinding]:
         self._count(node, well=1, bad=0)
         self._streaks.pop(node, None)
         suspects, program.failed_on = program.failed_on, {}
@@ -127,9 +127,11 @@ class Comparison:
         ((suspect, counted),) = suspects.items()
         if not counted:
             self._count(suspect, well=0, bad=1)
-        return [Finding(suspect, by)] if self._stands_out(suspect) else []
+        return [NodeFinding(suspect, by)] if self._stands_out(suspect) else []
 
-    def _failed(self, by: tuple[str, str], program: Program, node: str, at: int) -> list[Finding]:
+    def _failed(
+        self, by: tuple[str, str], program: Program, node: str, at: int
+    ) -> list[NodeFinding]:
         proven = program.is_proven(node, at - self._window)
         program.failed_on[node] = proven
         if not proven:
@@ -144,7 +146,7 @@ class Comparison:
         if len(streak.users) < USERS or not others_fine or not self._stands_out(node):
             return []
         del self._streaks[node]
-        return [Finding(node, by, is_black_hole=True)]
+        return [NodeFinding(node, by, is_black_hole=True)]
 
     def _stands_out(self, node: str) -> bool:
         """Whether proven programs fail there far more often than on all other nodes."""

@@ -25,7 +25,7 @@ WORDS: Mapping[int, str] = {
 }
 
 
-class Reading(Struct, frozen=True):
+class DriverReading(Struct, frozen=True):
     """What a driver reported of one GPU.
 
     Attributes:
@@ -43,7 +43,7 @@ class Reading(Struct, frozen=True):
     throttled: str = ""
 
 
-class Condition(Struct):
+class GpuCondition(Struct):
     """What is remembered of one GPU.
 
     Attributes:
@@ -57,7 +57,7 @@ class Condition(Struct):
     since: int = 0
 
 
-def fault_of(reading: Reading, before: Condition) -> str:
+def fault_of(reading: DriverReading, before: GpuCondition) -> str:
     """What is wrong with a GPU by this reading; empty = nothing is."""
     if not reading.present:
         return "it does not answer"
@@ -72,7 +72,7 @@ def fault_of(reading: Reading, before: Condition) -> str:
     return ""
 
 
-def judge(reading: Reading, before: Condition, now: int, settle_ms: int) -> Condition:
+def judge(reading: DriverReading, before: GpuCondition, now: int, settle_ms: int) -> GpuCondition:
     """What to think of a GPU after a reading.
 
     A sick GPU is well again once nothing was wrong for `settle_ms`: an error that the
@@ -81,7 +81,7 @@ def judge(reading: Reading, before: Condition, now: int, settle_ms: int) -> Cond
     fault = fault_of(reading, before)
     seen = max(reading.uncorrected, before.uncorrected) if reading.present else before.uncorrected
     if fault:
-        return Condition(fault, seen, now)
+        return GpuCondition(fault, seen, now)
     if before.sick and now - before.since < settle_ms:
-        return Condition(before.sick, seen, before.since)
-    return Condition("", seen, 0)
+        return GpuCondition(before.sick, seen, before.since)
+    return GpuCondition("", seen, 0)

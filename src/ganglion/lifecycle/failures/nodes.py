@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from ganglion.lifecycle.failures.causes import NODE
-from ganglion.lifecycle.failures.comparison import Comparison, Finding
+from ganglion.lifecycle.failures.comparison import Comparison, NodeFinding
 from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model import events as ev
 from ganglion.model.policy import Failures
@@ -124,7 +124,7 @@ class Watch:
             for finding in self._comparison.ended(by, node, event.at, well=not failed):
                 self._found(finding, event.at)
 
-    def _found(self, finding: Finding, at: int) -> None:
+    def _found(self, finding: NodeFinding, at: int) -> None:
         """What programs show counts like a failure of the node once enough of them show it."""
         if finding.is_black_hole:
             why = "programs of several users failed there in a row that do well on other nodes"

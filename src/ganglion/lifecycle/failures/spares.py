@@ -32,14 +32,14 @@ class Host(Struct, frozen=True):
     missing: bool = False
 
 
-class Change(Struct, frozen=True):
+class SpareChange(Struct, frozen=True):
     """What is to become of spares: names of nodes to keep free, and to give free."""
 
     keep: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
 
 
-def plan(hosts: Sequence[Host], wanted: int) -> Change:
+def plan(hosts: Sequence[Host], wanted: int) -> SpareChange:
     """Bring the number of spares to what is wanted, less one for each node that is missing.
 
     Args:
@@ -57,7 +57,7 @@ def plan(hosts: Sequence[Host], wanted: int) -> Change:
             free += _nearest(have, gone, len(have) - target)
         else:
             keep += _best(ours, have, target - len(have))
-    return Change(tuple(keep), tuple(free))
+    return SpareChange(tuple(keep), tuple(free))
 
 
 def _nearest(have: Sequence[Host], gone: Sequence[Host], count: int) -> list[str]:

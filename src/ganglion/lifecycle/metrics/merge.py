@@ -6,7 +6,7 @@ from math import isfinite
 
 from msgspec import Struct, field
 
-from ganglion.lifecycle.metrics.page import Buckets, Page
+from ganglion.lifecycle.metrics.page import Buckets, MetricsPage
 from ganglion.model.behaviour import Signal
 
 QUANTILE = 0.9
@@ -29,7 +29,7 @@ class Pages(Struct, frozen=True):
     """
 
     at: int
-    pages: dict[str, Page] = field(default_factory=dict)
+    pages: dict[str, MetricsPage] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
 
 
@@ -68,7 +68,7 @@ def merge(now: Pages, before: Pages | None, ready: Iterable[str]) -> Merged:
     return Merged(values, lost, wrong)
 
 
-def _is_good(page: Page | None) -> bool:
+def _is_good(page: MetricsPage | None) -> bool:
     return page is not None and not page.trouble
 
 
@@ -78,7 +78,7 @@ def _said(wanted: list[str], said: Mapping[str, str]) -> str:
     return found[0] + more if found else ""
 
 
-def _gauges(good: Mapping[str, Page], replicas: int) -> dict[Signal, int]:
+def _gauges(good: Mapping[str, MetricsPage], replicas: int) -> dict[Signal, int]:
     signals = {signal for page in good.values() for signal in page.gauges}
     values: dict[Signal, int] = {}
     for signal in sorted(signals):
@@ -89,7 +89,7 @@ def _gauges(good: Mapping[str, Page], replicas: int) -> dict[Signal, int]:
 
 
 def _grown(
-    good: Mapping[str, Page], now: Pages, before: Pages | None, replicas: int
+    good: Mapping[str, MetricsPage], now: Pages, before: Pages | None, replicas: int
 ) -> dict[Signal, int]:
     """Rates and quantiles, by those replicas that were there before and not started anew since."""
     if before is None or now.at <= before.at:

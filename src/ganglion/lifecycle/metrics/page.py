@@ -14,7 +14,7 @@ Buckets = dict[float, float]
 """Upper bound in seconds -> requests so far that took no longer; the last bound is infinite."""
 
 
-class Page(Struct, frozen=True):
+class MetricsPage(Struct, frozen=True):
     """What a replica says of itself.
 
     Attributes:
@@ -30,7 +30,7 @@ class Page(Struct, frozen=True):
     trouble: str = ""
 
 
-def read(text: str) -> Page:
+def read(text: str) -> MetricsPage:
     """Read a page; what it says of other things is left out.
 
     Args:
@@ -40,16 +40,16 @@ def read(text: str) -> Page:
     try:
         series = _series("\n".join(lines) + "\n")
     except ValueError as error:
-        return Page(trouble=f"the page cannot be read: {error}")
+        return MetricsPage(trouble=f"the page cannot be read: {error}")
     gauges = _found(GAUGES, series)
     counters = _found(COUNTERS, series)
     trouble = _trouble(gauges, counters)
     if trouble:
-        return Page(trouble=trouble)
+        return MetricsPage(trouble=trouble)
     waiting, running = gauges.get(Signal.WAITING), gauges.get(Signal.RUNNING)
     if waiting is not None and running is not None:
         gauges[Signal.REQUESTS] = waiting + running
-    return Page(gauges, counters, _histograms(series))
+    return MetricsPage(gauges, counters, _histograms(series))
 
 
 def _series(text: str) -> dict[str, list[Sample]]:

@@ -9,7 +9,7 @@ import posixpath
 
 from msgspec import Struct, field
 
-from ganglion.lifecycle.reports.line import MOST_METRICS, STEP, Line, Saved, read
+from ganglion.lifecycle.reports.line import MOST_METRICS, STEP, ReportLine, SavedCheckpoint, read
 from ganglion.model.events import AlarmSet, CheckpointCommitted, Event, MetricReported
 
 QUIET_MS = 10_000
@@ -48,7 +48,7 @@ class Activity(Struct, frozen=True):
     heard: int = 0
 
 
-class Memory(Struct):
+class ReportMemory(Struct):
     """The reports received from one attempt, and what of them was published.
 
     Attributes:
@@ -98,7 +98,7 @@ class Hearing:
     def __init__(self, gang: str, attempt: int, begun: int, folder: str) -> None:
         self._gang, self._attempt = gang, attempt
         self._begun, self._folder = begun, posixpath.normpath(folder)
-        self._memory = Memory()
+        self._memory = ReportMemory()
         self.activity = Activity()
 
     def hear(self, pod: int, text: bytes, *, written: int, now: int) -> None:
@@ -156,7 +156,7 @@ class Hearing:
             memory.saved = memory.marked = None
         return events + self._due_metrics(now, over=over)
 
-    def _time(self, line: Line, written: int, now: int) -> int:
+    def _time(self, line: ReportLine, written: int, now: int) -> int:
         """When it happened: as the line says if that can be, else when it was written."""
         if line.at is None:
             return max(written, self._begun)
@@ -167,7 +167,7 @@ class Hearing:
         self.warn(BROKEN, said)
         return max(written, self._begun)
 
-    def _checkpoint(self, pod: int, saved: Saved, at: int, now: int) -> None:
+    def _checkpoint(self, pod: int, saved: SavedCheckpoint, at: int, now: int) -> None:
         memory, before = self._memory, self._memory.steps.get(pod, 0)
         memory.steps[pod] = saved.step
         if saved.rewind:
@@ -190,7 +190,7 @@ class Hearing:
             memory.committed, self._gang, self._attempt, saved.step, path
         )
 
-    def _place(self, saved: Saved) -> str:
+    def _place(self, saved: SavedCheckpoint) -> str:
         """The path in full; whether it exists is found out where it is used."""
         if not saved.path or "://" in saved.path:
             return saved.path
@@ -203,7 +203,7 @@ class Hearing:
             )
         return path
 
-    def _metrics(self, line: Line, at: int) -> None:
+    def _metrics(self, line: ReportLine, at: int) -> None:
         memory = self._memory
         for name, value in (line.metrics or {}).items():
             if name == STEP:

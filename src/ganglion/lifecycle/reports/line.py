@@ -25,7 +25,7 @@ Step = Annotated[int, Meta(ge=0, le=1 << 53)]
 _NAME = re.compile(r"[A-Za-z0-9_./@:-]{1,64}")
 
 
-class Saved(Struct, frozen=True):
+class SavedCheckpoint(Struct, frozen=True):
     """A checkpoint that is complete.
 
     Attributes:
@@ -39,7 +39,7 @@ class Saved(Struct, frozen=True):
     rewind: bool = False
 
 
-class Line(Struct, frozen=True):
+class ReportLine(Struct, frozen=True):
     """A line that makes sense.
 
     Attributes:
@@ -49,7 +49,7 @@ class Line(Struct, frozen=True):
         at: the time that all this is about, in ms; None = it does not say.
     """
 
-    checkpoint: Saved | None = None
+    checkpoint: SavedCheckpoint | None = None
     metrics: Annotated[dict[str, float | None], Meta(max_length=MOST_METRICS + 1)] | None = None
     busy: bool | None = None
     at: float | None = None
@@ -60,10 +60,10 @@ class Line(Struct, frozen=True):
         return int((self.metrics or {}).get(STEP) or 0)
 
 
-_decoder = msgspec.json.Decoder(Line)
+_decoder = msgspec.json.Decoder(ReportLine)
 
 
-def read(text: bytes) -> Line | str:
+def read(text: bytes) -> ReportLine | str:
     """Read a line; a string says what is wrong with it."""
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST} bytes"
@@ -74,7 +74,7 @@ def read(text: bytes) -> Line | str:
     return _nonsense(line) or line
 
 
-def _nonsense(line: Line) -> str:
+def _nonsense(line: ReportLine) -> str:
     """What is wrong with a line of the right form; empty = nothing."""
     if line.checkpoint and not all(map(str.isprintable, line.checkpoint.path)):
         return "the path has characters that cannot be printed"

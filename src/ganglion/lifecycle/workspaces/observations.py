@@ -72,7 +72,7 @@ class Vouch(Struct, frozen=True):
         return max(self.since, self.moved)
 
 
-class Memory(Struct):
+class WitnessMemory(Struct):
     """What the witnesses of one workspace have seen. May be forgotten: then it begins anew.
 
     Attributes:

@@ -16,7 +16,7 @@ BYTES_PER_S = 100_000
 """The same for what they read and write."""
 
 
-class Usage(Struct, frozen=True):
+class ProcessUse(Struct, frozen=True):
     """All processes of a workspace over the time since the reading before.
 
     Attributes:
@@ -48,7 +48,7 @@ class Attached(Struct, frozen=True):
     listens: bool = False
 
 
-def process_sight(usage: Usage | None, at: int) -> Sight:
+def process_sight(usage: ProcessUse | None, at: int) -> Sight:
     """What use of CPU and files amounts to.
 
     Args:

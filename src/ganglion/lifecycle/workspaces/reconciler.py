@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from ganglion.lifecycle.workspaces.look import Look, Loss
-from ganglion.lifecycle.workspaces.observations import Memory, Witness
+from ganglion.lifecycle.workspaces.observations import Witness, WitnessMemory
 from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, Warned, step
-from ganglion.lifecycle.workspaces.verdict import Answer, Finding
+from ganglion.lifecycle.workspaces.verdict import IdleAnswer, IdleFinding
 from ganglion.lifecycle.workspaces.words import span
 from ganglion.model.workload import Workload
 
@@ -52,9 +52,9 @@ class Action(Struct, frozen=True):
 
 
 class _Watch(Struct):
-    memory: Memory = field(default_factory=Memory)
+    memory: WitnessMemory = field(default_factory=WitnessMemory)
     at: int = 0
-    found: Finding | None = None
+    found: IdleFinding | None = None
 
 
 class Workspaces:
@@ -76,7 +76,9 @@ class Workspaces:
         found = watch.found if watch else None
         if found is None:
             return ""
-        return found.message if found.answer is Answer.IDLE else f"{found.answer}: {found.message}"
+        return (
+            found.message if found.answer is IdleAnswer.IDLE else f"{found.answer}: {found.message}"
+        )
 
     def decide(self, observed: Mapping[Key, Observed], now: int) -> dict[Key, Action]:
         """What to do about each of them; others are forgotten.

@@ -6,8 +6,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from ganglion.lifecycle.workspaces.hours import allowed_ms
-from ganglion.lifecycle.workspaces.observations import Memory, Witness
-from ganglion.lifecycle.workspaces.verdict import Answer, Finding, judge
+from ganglion.lifecycle.workspaces.observations import Witness, WitnessMemory
+from ganglion.lifecycle.workspaces.verdict import IdleAnswer, IdleFinding, judge
 from ganglion.model.workload import Workload
 
 LOOK_MS = 15_000
@@ -56,7 +56,7 @@ class Step(Struct, frozen=True):
     """
 
     act: Act
-    finding: Finding
+    finding: IdleFinding
     suspend_at: int = 0
 
 
@@ -74,7 +74,7 @@ class Pace(Struct, frozen=True):
 
 def step(
     workload: Workload,
-    memory: Memory,
+    memory: WitnessMemory,
     required: Iterable[Witness],
     warned: Warned | None,
     now: int,
@@ -97,11 +97,11 @@ def step(
     pace = pace or Pace()
     allowed, warn = allowed_ms(workload, now), workload.idle.warn_ms
     if not allowed:
-        return Step(Act.TAKE_BACK if warned else Act.NOTHING, Finding(Answer.UNKNOWN))
+        return Step(Act.TAKE_BACK if warned else Act.NOTHING, IdleFinding(IdleAnswer.UNKNOWN))
     quiet = max(allowed - warn, min(pace.least_ms, allowed))
     window = max(quiet, now - warned.at) if warned else quiet
     found = judge(memory, required, now, window, pace.stale_ms)
-    if found.answer is not Answer.IDLE:
+    if found.answer is not IdleAnswer.IDLE:
         return Step(Act.TAKE_BACK if warned else Act.NOTHING, found)
     if warned is None:
         return Step(Act.WARN, found, max(found.since + allowed, now + warn))

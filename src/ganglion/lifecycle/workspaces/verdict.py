@@ -5,11 +5,11 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.observations import Memory, Vouch, Witness
+from ganglion.lifecycle.workspaces.observations import Vouch, Witness, WitnessMemory
 from ganglion.lifecycle.workspaces.words import span
 
 
-class Answer(StrEnum):
+class IdleAnswer(StrEnum):
     """Whether a workspace was used within a time that is over."""
 
     IDLE = "idle"
@@ -20,7 +20,7 @@ class Answer(StrEnum):
     """No witness saw anything move, but not all can vouch for that. Never acted upon."""
 
 
-class Finding(Struct, frozen=True):
+class IdleFinding(Struct, frozen=True):
     """An answer with its grounds.
 
     Attributes:
@@ -30,15 +30,15 @@ class Finding(Struct, frozen=True):
         message: one sentence.
     """
 
-    answer: Answer
+    answer: IdleAnswer
     since: int = 0
     witness: Witness | None = None
     message: str = ""
 
 
 def judge(
-    memory: Memory, required: Iterable[Witness], now: int, window_ms: int, stale_ms: int
-) -> Finding:
+    memory: WitnessMemory, required: Iterable[Witness], now: int, window_ms: int, stale_ms: int
+) -> IdleFinding:
     """Say whether a workspace was idle for the whole of `window_ms` up to now.
 
     Args:
@@ -55,18 +55,18 @@ def judge(
     for witness in sorted({*required, *memory.vouches}):
         doubt = _doubt(memory.vouches.get(witness), witness, begin, now, stale_ms)
         if doubt:
-            return Finding(Answer.UNKNOWN, 0, witness, doubt)
+            return IdleFinding(IdleAnswer.UNKNOWN, 0, witness, doubt)
     if not any(witness is not Witness.PROGRAM for witness in memory.vouches):
-        return Finding(Answer.UNKNOWN, 0, None, "not observed yet")
+        return IdleFinding(IdleAnswer.UNKNOWN, 0, None, "not observed yet")
     since = max(_quiet_since(witness, each) for witness, each in memory.vouches.items())
-    return Finding(Answer.IDLE, since, None, f"idle for {span(now - since)}")
+    return IdleFinding(IdleAnswer.IDLE, since, None, f"idle for {span(now - since)}")
 
 
 def _quiet_since(witness: Witness, vouch: Vouch) -> int:
     return vouch.moved if witness is Witness.PROGRAM else vouch.quiet_since
 
 
-def _stirred(memory: Memory, begin: int, now: int) -> Finding | None:
+def _stirred(memory: WitnessMemory, begin: int, now: int) -> IdleFinding | None:
     """What moved last, within the window."""
     moved = [(each.moved, witness) for witness, each in memory.vouches.items() if each.moved]
     if not moved:
@@ -76,7 +76,7 @@ def _stirred(memory: Memory, begin: int, now: int) -> Finding | None:
         return None
     said = memory.vouches[witness].said
     what = f"{witness}: {said}" if said else str(witness)
-    return Finding(Answer.BUSY, last, witness, f"{what}, {span(max(now - last, 0))} ago")
+    return IdleFinding(IdleAnswer.BUSY, last, witness, f"{what}, {span(max(now - last, 0))} ago")
 
 
 def _doubt(vouch: Vouch | None, witness: Witness, begin: int, now: int, stale_ms: int) -> str:

@@ -4,13 +4,13 @@ from collections import deque
 from collections.abc import Callable
 from random import Random
 
-from ganglion.router.balancing.counters import Counters, Outcome
-from ganglion.router.balancing.least_loaded import Wish, choose
+from ganglion.router.balancing.counters import Counters, RequestOutcome
+from ganglion.router.balancing.least_loaded import RequestPreferences, choose
 from ganglion.router.balancing.stats import ReplicaStats, ServiceStats
 from ganglion.router.balancing.table import Endpoint, Service, State
 
 
-class Replica:
+class ReplicaState:
     """State of a replica in the router.
 
     Args:
@@ -50,7 +50,9 @@ class Ticket:
             is none, and none will come.
     """
 
-    def __init__(self, wish: Wish, at: int, grant: Callable[[Replica | None], None]) -> None:
+    def __init__(
+        self, wish: RequestPreferences, at: int, grant: Callable[[ReplicaState | None], None]
+    ) -> None:
         self.wish, self.at, self.grant = wish, at, grant
 
 
@@ -75,8 +77,8 @@ class Balancer:
     def __init__(self, service: Service, now: int, dice: Random, news: Callable[[], None]) -> None:
         self.service = service
         self.counters = Counters()
-        self.replicas: dict[str, Replica] = {}
-        self._leaving: list[Replica] = []
+        self.replicas: dict[str, ReplicaState] = {}
+        self._leaving: list[ReplicaState] = []
         self._line: deque[Ticket] = deque()
         self._dice, self._news = dice, news
         self.follow(service, now)
@@ -91,7 +93,7 @@ class Balancer:
                 self._retire(known)
                 known = None
             if known is None:
-                known = Replica(endpoint)
+                known = ReplicaState(endpoint)
             known.up = known.up or (endpoint.state == State.READY and known.apart_since is None)
             known.endpoint = endpoint
             self.replicas[endpoint.replica] = known
@@ -99,7 +101,7 @@ class Balancer:
             self._retire(replica)
         self._serve(now)
 
-    def _retire(self, replica: Replica) -> None:
+    def _retire(self, replica: ReplicaState) -> None:
         replica.gone = True
         if replica.running:
             self._leaving.append(replica)
@@ -155,7 +157,7 @@ class Balancer:
         self._line.remove(ticket)
         self.counters.waiting.add(now, -1)
 
-    def give_back(self, replica: Replica, now: int) -> None:
+    def give_back(self, replica: ReplicaState, now: int) -> None:
         """A granted request is over, with any result."""
         replica.running -= 1
         self.counters.running.add(now, -1)
@@ -163,13 +165,13 @@ class Balancer:
             self._emptied(replica)
         self._serve(now)
 
-    def _emptied(self, replica: Replica) -> None:
+    def _emptied(self, replica: ReplicaState) -> None:
         if replica.gone:
             self._leaving.remove(replica)
         if replica.gone or replica.endpoint.state == State.DRAINING:
             self._news()
 
-    def fail(self, replica: Replica, now: int) -> None:
+    def fail(self, replica: ReplicaState, now: int) -> None:
         """Send it no requests until it answers: it died, became silent or could not be reached."""
         replica.failed += 1
         replica.strikes += 1
@@ -178,7 +180,7 @@ class Balancer:
             replica.up = False
             self._news()
 
-    def revive(self, replica: Replica, now: int) -> None:
+    def revive(self, replica: ReplicaState, now: int) -> None:
         """It answers."""
         replica.apart_since = None
         if not replica.up:
@@ -186,7 +188,7 @@ class Balancer:
             self._news()
         self._serve(now)
 
-    def _able(self) -> list[Replica]:
+    def _able(self) -> list[ReplicaState]:
         most = self.service.limits.per_replica
         return [r for r in self.replicas.values() if r.open and (not most or r.running < most)]
 
@@ -210,7 +212,7 @@ class Balancer:
             self.withdraw(ticket, now)
             ticket.grant(None)
 
-    def _grant(self, ticket: Ticket, replica: Replica, now: int) -> None:
+    def _grant(self, ticket: Ticket, replica: ReplicaState, now: int) -> None:
         replica.running += 1
         self.counters.running.add(now, 1)
         ticket.grant(replica)
@@ -240,11 +242,11 @@ class Balancer:
             waiting_ms=counters.waiting.total_ms(now),
             running_ms=counters.running.total_ms(now),
             arrived=counters.arrived,
-            done=ended[Outcome.DONE],
-            refused=ended[Outcome.REFUSED],
-            unserved=ended[Outcome.UNSERVED],
-            broken=ended[Outcome.BROKEN],
-            left=ended[Outcome.LEFT],
+            done=ended[RequestOutcome.DONE],
+            refused=ended[RequestOutcome.REFUSED],
+            unserved=ended[RequestOutcome.UNSERVED],
+            broken=ended[RequestOutcome.BROKEN],
+            left=ended[RequestOutcome.LEFT],
             retried=counters.retried,
             late=counters.late,
             first=counters.first.lately.quantiles(now),
@@ -253,7 +255,7 @@ class Balancer:
         )
 
 
-def _told(replica: Replica, now: int) -> ReplicaStats:
+def _told(replica: ReplicaState, now: int) -> ReplicaStats:
     since = replica.apart_since
     return ReplicaStats(
         replica=replica.name,

@@ -9,7 +9,7 @@ BUCKETS_S = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.
 """Upper ends of the histograms that Prometheus reads, in seconds."""
 
 
-class Outcome(StrEnum):
+class RequestOutcome(StrEnum):
     """How a request ended."""
 
     DONE = "done"
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     """The router refused the request itself: too large, cut off, malformed."""
 
 
-class Level:
+class LevelCounter:
     """A number that goes up and down, and its integral over time."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Level:
         return self._sum + self.value * (now - self._at)
 
 
-class Times:
+class DurationCounter:
     """Durations: of the last minute, and since the start."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Counters:
     """The counters of one service."""
 
     def __init__(self) -> None:
-        self.waiting, self.running = Level(), Level()
+        self.waiting, self.running = LevelCounter(), LevelCounter()
         self.arrived = self.retried = self.late = 0
-        self.ended = dict.fromkeys(Outcome, 0)
-        self.first, self.whole = Times(), Times()
+        self.ended = dict.fromkeys(RequestOutcome, 0)
+        self.first, self.whole = DurationCounter(), DurationCounter()

@@ -30,7 +30,7 @@ class Busy(Protocol):
         """Models that it answers fastest."""
 
 
-class Wish(Struct, frozen=True):
+class RequestPreferences(Struct, frozen=True):
     """Preferences of a request.
 
     Attributes:
@@ -49,7 +49,7 @@ class Wish(Struct, frozen=True):
 T = TypeVar("T", bound=Busy)
 
 
-def choose(able: Sequence[T], wish: Wish, dice: Random) -> T:
+def choose(able: Sequence[T], wish: RequestPreferences, dice: Random) -> T:
     """The replica for a request.
 
     Args:

@@ -9,9 +9,9 @@ from random import Random
 
 from msgspec.structs import replace
 
-from ganglion.router.balancing.balancer import Balancer, Replica
+from ganglion.router.balancing.balancer import Balancer, ReplicaState
 from ganglion.router.balancing.stats import Stats
-from ganglion.router.balancing.table import Table
+from ganglion.router.balancing.table import RoutingTable
 from ganglion.transport.hosts import Hosts
 
 
@@ -29,7 +29,7 @@ class ServiceRegistry:
     """
 
     def __init__(
-        self, watch: Callable[[Balancer, Replica], None], dice: Random | None = None
+        self, watch: Callable[[Balancer, ReplicaState], None], dice: Random | None = None
     ) -> None:
         self.balancers: dict[str, Balancer] = {}
         self.hosts = Hosts()
@@ -39,7 +39,7 @@ class ServiceRegistry:
         self._epoch = time.time_ns() // 1_000_000 - now_ms()
         self._told, self._fed = asyncio.Event(), asyncio.Event()
 
-    def apply(self, table: Table) -> None:
+    def apply(self, table: RoutingTable) -> None:
         """Put a table in force; ignore one that is older than the present one."""
         if table.version < self._version:
             return

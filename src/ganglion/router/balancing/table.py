@@ -111,7 +111,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     access: Access = Access()
 
 
-class Table(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RoutingTable(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Everything that is routed. A table replaces the one before as a whole.
 
     Attributes:
@@ -126,7 +126,7 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     hosts: tuple[str, ...] = ()
 
 
-def check(table: Table) -> None:
+def check(table: RoutingTable) -> None:
     """Refuse a table that contradicts itself.
 
     Raises:

@@ -17,7 +17,7 @@ from multidict import CIMultiDict
 
 from ganglion.router.balancing.route import Route
 from ganglion.router.balancing.table import Access, Service
-from ganglion.router.proxy.answers import Refusal
+from ganglion.router.proxy.answers import RouterResponse
 from ganglion.router.proxy.tickets import TICKET, mac, same, until
 from ganglion.transport.hosts import is_foreign
 
@@ -54,7 +54,7 @@ class Admission:
         if TICKET in request.query:
             return self._redeemed(service, route, request, uid)
         if is_foreign(request.headers, request.host):
-            raise Refusal(
+            raise RouterResponse(
                 HTTPStatus.FORBIDDEN,
                 "router.origin",
                 f"a page of another origin may not use {service.name}",
@@ -62,7 +62,7 @@ class Admission:
             )
         if is_named(access, uid) or _has_cookie(service, request.headers, uid):
             return None
-        raise Refusal(
+        raise RouterResponse(
             HTTPStatus.FORBIDDEN,
             "router.access",
             f"{service.name} is for its owner and those whom `access` names",
@@ -78,7 +78,7 @@ class Admission:
         self._used = {each: end for each, end in self._used.items() if end >= now}
         ends = until(given, service.access.key, now)
         if not ends or given in self._used:
-            raise Refusal(
+            raise RouterResponse(
                 HTTPStatus.FORBIDDEN,
                 "router.ticket",
                 "the ticket was used already, or is too old",

@@ -9,7 +9,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.transport.problem import MEDIA_TYPE, encode, problem_of
 
 
-class Refusal(Exception):
+class RouterResponse(Exception):
     """The router responds in place of a replica.
 
     Args:
@@ -45,7 +45,7 @@ class Refusal(Exception):
         return found
 
 
-class Answer(web.StreamResponse):
+class ReplicaResponse(web.StreamResponse):
     """A replica's response, which may break off."""
 
     broken = False

@@ -7,9 +7,9 @@ from typing import Any
 from aiohttp import web
 from msgspec import Struct
 
-from ganglion.router.proxy.answers import Refusal
+from ganglion.router.proxy.answers import RouterResponse
 from ganglion.transport.hosts import is_own
-from ganglion.transport.limits import HEADERS_S, Gate, Refused
+from ganglion.transport.limits import HEADERS_S, Gate, RefusedConnection
 from ganglion.transport.refusals import LATE, MALFORMED
 from ganglion.transport.tcp_owner import owner_of
 
@@ -22,7 +22,7 @@ FAILED = (
 """Status, code, message and hint of a defect of the router."""
 
 
-class Bounds(Struct):
+class CallerLimits(Struct):
     """Limits of callers.
 
     Attributes:
@@ -35,7 +35,7 @@ class Bounds(Struct):
     headers_s: float = HEADERS_S
 
 
-class Callers(web.Server):
+class CallerProtocols(web.Server):
     """Makes the protocol of each connection.
 
     Args:
@@ -47,7 +47,7 @@ class Callers(web.Server):
     def __init__(
         self,
         handler: Any,  # noqa: ANN401 - aiohttp names its type in a private module
-        bounds: Bounds,
+        bounds: CallerLimits,
         **others: Any,  # noqa: ANN401 - aiohttp's
     ) -> None:
         super().__init__(handler, **others)
@@ -55,10 +55,10 @@ class Callers(web.Server):
 
     def __call__(self) -> web.RequestHandler:
         """The protocol of a new connection."""
-        return Caller(self, self._bounds, loop=self._loop, **self._kwargs)
+        return CallerConnection(self, self._bounds, loop=self._loop, **self._kwargs)
 
 
-class Caller(web.RequestHandler):
+class CallerConnection(web.RequestHandler):
     """One connection.
 
     Args:
@@ -69,8 +69,8 @@ class Caller(web.RequestHandler):
 
     def __init__(
         self,
-        manager: Callers,
-        bounds: Bounds,
+        manager: CallerProtocols,
+        bounds: CallerLimits,
         **others: Any,  # noqa: ANN401 - aiohttp's
     ) -> None:
         super().__init__(manager, **others)
@@ -93,7 +93,7 @@ class Caller(web.RequestHandler):
         assert isinstance(transport, asyncio.Transport)
         address = str((transport.get_extra_info("peername") or ("",))[0])
         if not self._bounds.gate.enter(address):
-            Refused().take(transport)
+            RefusedConnection().take(transport)
             return
         self._address = address
         self._ends = _local_ends(transport)
@@ -130,7 +130,9 @@ class Caller(web.RequestHandler):
             ConnectionError: an answer has begun, so that there can be no other one.
         """
         super().handle_error(request, status, exc, message)
-        found = Refusal(*(MALFORMED if status == HTTPStatus.BAD_REQUEST else FAILED)).answer()
+        found = RouterResponse(
+            *(MALFORMED if status == HTTPStatus.BAD_REQUEST else FAILED)
+        ).answer()
         found.force_close()
         return found
 

@@ -7,13 +7,13 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from ganglion.router.balancing.balancer import Replica
-from ganglion.router.balancing.counters import Outcome
+from ganglion.router.balancing.balancer import ReplicaState
+from ganglion.router.balancing.counters import RequestOutcome
 from ganglion.router.balancing.table import Limits, Service
-from ganglion.router.proxy.answers import Answer, Refusal
+from ganglion.router.proxy.answers import ReplicaResponse, RouterResponse
 from ganglion.router.proxy.headers import back, onward
 from ganglion.router.proxy.request import Visit
-from ganglion.router.proxy.request_body import TooLarge, Upload
+from ganglion.router.proxy.request_body import BodyTooLarge, Upload
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
 """Methods that may be sent twice (RFC 9110, 9.2.2)."""
@@ -52,7 +52,7 @@ class Errand:
         request = self._request
         most = limits.body_bytes
         if most and (request.content_length or 0) > most:
-            self._visit.end(Outcome.WRONG)
+            self._visit.end(RequestOutcome.WRONG)
             raise too_large(most)
         if not request.can_read_body:
             return None
@@ -66,7 +66,7 @@ class Errand:
         """
         return await self._visit.served(self._tried)
 
-    async def _tried(self, replica: Replica) -> web.StreamResponse | None:
+    async def _tried(self, replica: ReplicaState) -> web.StreamResponse | None:
         """The answer of one replica; None = another one may be asked.
 
         Raises:
@@ -90,7 +90,7 @@ class Errand:
             if self._upload:
                 await self._upload.halt()
 
-    async def _asked(self, replica: Replica) -> aiohttp.ClientResponse:
+    async def _asked(self, replica: ReplicaState) -> aiohttp.ClientResponse:
         return await self._session.request(
             self._request.method,
             URL(f"http://{replica.endpoint.address}{self._path}", encoded=True),
@@ -100,7 +100,7 @@ class Errand:
             timeout=self._timeout,
         )
 
-    async def _lost(self, replica: Replica, error: Exception) -> None:
+    async def _lost(self, replica: ReplicaState, error: Exception) -> None:
         """No answer came back: try another replica where a second try is safe.
 
         Raises:
@@ -119,12 +119,12 @@ class Errand:
             raise self._broken(replica) from error
 
     async def _passed_on(
-        self, replica: Replica, found: aiohttp.ClientResponse
+        self, replica: ReplicaState, found: aiohttp.ClientResponse
     ) -> web.StreamResponse:
         answer = _answer(found, replica)
         try:
             await answer.prepare(self._request)
-            if isinstance(answer, Answer):
+            if isinstance(answer, ReplicaResponse):
                 async for chunk in self._chunks(replica, found, answer):
                     await answer.write(chunk)
             else:
@@ -136,15 +136,15 @@ class Errand:
             self._visit.answered(replica)
         return answer
 
-    def _end_of(self, answer: Answer | web.Response) -> Outcome:
+    def _end_of(self, answer: ReplicaResponse | web.Response) -> RequestOutcome:
         """Result of a request whose response did not reach its end."""
         if self._upload and self._upload.wrong:
-            return Outcome.WRONG
-        broken = isinstance(answer, Answer) and answer.broken
-        return Outcome.BROKEN if broken else Outcome.LEFT
+            return RequestOutcome.WRONG
+        broken = isinstance(answer, ReplicaResponse) and answer.broken
+        return RequestOutcome.BROKEN if broken else RequestOutcome.LEFT
 
     async def _chunks(
-        self, replica: Replica, found: aiohttp.ClientResponse, answer: Answer
+        self, replica: ReplicaState, found: aiohttp.ClientResponse, answer: ReplicaResponse
     ) -> AsyncIterator[bytes]:
         """Pass the body on as it arrives; cut the response if the replica dies before its end."""
         try:
@@ -156,27 +156,29 @@ class Errand:
                 self._visit.failed(replica)
             answer.cut(self._request)
 
-    def _wrong(self, error: Exception) -> Refusal:
-        self._visit.end(Outcome.WRONG)
-        if isinstance(error, TooLarge):
+    def _wrong(self, error: Exception) -> RouterResponse:
+        self._visit.end(RequestOutcome.WRONG)
+        if isinstance(error, BodyTooLarge):
             return too_large(self._service.limits.body_bytes)
         if isinstance(error, TimeoutError):
             message = "the rest of the body did not come in time"
-            return Refusal(HTTPStatus.REQUEST_TIMEOUT, "router.body", message)
-        return Refusal(HTTPStatus.BAD_REQUEST, "router.body", f"the body cannot be read: {error}")
+            return RouterResponse(HTTPStatus.REQUEST_TIMEOUT, "router.body", message)
+        return RouterResponse(
+            HTTPStatus.BAD_REQUEST, "router.body", f"the body cannot be read: {error}"
+        )
 
-    def _silent(self, replica: Replica) -> Refusal:
-        self._visit.end(Outcome.UNSERVED)
+    def _silent(self, replica: ReplicaState) -> RouterResponse:
+        self._visit.end(RequestOutcome.UNSERVED)
         seconds = self._service.limits.silent_ms / 1000
-        return Refusal(
+        return RouterResponse(
             HTTPStatus.GATEWAY_TIMEOUT,
             "router.silent",
             f"{replica.name} said nothing for {seconds:g} s",
         )
 
-    def _broken(self, replica: Replica) -> Refusal:
-        self._visit.end(Outcome.BROKEN)
-        return Refusal(
+    def _broken(self, replica: ReplicaState) -> RouterResponse:
+        self._visit.end(RequestOutcome.BROKEN)
+        return RouterResponse(
             HTTPStatus.BAD_GATEWAY,
             "router.broken",
             f"{replica.name} ended the connection without an answer",
@@ -184,7 +186,7 @@ class Errand:
         )
 
 
-def _answer(found: aiohttp.ClientResponse, replica: Replica) -> Answer | web.Response:
+def _answer(found: aiohttp.ClientResponse, replica: ReplicaState) -> ReplicaResponse | web.Response:
     """The head of the answer; with its body if all of that is there already.
 
     Many answers are short: one packet does where two would do the same.
@@ -193,13 +195,13 @@ def _answer(found: aiohttp.ClientResponse, replica: Replica) -> Answer | web.Res
     body = content.read_nowait() if content.is_eof() and not content.exception() else b""
     if body:
         return web.Response(status=found.status, reason=found.reason, headers=headers, body=body)
-    return Answer(status=found.status, reason=found.reason, headers=headers)
+    return ReplicaResponse(status=found.status, reason=found.reason, headers=headers)
 
 
-def too_large(most: int) -> Refusal:
+def too_large(most: int) -> RouterResponse:
     """The answer to a body of more than `most` bytes."""
     message = f"the body has more than {most:,} bytes"
-    return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "router.size", message)
+    return RouterResponse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "router.size", message)
 
 
 def patience(limits: Limits) -> aiohttp.ClientTimeout:

@@ -7,14 +7,14 @@ import structlog
 from aiohttp import hdrs, web
 
 from ganglion.router.balancing.balancer import Balancer
-from ganglion.router.balancing.counters import Outcome
-from ganglion.router.balancing.least_loaded import Wish
+from ganglion.router.balancing.counters import RequestOutcome
+from ganglion.router.balancing.least_loaded import RequestPreferences
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.balancing.route import Route, locate
 from ganglion.router.metrics import CONTENT_TYPE, exposition
 from ganglion.router.proxy.access import Admission
-from ganglion.router.proxy.answers import Refusal
-from ganglion.router.proxy.connections import Caller
+from ganglion.router.proxy.answers import RouterResponse
+from ganglion.router.proxy.connections import CallerConnection
 from ganglion.router.proxy.forward import Errand
 from ganglion.router.proxy.headers import MODEL, opens_page
 from ganglion.router.proxy.probe import Prober
@@ -61,10 +61,10 @@ class Front:
             if route is None:
                 return self._own(request)
             balancer = self._services.balancers[route.service]
-            user = request.protocol.user if isinstance(request.protocol, Caller) else None
+            user = request.protocol.user if isinstance(request.protocol, CallerConnection) else None
             answer = self._admission.admit(balancer.service, route, request, user)
             return answer or await self._served(balancer, route, request)
-        except Refusal as refusal:
+        except RouterResponse as refusal:
             return refusal.answer()
 
     def _routed(self, request: web.BaseRequest) -> Route | None:
@@ -78,7 +78,7 @@ class Front:
         below = others if first in self._services.balancers else authority
         hosts = self._services.hosts
         if not any(hosts.answers_to(each, address[:2]) for each in (authority, below)):
-            raise Refusal(
+            raise RouterResponse(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "router.host",
                 f"the router does not answer to {authority[:200]!r}",
@@ -97,8 +97,8 @@ class Front:
         try:
             return await carrier(self._session, service, request, path, taken, visit).run()
         except Exception as error:
-            if not isinstance(error, Refusal):
-                visit.end(Outcome.BROKEN)
+            if not isinstance(error, RouterResponse):
+                visit.end(RequestOutcome.BROKEN)
                 log.exception("a request failed", service=service.name, path=path)
             raise
 
@@ -110,7 +110,7 @@ class Front:
             return web.Response(
                 body=exposition(self._services), headers={"Content-Type": CONTENT_TYPE}
             )
-        return Refusal(
+        return RouterResponse(
             HTTPStatus.NOT_FOUND,
             "router.unknown",
             f"no service is at {path[:200]} of {request.host}",
@@ -118,7 +118,7 @@ class Front:
         ).answer()
 
 
-def _wish(affinity: str, request: web.BaseRequest) -> Wish:
+def _wish(affinity: str, request: web.BaseRequest) -> RequestPreferences:
     headers = request.headers
     key = headers.get(affinity, "") if affinity else ""
-    return Wish(key, headers.get(MODEL, ""), opens_page(request.method, headers))
+    return RequestPreferences(key, headers.get(MODEL, ""), opens_page(request.method, headers))

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import aiohttp
 
-from ganglion.router.balancing.balancer import Balancer, Replica
+from ganglion.router.balancing.balancer import Balancer, ReplicaState
 from ganglion.router.balancing.registry import now_ms
 from ganglion.router.balancing.table import State, split_address
 
@@ -34,9 +34,9 @@ class Prober:
 
     def __init__(self, session: aiohttp.ClientSession, check_s: float = CHECK_S) -> None:
         self._session, self._check_s = session, check_s
-        self._tasks: dict[Replica, asyncio.Task[None]] = {}
+        self._tasks: dict[ReplicaState, asyncio.Task[None]] = {}
 
-    def watch(self, balancer: Balancer, replica: Replica) -> None:
+    def watch(self, balancer: Balancer, replica: ReplicaState) -> None:
         """Begin to probe it, unless a probe runs or is not needed."""
         known = replica.up and not balancer.service.health
         if known or replica in self._tasks or not _wanted(replica):
@@ -57,7 +57,7 @@ class Prober:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _followed(self, balancer: Balancer, replica: Replica) -> None:
+    async def _followed(self, balancer: Balancer, replica: ReplicaState) -> None:
         while _wanted(replica):
             if not replica.up:
                 await self._until_up(balancer, replica)
@@ -66,7 +66,7 @@ class Prober:
             else:
                 return
 
-    async def _until_up(self, balancer: Balancer, replica: Replica) -> None:
+    async def _until_up(self, balancer: Balancer, replica: ReplicaState) -> None:
         await asyncio.sleep(apart_s(replica.strikes))
         pause = FIRST_S
         while _wanted(replica) and not replica.up:
@@ -76,7 +76,7 @@ class Prober:
             await asyncio.sleep(pause)
             pause = min(LAST_S, pause * GROWTH)
 
-    async def _until_sick(self, balancer: Balancer, replica: Replica) -> None:
+    async def _until_sick(self, balancer: Balancer, replica: ReplicaState) -> None:
         """Take a replica that is up out after several failed probes in a row."""
         wrong = 0
         while _wanted(replica) and replica.up and wrong < PATIENCE:
@@ -85,7 +85,7 @@ class Prober:
         if wrong == PATIENCE and replica.up:
             balancer.fail(replica, now_ms())
 
-    async def _answers(self, balancer: Balancer, replica: Replica) -> bool:
+    async def _answers(self, balancer: Balancer, replica: ReplicaState) -> bool:
         service, address = balancer.service, replica.endpoint.address
         patience_s = max(0.05, service.limits.connect_ms / 1000)
         try:
@@ -106,7 +106,7 @@ def apart_s(strikes: int) -> float:
     return min(LONGEST_APART_S, APART_S * 2 ** min(strikes - 1, 16)) if strikes else 0.0
 
 
-def _wanted(replica: Replica) -> bool:
+def _wanted(replica: ReplicaState) -> bool:
     return not replica.gone and replica.endpoint.state != State.DRAINING
 
 

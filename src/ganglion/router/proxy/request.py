@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from ganglion.router.balancing.balancer import Balancer, Full, NoReplica, Replica, Ticket
-from ganglion.router.balancing.counters import Outcome
-from ganglion.router.balancing.least_loaded import Wish
+from ganglion.router.balancing.balancer import Balancer, Full, NoReplica, ReplicaState, Ticket
+from ganglion.router.balancing.counters import RequestOutcome
+from ganglion.router.balancing.least_loaded import RequestPreferences
 from ganglion.router.balancing.registry import now_ms
-from ganglion.router.proxy.answers import Refusal
+from ganglion.router.proxy.answers import RouterResponse
 from ganglion.router.proxy.probe import Prober
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class Visit:
         prober: finds out when replicas that failed answer again.
     """
 
-    def __init__(self, balancer: Balancer, wish: Wish, prober: Prober) -> None:
+    def __init__(self, balancer: Balancer, wish: RequestPreferences, prober: Prober) -> None:
         self._balancer, self._wish, self._prober = balancer, wish, prober
         self._came = now_ms()
         self._deadline = self._came + balancer.service.limits.hold_ms
@@ -36,7 +36,7 @@ class Visit:
         balancer.counters.arrived += 1
 
     @asynccontextmanager
-    async def seat(self) -> AsyncIterator[Replica]:
+    async def seat(self) -> AsyncIterator[ReplicaState]:
         """Hold a replica while the context lasts.
 
         Raises:
@@ -48,7 +48,7 @@ class Visit:
         finally:
             self._balancer.give_back(replica, now_ms())
 
-    async def served(self, tried: Callable[[Replica], Awaitable[T | None]]) -> T:
+    async def served(self, tried: Callable[[ReplicaState], Awaitable[T | None]]) -> T:
         """Return the answer of one replica, or of the next one where a second try is safe.
 
         Args:
@@ -64,11 +64,11 @@ class Visit:
                 if answer is not None:
                     return answer
         except asyncio.CancelledError:
-            self.end(Outcome.LEFT)
+            self.end(RequestOutcome.LEFT)
             raise
 
-    async def _seated(self) -> Replica:
-        granted: asyncio.Future[Replica | None] = asyncio.get_running_loop().create_future()
+    async def _seated(self) -> ReplicaState:
+        granted: asyncio.Future[ReplicaState | None] = asyncio.get_running_loop().create_future()
         ticket = Ticket(self._wish, self._came, granted.set_result)
         self.tries += 1
         if self.tries > 1:
@@ -85,8 +85,8 @@ class Visit:
         return replica
 
     async def _waited(
-        self, ticket: Ticket, granted: "asyncio.Future[Replica | None]"
-    ) -> Replica | None:
+        self, ticket: Ticket, granted: "asyncio.Future[ReplicaState | None]"
+    ) -> ReplicaState | None:
         left_s = max(0, self._deadline - now_ms()) / 1000
         try:
             await asyncio.wait([granted], timeout=left_s)
@@ -98,7 +98,7 @@ class Visit:
             return None
         return granted.result()
 
-    def _let_go(self, ticket: Ticket, granted: "asyncio.Future[Replica | None]") -> None:
+    def _let_go(self, ticket: Ticket, granted: "asyncio.Future[ReplicaState | None]") -> None:
         """The caller left while it waited, or just as it was granted a replica."""
         if not granted.done():
             self._balancer.withdraw(ticket, now_ms())
@@ -107,10 +107,10 @@ class Visit:
         if replica:
             self._balancer.give_back(replica, now_ms())
 
-    def _full(self) -> Refusal:
-        self.end(Outcome.REFUSED)
+    def _full(self) -> RouterResponse:
+        self.end(RequestOutcome.REFUSED)
         name, limit = self._balancer.service.name, self._balancer.service.limits.queue
-        return Refusal(
+        return RouterResponse(
             HTTPStatus.TOO_MANY_REQUESTS,
             "router.full",
             f"{limit} requests wait for {name} already",
@@ -118,11 +118,11 @@ class Visit:
             self._balancer.retry_after_s(now_ms()),
         )
 
-    def _unserved(self) -> Refusal:
-        self.end(Outcome.UNSERVED)
+    def _unserved(self) -> RouterResponse:
+        self.end(RequestOutcome.UNSERVED)
         name = self._balancer.service.name
         busy = self._balancer.served
-        return Refusal(
+        return RouterResponse(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "router.busy" if busy else "router.unserved",
             f"every replica of {name} was busy" if busy else f"{name} has no replica that is ready",
@@ -130,7 +130,7 @@ class Visit:
             self._balancer.retry_after_s(now_ms()),
         )
 
-    def failed(self, replica: Replica) -> None:
+    def failed(self, replica: ReplicaState) -> None:
         """The replica died, fell silent or could not be reached."""
         self._wish = structs.replace(self._wish, tried=(*self._wish.tried, replica.name))
         self._balancer.fail(replica, now_ms())
@@ -143,15 +143,15 @@ class Visit:
             now = now_ms()
             self._balancer.began(now, now - self._came)
 
-    def answered(self, replica: Replica) -> None:
+    def answered(self, replica: ReplicaState) -> None:
         """The replica answered to the end."""
         replica.done += 1
         replica.strikes = 0
-        self.end(Outcome.DONE)
+        self.end(RequestOutcome.DONE)
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: RequestOutcome) -> None:
         """It is over."""
         counters, now = self._balancer.counters, now_ms()
         counters.ended[outcome] += 1
-        if outcome == Outcome.DONE:
+        if outcome == RequestOutcome.DONE:
             counters.whole.add(now, now - self._came)

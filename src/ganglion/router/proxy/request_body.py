@@ -16,7 +16,7 @@ KEPT_BYTES = 256 << 10
 """Bodies up to this size can be sent a second time."""
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """The body has more bytes than the service allows."""
 
 
@@ -80,7 +80,7 @@ class Upload(Payload):
             while chunk := await self._part():
                 self._take(chunk)
                 yield chunk
-        except (TooLarge, RequestPayloadError, OSError) as error:
+        except (BodyTooLarge, RequestPayloadError, OSError) as error:
             self.wrong = error
             self._cut()
             raise
@@ -101,7 +101,7 @@ class Upload(Payload):
     def _take(self, chunk: bytes) -> None:
         self._seen += len(chunk)
         if self._most and self._seen > self._most:
-            raise TooLarge
+            raise BodyTooLarge
         if self._kept is not None:
             self._kept.append(chunk)
             if self._seen > KEPT_BYTES:

@@ -8,10 +8,10 @@ from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 from msgspec import Struct
 from yarl import URL
 
-from ganglion.router.balancing.balancer import Replica
-from ganglion.router.balancing.counters import Outcome
+from ganglion.router.balancing.balancer import ReplicaState
+from ganglion.router.balancing.counters import RequestOutcome
 from ganglion.router.balancing.table import Limits, Service
-from ganglion.router.proxy.answers import Refusal
+from ganglion.router.proxy.answers import RouterResponse
 from ganglion.router.proxy.forward import NEVER_SENT
 from ganglion.router.proxy.headers import onward
 from ganglion.router.proxy.request import Visit
@@ -59,7 +59,7 @@ class Tunnel:
         """
         return await self._visit.served(self._tried)
 
-    async def _tried(self, replica: Replica) -> web.StreamResponse | None:
+    async def _tried(self, replica: ReplicaState) -> web.StreamResponse | None:
         try:
             far = await self._connected(replica)
         except NEVER_SENT:
@@ -76,7 +76,7 @@ class Tunnel:
         async with far:
             return await self._joined(replica, far)
 
-    async def _connected(self, replica: Replica) -> aiohttp.ClientWebSocketResponse:
+    async def _connected(self, replica: ReplicaState) -> aiohttp.ClientWebSocketResponse:
         offered = self._request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, "")
         return await self._session.ws_connect(
             URL(f"http://{replica.endpoint.address}{self._path}", encoded=True),
@@ -89,7 +89,7 @@ class Tunnel:
         )
 
     async def _joined(
-        self, replica: Replica, far: aiohttp.ClientWebSocketResponse
+        self, replica: ReplicaState, far: aiohttp.ClientWebSocketResponse
     ) -> web.StreamResponse:
         near = web.WebSocketResponse(
             timeout=CLOSE_S,
@@ -103,31 +103,33 @@ class Tunnel:
             self._visit.began()
             await both_ways(near, far)
         except ConnectionResetError:
-            self._visit.end(Outcome.LEFT)
+            self._visit.end(RequestOutcome.LEFT)
             return near
         self._visit.answered(replica)
         return near
 
     def _declined(
-        self, replica: Replica, error: aiohttp.WSServerHandshakeError
+        self, replica: ReplicaState, error: aiohttp.WSServerHandshakeError
     ) -> web.StreamResponse:
         """Pass on the status of a replica that refuses the WebSocket."""
         self._visit.answered(replica)
         status = HTTPStatus(error.status) if error.status >= HTTPStatus.BAD_REQUEST else None
         message = f"{replica.name} takes no WebSocket there: {error.message}"
-        return Refusal(status or HTTPStatus.BAD_GATEWAY, "router.websocket", message).answer()
+        return RouterResponse(
+            status or HTTPStatus.BAD_GATEWAY, "router.websocket", message
+        ).answer()
 
-    def _broken(self, replica: Replica) -> Refusal:
-        self._visit.end(Outcome.BROKEN)
+    def _broken(self, replica: ReplicaState) -> RouterResponse:
+        self._visit.end(RequestOutcome.BROKEN)
         message = f"{replica.name} ended the connection without an answer"
-        return Refusal(HTTPStatus.BAD_GATEWAY, "router.broken", message)
+        return RouterResponse(HTTPStatus.BAD_GATEWAY, "router.broken", message)
 
 
 def _largest(limits: Limits) -> int:
     return limits.body_bytes
 
 
-class Ended(Struct, frozen=True):
+class SideClosed(Struct, frozen=True):
     """Close of one side.
 
     Attributes:
@@ -157,7 +159,7 @@ async def both_ways(near: End, far: End) -> None:
         await side.close(code=ended.code, message=ended.reason)
 
 
-async def _one_way(source: End, sink: End) -> Ended:
+async def _one_way(source: End, sink: End) -> SideClosed:
     while True:
         message = await source.receive()
         match message.type:
@@ -170,13 +172,15 @@ async def _one_way(source: End, sink: End) -> Ended:
             case WSMsgType.PONG:
                 await sink.pong(message.data)
             case WSMsgType.CLOSE:
-                return Ended(message.data or WSCloseCode.OK, (message.extra or "").encode())
+                return SideClosed(message.data or WSCloseCode.OK, (message.extra or "").encode())
             case _:
                 return _broken_off(source)
 
 
-def _broken_off(source: End) -> Ended:
+def _broken_off(source: End) -> SideClosed:
     """The side vanished, or sent a malformed WebSocket message."""
     code = source.close_code
     # 1006 says that there was no close at all, and must not be sent.
-    return Ended(code if code and code != WSCloseCode.ABNORMAL_CLOSURE else WSCloseCode.GOING_AWAY)
+    return SideClosed(
+        code if code and code != WSCloseCode.ABNORMAL_CLOSURE else WSCloseCode.GOING_AWAY
+    )

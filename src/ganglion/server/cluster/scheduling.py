@@ -28,7 +28,7 @@ VIEWS_S = 10.0
 log = structlog.get_logger(__name__)
 
 
-class Wish(Struct, frozen=True):
+class SchedulerRun(Struct, frozen=True):
     """How a scheduler is to be run.
 
     Attributes:
@@ -50,7 +50,9 @@ class Wish(Struct, frozen=True):
 
 
 def schedule(
-    endpoints: Mapping[str, Endpoint], wish: Wish, ready: Callable[[str], None] = lambda _url: None
+    endpoints: Mapping[str, Endpoint],
+    wish: SchedulerRun,
+    ready: Callable[[str], None] = lambda _url: None,
 ) -> None:
     """Schedule until SIGTERM or SIGINT; pods run on.
 
@@ -113,7 +115,7 @@ def _leader(lead: Lead | None) -> Callable[[], str]:
     return lambda: lead.holder if lead else ""
 
 
-def _lead(endpoint: Endpoint, wish: Wish) -> Lead | None:
+def _lead(endpoint: Endpoint, wish: SchedulerRun) -> Lead | None:
     if not wish.lease:
         return None
     return Lead(endpoint, wish.namespace, wish.lease, wish.identity, on_lost=_die)

@@ -14,7 +14,7 @@ from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.seams.clock import Clock
 from ganglion.server.rest.request_id import request_id
 from ganglion.server.state.transaction import Transaction
-from ganglion.tracing.spans import Place, Value, current, emit
+from ganglion.tracing.spans import SpanPlace, Value, current, emit
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +32,7 @@ class Asked(Struct):
     command: Callable[[Transaction], Any]
     answer: Future[Any] = field(default_factory=Future)
     request: str = field(default_factory=request_id)
-    place: Place | None = field(default_factory=current)
+    place: SpanPlace | None = field(default_factory=current)
 
     def refuse(self, error: GanglionError) -> None:
         """Answer with an error, unless there is an answer."""

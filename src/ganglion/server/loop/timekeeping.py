@@ -13,7 +13,7 @@ STEP_MS = 2_000
 log = structlog.get_logger(__name__)
 
 
-class Times(NamedTuple):
+class TurnTimes(NamedTuple):
     """The times of one turn, in ms.
 
     Attributes:
@@ -39,16 +39,16 @@ class Timekeeper:
         self._world, self._now = world, least
         self._ahead_ms: int | None = None
 
-    def turn(self) -> Times:
+    def turn(self) -> TurnTimes:
         """The times of the next turn."""
         self._now = max(self._world.now(), self._now)
         wall = self._world.wall()
         before, self._ahead_ms = self._ahead_ms, wall - self._now
         stepped_ms = 0 if before is None else self._ahead_ms - before
         if abs(stepped_ms) < STEP_MS:
-            return Times(self._now, wall, 0)
+            return TurnTimes(self._now, wall, 0)
         log.warning("the wall clock was set", by_ms=stepped_ms)
-        return Times(self._now, wall, stepped_ms)
+        return TurnTimes(self._now, wall, stepped_ms)
 
 
 def newest_time(ledger: Ledger) -> int:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from ganglion.model.errors import EnvironmentFault
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import Files, exists
-from ganglion.server.notify.settings import Settings, Smtp
+from ganglion.server.notify.settings import NotifySettings, Smtp
 from ganglion.specs.grammar.words import SECRET
 from ganglion.transport.egress import CheckedTransport, Egress
 
@@ -76,7 +76,7 @@ class Reach(Struct):
     effects: Effects = SYSTEM
 
 
-def send(notice: Notice, settings: Settings, reach: Reach) -> None:
+def send(notice: Notice, settings: NotifySettings, reach: Reach) -> None:
     """Send a notice.
 
     Raises:
@@ -105,7 +105,7 @@ def body(notice: Notice) -> str:
     return "\n".join([*lines, "", f"ganglion describe {notice.workload}", ""])
 
 
-def _mail(notice: Notice, settings: Settings) -> EmailMessage:
+def _mail(notice: Notice, settings: NotifySettings) -> EmailMessage:
     mail = EmailMessage()
     host = socket.getfqdn()
     mail["From"] = settings.sender or f"ganglion@{host}"
@@ -154,7 +154,7 @@ def _over_sendmail(mail: EmailMessage, program: str, effects: Effects) -> None:
     _done([program, "-t", "-i"], mail.as_bytes(), {}, effects)
 
 
-def _run(notice: Notice, settings: Settings, effects: Effects) -> None:
+def _run(notice: Notice, settings: NotifySettings, effects: Effects) -> None:
     if not settings.commands:
         raise EnvironmentFault(
             "commands are not allowed here: the server's owner sets `commands: true` in notify.yaml"

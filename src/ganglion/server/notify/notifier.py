@@ -21,7 +21,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangEnded, GangStarted, Outcome
 from ganglion.seams.files import replace_whole
 from ganglion.server.notify.notices import Notice, Reach, send
-from ganglion.server.notify.settings import Settings, Watched
+from ganglion.server.notify.settings import NotifySettings, WatchedSettings
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
@@ -45,7 +45,7 @@ _KINDS = frozenset({"gang_started", "gang_ended"})
 log = structlog.get_logger(__name__)
 
 
-class Memory(Struct):
+class NoticeMemory(Struct):
     """What outlives the server.
 
     Attributes:
@@ -80,7 +80,7 @@ class Notifier:
         self._reach = reach or Reach()
         effects = self._reach.effects
         self._files, self._pid = effects.files, effects.processes.own()
-        self._memory, self._watched = self._recalled(), Watched(home, self._files)
+        self._memory, self._watched = self._recalled(), WatchedSettings(home, self._files)
         self._wanted: dict[str, Notify | None] = {}
         self._news, self._ending = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
@@ -133,11 +133,11 @@ class Notifier:
             self._bound()
             self._keep()
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> NotifySettings:
         try:
             return self._watched.read()
         except GanglionError:  # reported with every notice that cannot be sent for it
-            return Settings()
+            return NotifySettings()
 
     def _notices(self, entry: Entry, usual: Notify | None) -> Iterator[Notice]:
         event = _HEARD.decode(entry.body)
@@ -234,14 +234,14 @@ class Notifier:
 
     # --- the file ---------------------------------------------------------------------------
 
-    def _recalled(self) -> Memory:
+    def _recalled(self) -> NoticeMemory:
         """What an earlier server kept; without one, nothing of the past is notified."""
         try:
-            found = msgspec.json.decode(self._files.read(self._home / FILE), type=Memory)
+            found = msgspec.json.decode(self._files.read(self._home / FILE), type=NoticeMemory)
         except (OSError, msgspec.DecodeError):
-            return Memory(self._ledger.head)
+            return NoticeMemory(self._ledger.head)
         if found.seq > self._ledger.head:  # the ledger is another one
-            return Memory(self._ledger.head)
+            return NoticeMemory(self._ledger.head)
         return found
 
     def _keep(self) -> None:

@@ -31,7 +31,7 @@ class Smtp(Struct, frozen=True, forbid_unknown_fields=True):
     password_file: str = ""
 
 
-class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+class NotifySettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The file.
 
     Attributes:
@@ -58,7 +58,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         return wanted if self.mail or self.command or self.webhook else None
 
 
-class Watched:
+class WatchedSettings:
     """The settings of a home, read anew when the file has changed.
 
     Args:
@@ -69,9 +69,9 @@ class Watched:
     def __init__(self, home: Path, files: Files = SYSTEM_FILES) -> None:
         self._home, self._files = home, files
         self._mark: tuple[int, int, int] | None = None
-        self._known: Settings | FileError = Settings()
+        self._known: NotifySettings | FileError = NotifySettings()
 
-    def read(self) -> Settings:
+    def read(self) -> NotifySettings:
         """Return what is in force. Raises FileError while the file is not what it should be."""
         mark = self._marked()
         if mark is None or mark != self._mark:
@@ -95,7 +95,7 @@ class Watched:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def read_settings(home: Path, files: Files = SYSTEM_FILES) -> Settings:
+def read_settings(home: Path, files: Files = SYSTEM_FILES) -> NotifySettings:
     """Read the settings of a home; without the file, the usual ones.
 
     Raises:
@@ -103,8 +103,10 @@ def read_settings(home: Path, files: Files = SYSTEM_FILES) -> Settings:
     """
     path = home / FILE
     try:
-        return msgspec.convert(yaml.safe_load(files.read(path).decode("utf-8")) or {}, Settings)
+        return msgspec.convert(
+            yaml.safe_load(files.read(path).decode("utf-8")) or {}, NotifySettings
+        )
     except FileNotFoundError:
-        return Settings()
+        return NotifySettings()
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
         raise FileError(f"{path}: {error}", "see docs/daily.md") from error

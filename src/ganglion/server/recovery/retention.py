@@ -28,7 +28,7 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import make_folder, remove
 from ganglion.server.recovery.checkpoint import read
 from ganglion.server.state.transaction import Transaction
-from ganglion.worlds.local.run_files.retention import DAY_MS, EVERY_S, MB, Rule, rule_of
+from ganglion.worlds.local.run_files.retention import DAY_MS, EVERY_S, MB, RetentionRule, rule_of
 
 ARCHIVE = "archive"
 """Folder of the home that holds what was cut off."""
@@ -116,11 +116,11 @@ class LedgerRetention:
             return None
         return self._cut(snapshot, rule)
 
-    def _spacing(self, rule: Rule) -> Spacing:
+    def _spacing(self, rule: RetentionRule) -> Spacing:
         most = self._most_events(rule)
         return Spacing(rule.event_days * DAY_MS // PARTS, max(most // PARTS, 1) if most else 0)
 
-    def _most_events(self, rule: Rule) -> int:
+    def _most_events(self, rule: RetentionRule) -> int:
         """Events that the size allows for; 0 = any number."""
         if not rule.event_megabytes:
             return 0
@@ -129,7 +129,7 @@ class LedgerRetention:
         mean = sum(sizes) // len(sizes) if sizes else 0
         return max(rule.event_megabytes * MB // (mean + AROUND), 1)
 
-    def _chosen(self, rule: Rule, now: int) -> Snapshot | None:
+    def _chosen(self, rule: RetentionRule, now: int) -> Snapshot | None:
         """The checkpoint to cut at; None = nothing is to leave."""
         base, head = self._ledger.base(), self._ledger.head
         first = base.seq if base else 0
@@ -143,7 +143,7 @@ class LedgerRetention:
             found += [each for each in known if most // 2 <= head - each.seq <= most][-1:]
         return max(found, key=lambda each: each.seq, default=None)
 
-    def _cut(self, snapshot: Snapshot, rule: Rule) -> Cut | None:
+    def _cut(self, snapshot: Snapshot, rule: RetentionRule) -> Cut | None:
         """Cut the ledger at a checkpoint, after everything was checked and archived."""
         with self._ledger.still() as reader:
             flaws = audited(reader).flaws

@@ -131,5 +131,5 @@ class Identified:
         route, verb = self._template(scope["path"], method), scope.get("method", "GET")
         about = {"http.request.method": verb, "http.route": route, "ganglion.request": request}
         parent = spans.read(Headers(scope=scope).get(spans.HEADER, ""))
-        with spans.span(f"{verb} {route}".rstrip(), spans.Kind.SERVER, parent, about) as known:
+        with spans.span(f"{verb} {route}".rstrip(), spans.SpanKind.SERVER, parent, about) as known:
             yield known

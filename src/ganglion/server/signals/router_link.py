@@ -12,7 +12,7 @@ from ganglion.router.balancing.stats import ServiceStats
 from ganglion.router.balancing.table import Endpoint, Service, State
 
 if TYPE_CHECKING:
-    from ganglion.router.link import Reading
+    from ganglion.router.link import RouterReading
 
 STALE_MS = 5_000
 """Age beyond which what a router reported says nothing about now."""
@@ -76,7 +76,7 @@ class Link(Protocol):
     def publish(self, services: Sequence[Service]) -> int:
         """Route these services and no others."""
 
-    def reading(self) -> "Reading":
+    def reading(self) -> "RouterReading":
         """The last report."""
 
 

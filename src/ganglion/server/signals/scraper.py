@@ -10,7 +10,7 @@ import structlog
 from msgspec import Struct, field
 
 from ganglion.lifecycle.metrics.merge import Pages
-from ganglion.lifecycle.metrics.page import Page, read
+from ganglion.lifecycle.metrics.page import MetricsPage, read
 from ganglion.model.behaviour import Signal
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.egress import CheckedTransport, Egress
@@ -153,12 +153,12 @@ async def _pages(client: httpx2.AsyncClient, job: Job, clock: Clock) -> Pages:
     both = dict(zip(job.pages, said, strict=True))
     return Pages(
         round(clock.monotonic() * 1_000),
-        {key: each for key, each in both.items() if isinstance(each, Page)},
+        {key: each for key, each in both.items() if isinstance(each, MetricsPage)},
         {key: each for key, each in both.items() if isinstance(each, str)},
     )
 
 
-async def _page(client: httpx2.AsyncClient, url: str) -> Page | str:
+async def _page(client: httpx2.AsyncClient, url: str) -> MetricsPage | str:
     """A replica's page, or why there is none."""
     try:
         return read((await _get(client, url)).decode("utf-8", "replace"))

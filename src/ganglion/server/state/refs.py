@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
 
 
-class Ref(NamedTuple):
+class Referent(NamedTuple):
     """What a reference names.
 
     Attributes:
@@ -26,7 +26,7 @@ class Ref(NamedTuple):
     name: str = ""
 
 
-def resolve(mind: Mind, ledger: "Ledger", ref: str) -> Ref:
+def resolve(mind: Mind, ledger: "Ledger", ref: str) -> Referent:
     """Find a workload by id, by name (the latest of that name), or by a unique prefix of its id.
 
     `/index` behind any of them names one gang.
@@ -41,17 +41,17 @@ def resolve(mind: Mind, ledger: "Ledger", ref: str) -> Ref:
     return _resolve(mind, ledger, ref)
 
 
-def _resolve(mind: Mind, ledger: "Ledger", ref: str) -> Ref:
+def _resolve(mind: Mind, ledger: "Ledger", ref: str) -> Referent:
     if ref in mind.book.entries:
-        return Ref(ref, None, None, mind.book.entries[ref].workload.name)
+        return Referent(ref, None, None, mind.book.entries[ref].workload.name)
     named = mind.book.named(ref)
     if named:
-        return Ref(named.id, None, None, ref)
+        return Referent(named.id, None, None, ref)
     # PostgreSQL takes no NUL in text.
     filed = None if "\0" in ref else _filed(ledger, ref)
     if filed is None:
         raise NotFound(f"there is no workload {ref!r}", "see `ganglion ps --all`")
-    return Ref(filed.id, None if filed.id in mind.book.entries else filed, None, filed.name)
+    return Referent(filed.id, None if filed.id in mind.book.entries else filed, None, filed.name)
 
 
 def _filed(ledger: "Ledger", ref: str) -> Filed | None:

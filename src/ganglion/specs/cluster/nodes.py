@@ -10,7 +10,7 @@ from ganglion.model.errors import FieldError
 from ganglion.model.fleet.levels import ABOVE_NODE, DEPTH, Level
 from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import WHOLE
-from ganglion.specs.cluster.schema import Machine, Pool, Single, Topped
+from ganglion.specs.cluster.schema import MachineShape, Pool, Single, Topped
 from ganglion.specs.reading.mapping import as_read
 from ganglion.specs.reading.validate import Wrong
 from ganglion.specs.reading.yaml import Path
@@ -34,7 +34,7 @@ Around = dict[tuple[Level, str], Domains]
 Problems = Iterator[FieldError]
 
 
-class Spot(NamedTuple):
+class NodeLocation(NamedTuple):
     """Where a node lies.
 
     Attributes:
@@ -103,7 +103,7 @@ def _machine(spec: Pool | Single) -> Node:
     )
 
 
-def _devices(spec: Machine) -> tuple[Device, ...]:
+def _devices(spec: MachineShape) -> tuple[Device, ...]:
     count, types = spec.gpus.count, spec.gpus.types
     return tuple(
         Device(
@@ -116,14 +116,14 @@ def _devices(spec: Machine) -> tuple[Device, ...]:
     )
 
 
-def _whole(spec: Machine, path: Path, wrong: Wrong) -> Problems:
+def _whole(spec: MachineShape, path: Path, wrong: Wrong) -> Problems:
     gpus = spec.gpus
     if gpus.milli != WHOLE or gpus.share_mib or len(gpus.types) > 1:
         hint = "as `H100:80GB:8`"
         yield wrong("a node has whole GPUs of one model", (*path, "gpus"), hint)
 
 
-def _parts(spec: Machine, path: Path, wrong: Wrong) -> Problems:
+def _parts(spec: MachineShape, path: Path, wrong: Wrong) -> Problems:
     count = spec.gpus.count
     for key in ("islands", "numa"):
         parts = vars(spec).get(key, 1)
@@ -132,7 +132,7 @@ def _parts(spec: Machine, path: Path, wrong: Wrong) -> Problems:
             yield wrong(f"{count} GPUs do not divide into {parts} parts", (*path, key), hint)
 
 
-def _divisible(pool: Machine, path: Path, wrong: Wrong) -> Problems:
+def _divisible(pool: MachineShape, path: Path, wrong: Wrong) -> Problems:
     wide = 0
     for level, key in PER.items() if isinstance(pool, Pool) else ():
         size = getattr(pool, key)
@@ -145,19 +145,21 @@ def _divisible(pool: Machine, path: Path, wrong: Wrong) -> Problems:
         wide = size or wide
 
 
-def _spots(spec: Pool | Single, path: Path) -> Iterator[Spot]:
+def _spots(spec: Pool | Single, path: Path) -> Iterator[NodeLocation]:
     """Where the nodes of a description lie, as far as it can be read."""
     domains = {level: named for level in ABOVE_NODE if (named := _named(spec, level))}
     name = vars(spec).get("name")
     if name is None:
         return
     if isinstance(spec, Single):
-        yield Spot(name, domains, path)
+        yield NodeLocation(name, domains, path)
         return
     count = vars(spec).get("nodes", 0)
     width = len(str(count - 1))
     for number in range(count):
-        yield Spot(f"{name}-{number:0{width}}", domains | _shared(spec, number, count), path)
+        yield NodeLocation(
+            f"{name}-{number:0{width}}", domains | _shared(spec, number, count), path
+        )
 
 
 def _shared(pool: Pool, number: int, count: int) -> Domains:
@@ -174,12 +176,12 @@ def _shared(pool: Pool, number: int, count: int) -> Domains:
     return found
 
 
-def _named(spec: Machine, level: Level) -> str:
+def _named(spec: MachineShape, level: Level) -> str:
     """The domain of a level that a description names; empty = none that can be read."""
     return str(vars(spec).get(level.value.replace("-", "_"), ""))
 
 
-def _named_twice(spots: Sequence[Spot], wrong: Wrong) -> Problems:
+def _named_twice(spots: Sequence[NodeLocation], wrong: Wrong) -> Problems:
     seen: set[str] = set()
     told: set[Path] = set()
     for name, _, path in spots:
@@ -189,7 +191,7 @@ def _named_twice(spots: Sequence[Spot], wrong: Wrong) -> Problems:
         seen.add(name)
 
 
-def _undeclared(spots: Sequence[Spot], levels: Collection[Level], wrong: Wrong) -> Problems:
+def _undeclared(spots: Sequence[NodeLocation], levels: Collection[Level], wrong: Wrong) -> Problems:
     told: set[tuple[Path, Level]] = set()
     for node, domains, path in spots if levels else ():
         for level in domains:
@@ -199,7 +201,7 @@ def _undeclared(spots: Sequence[Spot], levels: Collection[Level], wrong: Wrong) 
                 yield wrong(f"`{node}` names a {level}, which `levels` lacks", path, hint)
 
 
-def _overlaps(spots: Sequence[Spot], around: Around, wrong: Wrong) -> Problems:
+def _overlaps(spots: Sequence[NodeLocation], around: Around, wrong: Wrong) -> Problems:
     """Yield domains that lie in two wider ones, once for each description; fill `around`."""
     told: set[Path] = set()
     for node, domains, path in spots:

@@ -30,7 +30,7 @@ Hosts = Annotated[
 Levels = Annotated[tuple[Level, ...], f.told(parse_levels), PlainSerializer(list)]
 
 
-class Machine(Mapping):
+class MachineShape(Mapping):
     """What pools and single nodes have in common."""
 
     gpus: f.Gpus = described("its GPUs: `H100:80GB:8`", GpuRequest())
@@ -51,7 +51,7 @@ class Machine(Mapping):
     nvlink_domain: f.HostName = described("domain of that level it lies in", "")
 
 
-class Pool(Machine):
+class Pool(MachineShape):
     """Equal nodes, numbered from 0."""
 
     name: f.HostName = described("nodes are called `<name>-<number>`")
@@ -63,7 +63,7 @@ class Pool(Machine):
     racks: Hosts = described("names of racks that the nodes are divided over evenly", ())
 
 
-class Single(Machine):
+class Single(MachineShape):
     """One node."""
 
     name: f.HostName = described("unique in the fleet")

@@ -13,11 +13,11 @@ from ganglion.specs.grammar.quantities import (
     print_cpus,
     print_memory,
 )
-from ganglion.specs.grammar.ranges import Span, parse_span, parse_values, print_span
+from ganglion.specs.grammar.ranges import CountRange, parse_span, parse_values, print_span
 from ganglion.specs.grammar.times.durations import parse_duration, parse_slurm_time, print_duration
 
 __all__ = [
-    "Span",
+    "CountRange",
     "parse_cpus",
     "parse_duration",
     "parse_gpus",

@@ -14,7 +14,7 @@ _ARRAY = re.compile(rf"{_PART}(?:\s*,\s*{_PART})*\s*(?:%\s*\d{{1,9}})?", re.ASCI
 _RANGE = re.compile(r"\s*(-?[0-9]{1,12})\s*\.\.\s*(-?[0-9]{1,12})\s*")
 
 
-class Span(Struct, frozen=True):
+class CountRange(Struct, frozen=True):
     """A count `low..high`; both equal when it is fixed."""
 
     low: int
@@ -26,10 +26,10 @@ class Span(Struct, frozen=True):
         return self.low < self.high
 
 
-def parse_span(value: object, most: int, least: int = 1) -> Span:
+def parse_span(value: object, most: int, least: int = 1) -> CountRange:
     """Read `4`, `2..4` or `{min: 2, max: 4}`, each at least `least` and at most `most`."""
     low, high = _ends(value)
-    span = Span(parse_whole(low, least, most), parse_whole(high, least, most))
+    span = CountRange(parse_whole(low, least, most), parse_whole(high, least, most))
     if span.low > span.high:
         raise FieldError(
             f"the range {show(value)} runs backwards", hint=f"write `{span.high}..{span.low}`"
@@ -37,7 +37,7 @@ def parse_span(value: object, most: int, least: int = 1) -> Span:
     return span
 
 
-def print_span(span: Span) -> int | str:
+def print_span(span: CountRange) -> int | str:
     """Print as `4` or `2..4`."""
     return f"{span.low}..{span.high}" if span.elastic else span.high
 

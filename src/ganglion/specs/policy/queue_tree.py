@@ -10,7 +10,7 @@ from ganglion.model.resources import Amount, decimal
 KINDS = {"gpu_milli": "GPUs", "cpu_milli": "CPUs", "memory_mib": "MiB of memory"}
 
 
-class Finding(Struct, frozen=True):
+class QueueFinding(Struct, frozen=True):
     """Something about one queue.
 
     Attributes:
@@ -47,7 +47,7 @@ def parents_first(queues: Iterable[Queue]) -> tuple[Queue, ...]:
     return tuple(done.values())
 
 
-def above_parent(queues: Sequence[Queue]) -> Iterator[Finding]:
+def above_parent(queues: Sequence[Queue]) -> Iterator[QueueFinding]:
     """Guarantees that no queue above can keep: a quota larger than the parent's.
 
     A parent that names no quota for a flavor bounds nothing.
@@ -58,7 +58,7 @@ def above_parent(queues: Sequence[Queue]) -> Iterator[Finding]:
         for flavor, kind, most in _bounds(parent) if parent else ():
             asked = _guaranteed(queue, flavor, kind)
             if parent and asked > most:
-                yield Finding(
+                yield QueueFinding(
                     queue.name,
                     "quota",
                     flavor,
@@ -68,14 +68,14 @@ def above_parent(queues: Sequence[Queue]) -> Iterator[Finding]:
                 )
 
 
-def overcommitted(queues: Sequence[Queue]) -> Iterator[Finding]:
+def overcommitted(queues: Sequence[Queue]) -> Iterator[QueueFinding]:
     """Parents whose children are together guaranteed more than they are."""
     for parent in queues:
         under = [each for each in queues if each.parent == parent.name]
         for flavor, kind, most in _bounds(parent) if under else ():
             asked = sum(_guaranteed(each, flavor, kind) for each in under)
             if asked > most:
-                yield Finding(
+                yield QueueFinding(
                     parent.name,
                     "quota",
                     flavor,
@@ -85,7 +85,7 @@ def overcommitted(queues: Sequence[Queue]) -> Iterator[Finding]:
                 )
 
 
-def below_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
+def below_quota(queues: Sequence[Queue]) -> Iterator[QueueFinding]:
     """Queues whose limit is below what they are guaranteed."""
     for queue in queues:
         for flavor, limit in queue.limit.items():
@@ -93,7 +93,7 @@ def below_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
                 most = getattr(limit, kind)
                 asked = getattr(queue.quota.get(flavor, Amount()), kind) or 0
                 if most is not None and asked > most:
-                    yield Finding(
+                    yield QueueFinding(
                         queue.name,
                         "limit",
                         flavor,
@@ -103,7 +103,7 @@ def below_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
                     )
 
 
-def lent_beyond_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
+def lent_beyond_quota(queues: Sequence[Queue]) -> Iterator[QueueFinding]:
     """Queues that would lend more than they are guaranteed."""
     for queue in queues:
         for flavor, lent in queue.lend_limit.items():
@@ -111,7 +111,7 @@ def lent_beyond_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
                 most = getattr(lent, kind)
                 owned = getattr(queue.quota.get(flavor, Amount()), kind) or 0
                 if most is not None and most > owned:
-                    yield Finding(
+                    yield QueueFinding(
                         queue.name,
                         "lend_limit",
                         flavor,
@@ -121,13 +121,13 @@ def lent_beyond_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
                     )
 
 
-def entitled_to_nothing(queues: Sequence[Queue]) -> Iterator[Finding]:
+def entitled_to_nothing(queues: Sequence[Queue]) -> Iterator[QueueFinding]:
     """Queues without quota and without weight, where no queue under them has any."""
     owners = {each.name for each in queues if each.quota or each.over_quota_weight}
     for queue in queues:
         under = any(each.parent == queue.name for each in queues)
         if queue.name not in owners and not under:
-            yield Finding(
+            yield QueueFinding(
                 queue.name,
                 "weight",
                 "",

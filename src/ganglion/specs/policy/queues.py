@@ -17,7 +17,7 @@ from ganglion.specs.reading.yaml import Path
 from ganglion.specs.wording import first_of, meant, show
 
 
-class Known(Struct):
+class KnownFlavors(Struct):
     """The flavors there are, and what to do about others.
 
     Attributes:
@@ -79,7 +79,7 @@ def queues_of(
     """
     problems: list[FieldError] = []
     named = {flavor.lower(): flavor for flavor in flavors}
-    known = Known(named, wrong, problems if unknown is None else unknown, problems)
+    known = KnownFlavors(named, wrong, problems if unknown is None else unknown, problems)
     read = [QueueFile.model_construct(**{"name": "", **vars(each)}) for each in files]
     _placed(read, known)
     found = [_queue(queue, known, preemption, ("queues", at)) for at, queue in enumerate(read)]
@@ -93,7 +93,7 @@ def queues_of(
     return parents_first(found)
 
 
-def _placed(queues: Sequence[QueueFile], known: Known) -> None:
+def _placed(queues: Sequence[QueueFile], known: KnownFlavors) -> None:
     """Check that each name is given once, each parent exists and the tree has no circle."""
     parents: dict[str, str] = {}
     for at, queue in enumerate(queues):
@@ -126,7 +126,7 @@ def _circle(name: str, parents: dict[str, str]) -> list[str]:
     return []
 
 
-def _queue(queue: QueueFile, known: Known, preemption: Preemption, path: Path) -> Queue:
+def _queue(queue: QueueFile, known: KnownFlavors, preemption: Preemption, path: Path) -> Queue:
     quota, limit, beyond = (
         known.amounts(getattr(queue, key), (*path, key))
         for key in ("quota", "limit", "borrowing_limit")
@@ -154,7 +154,7 @@ def _queue(queue: QueueFile, known: Known, preemption: Preemption, path: Path) -
     )
 
 
-def _flavors(queue: QueueFile, known: Known, path: Path) -> Flavors | None:
+def _flavors(queue: QueueFile, known: KnownFlavors, path: Path) -> Flavors | None:
     if queue.flavors is None:
         return None
     found = overlay(Flavors(), queue.flavors)

@@ -17,7 +17,7 @@ from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Deadline, Kind, Topology
 from ganglion.specs.grammar import (
-    Span,
+    CountRange,
     parse_cpus,
     parse_duration,
     parse_gpus,
@@ -129,7 +129,7 @@ HostName = Annotated[str, told(parse_host), schema("string", "integer")]
 Text = Annotated[str, told(parse_text), WithJsonSchema(_SCALARS)]
 Flag = Annotated[bool, told(parse_bool), schema("boolean", "string")]
 PodCount = Annotated[
-    Span,
+    CountRange,
     told(lambda value: parse_span(value, MAX_PODS)),
     PlainSerializer(print_span),
     schema("integer", "string", "object", minimum=1, pattern=r"^ *[0-9]+ *(\.\. *[0-9]+ *)?$"),
@@ -281,7 +281,7 @@ Params = Annotated[
     schema("object", "array", "string", items=_SCALARS, additionalProperties=_TEXT_LIST),
 ]
 Replicas = Annotated[
-    Span,
+    CountRange,
     told(lambda value: parse_span(value, MAX_PODS, 0)),
     PlainSerializer(print_span),
     schema("integer", "string", "object", minimum=0, pattern=r"^ *[0-9]+ *(\.\. *[0-9]+ *)?$"),

@@ -8,7 +8,7 @@ from pydantic import PrivateAttr
 from ganglion.model.behaviour import Access
 from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Kind, Topology
-from ganglion.specs.grammar import Span
+from ganglion.specs.grammar import CountRange
 from ganglion.specs.reading import fields as f
 from ganglion.specs.reading.mapping import Mapping, described, partly
 from ganglion.specs.reading.renaming import Vocabulary
@@ -52,7 +52,9 @@ class PodSetFile(Mapping):
     """Equal nodes of a workload that has several sorts of them."""
 
     name: f.Name = described("unique within the workload")
-    nodes: f.PodCount = described("how many: `4`, or `2..4` when fewer are useful", Span(1, 1))
+    nodes: f.PodCount = described(
+        "how many: `4`, or `2..4` when fewer are useful", CountRange(1, 1)
+    )
     procs_per_node: f.Count = described("processes started on each", 1)
     resources: Resources = described("what each needs", Resources())
     placement: f.Placement = described("how near each other these must lie", Topology())
@@ -116,7 +118,7 @@ class WorkloadFile(Mapping):
         "variables kept apart and never shown: `[HF_TOKEN]`; yours, or of `ganglion secret set`", {}
     )
     nodes: f.PodCount = described(
-        "all or nothing: `4`; `2..4` starts with what there is", Span(1, 1)
+        "all or nothing: `4`; `2..4` starts with what there is", CountRange(1, 1)
     )
     procs_per_node: f.Count = described("processes started on each node", 1)
     resources: Resources = described("what each node needs", Resources())
@@ -141,7 +143,9 @@ class WorkloadFile(Mapping):
     singleton: f.Flag = described("wait until no other of the same name and user lives", False)
     schedule: ScheduleFile | None = described("submit it again and again, as cron does", None)
     hold: f.Flag = described("submit it, but do not start it yet", False)
-    replicas: f.Replicas = described("copies of a service: `4`, or `1..8` with `scale`", Span(1, 1))
+    replicas: f.Replicas = described(
+        "copies of a service: `4`, or `1..8` with `scale`", CountRange(1, 1)
+    )
     scale: ScaleFile | None = described("how a service scales", None)
     port: f.Port = described("port that a service or workspace listens on", 0)
     tty: f.Flag = described("give rank 0 a terminal, for `ganglion attach`", False)
@@ -155,7 +159,7 @@ class WorkloadFile(Mapping):
     )
     parallel: f.Parallel = described(
         "most trials of a sweep at once; `4..64`: those above 4 use GPUs that no job waits for",
-        Span(0, 0),
+        CountRange(0, 0),
     )
     early_stop: EarlyStopFile | None = described("sweep: give up trials that do badly", None)
     idle_timeout: f.Duration = described("a workspace idle that long is suspended", 0)

@@ -43,13 +43,13 @@ from ganglion.worlds.kubernetes.write_rules.promises import Promises
 from ganglion.worlds.kubernetes.write_rules.series import Happened
 from ganglion.worlds.kubernetes.write_rules.times import steady
 from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind
-from ganglion.worlds.kubernetes.writes.calls import Pace, each_of
+from ganglion.worlds.kubernetes.writes.calls import RetryPace, each_of
 from ganglion.worlds.kubernetes.writes.choose import bind_volume, choose_node
 from ganglion.worlds.kubernetes.writes.conditions import clear_victim, mark_victim, say_why
 from ganglion.worlds.kubernetes.writes.evict import Evictions, grace_of, unbind
 from ganglion.worlds.kubernetes.writes.gate import ungate
 from ganglion.worlds.kubernetes.writes.nominate import nominate
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Verdict
+from ganglion.worlds.kubernetes.writes.outcome import WriteOutcome, WriteVerdict
 from ganglion.worlds.kubernetes.writes.owners import resume_owner, suspend_owner
 
 SAID_PER_SECOND, FIRST_PER_SECOND, HURRIED_PER_SECOND = 50, 700, 10
@@ -80,14 +80,14 @@ SEEN_S = 0.05
 Tasks = dict[str, set[asyncio.Task[None]]]
 
 _HOW = {
-    Verdict.BOUND: How.BOUND,
-    Verdict.ALREADY_HERE: How.BOUND,
-    Verdict.DONE: How.BOUND,
-    Verdict.UNCHANGED: How.BOUND,
-    Verdict.GONE: How.GONE,
-    Verdict.GATED: How.GATED,
-    Verdict.ELSEWHERE: How.ELSEWHERE,
-    Verdict.REFUSED: How.REFUSED,
+    WriteVerdict.BOUND: How.BOUND,
+    WriteVerdict.ALREADY_HERE: How.BOUND,
+    WriteVerdict.DONE: How.BOUND,
+    WriteVerdict.UNCHANGED: How.BOUND,
+    WriteVerdict.GONE: How.GONE,
+    WriteVerdict.GATED: How.GATED,
+    WriteVerdict.ELSEWHERE: How.ELSEWHERE,
+    WriteVerdict.REFUSED: How.REFUSED,
 }
 
 log = structlog.get_logger(__name__)
@@ -132,7 +132,7 @@ class Hands:
         self._promises = Promises(self._nominate)
         self._nominating = asyncio.Semaphore(PROMISES_AT_ONCE)
         self._victims = asyncio.Semaphore(VICTIMS_AT_ONCE)
-        self._pace = Pace(may=may, at_once=at_once, effects=api.effects)
+        self._pace = RetryPace(may=may, at_once=at_once, effects=api.effects)
         self._clock = api.effects.clock
         self._steady_ms = steady_ms = steady(self._clock)
         self._at_once = at_once
@@ -207,7 +207,7 @@ class Hands:
         while nodes and self._pace.may():
             async with self._nominating:
                 found = await nominate(self._api, nodes, self._pace)
-            nodes = [each for each in nodes if found[each[0].uid].verdict is Verdict.UNKNOWN]
+            nodes = [each for each in nodes if found[each[0].uid].verdict is WriteVerdict.UNKNOWN]
             if nodes:
                 await self._clock.pause(AGAIN_S)
 
@@ -222,17 +222,17 @@ class Hands:
                 order = binding.order
                 self._answer(BindDone(order.gang, order.attempt, binding.outcomes))
 
-    async def _bind(self, pod: BindPod) -> Outcome:
+    async def _bind(self, pod: BindPod) -> WriteOutcome:
         """Bind a pod; while the result is unknown, as in an outage, ask again."""
         end_ms = self._steady_ms() + UNSURE_MS
         while True:
             outcome = await self._bind_once(pod)
-            is_known = outcome.verdict is not Verdict.UNKNOWN
+            is_known = outcome.verdict is not WriteVerdict.UNKNOWN
             if is_known or not self._pace.may() or self._steady_ms() >= end_ms:
                 return outcome
             await self._clock.pause(AGAIN_S)
 
-    async def _bind_once(self, pod: BindPod) -> Outcome:
+    async def _bind_once(self, pod: BindPod) -> WriteOutcome:
         ref = pod.pod
         if pod.gated:
             return await ungate(self._api, ref, pod.node, self._pace, self._instance)
@@ -253,11 +253,11 @@ class Hands:
     async def _choose(self, order: ChooseNode | BindVolume) -> None:
         """Name a node or a volume to a claim; the result is in the objects themselves."""
         outcome = await self._until_known(partial(self._choose_once, order))
-        if outcome.verdict is Verdict.REFUSED:
+        if outcome.verdict is WriteVerdict.REFUSED:
             refused = {order.pod.uid: (How.REFUSED, outcome.message)}
             self._answer(BindDone(order.gang, order.attempt, refused))
 
-    async def _choose_once(self, order: ChooseNode | BindVolume) -> Outcome:
+    async def _choose_once(self, order: ChooseNode | BindVolume) -> WriteOutcome:
         if isinstance(order, BindVolume):
             return await bind_volume(self._api, order.volume, order.claim, self._pace)
         return await choose_node(self._api, order.claim, order.node, self._pace)
@@ -282,7 +282,7 @@ class Hands:
             found = await self._evict_once(order, left, evictions)
         while left := [each for each in left if not _has_left(found[each.uid])]:
             worst = next(found[each.uid] for each in left)
-            if worst.verdict is Verdict.BLOCKED:
+            if worst.verdict is WriteVerdict.BLOCKED:
                 self._answer(EvictBlocked(order.gang, order.attempt, worst.message))
             if not self._pace.may():
                 return
@@ -292,7 +292,7 @@ class Hands:
 
     async def _evict_once(
         self, order: Evict, pods: list[PodRef], evictions: Evictions
-    ) -> dict[str, Outcome]:
+    ) -> dict[str, WriteOutcome]:
         if not order.beneficiary:
             return await unbind(self._api, pods, sentence(order.cause), self._pace)
         return await evictions.evict_all([(e, self._grace(e, order.grace_s)) for e in pods])
@@ -308,7 +308,7 @@ class Hands:
     async def _mark(self, order: Evict) -> None:
         """Mark victims, so that the scheduler that takes over knows for which gang they go."""
 
-        async def write(index: int) -> Outcome:
+        async def write(index: int) -> WriteOutcome:
             mark = partial(mark_victim, self._api, order.pods[index], order.beneficiary, self._pace)
             return await self._until_known(mark)
 
@@ -336,10 +336,10 @@ class Hands:
         if not outcome.holds:
             log.warning("owner not resumed", owner=order.owner.path, why=outcome.message)
 
-    async def _until_known(self, write: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    async def _until_known(self, write: Callable[[], Awaitable[WriteOutcome]]) -> WriteOutcome:
         """Write; while it is unknown what came of it, as in an outage, again."""
         outcome = await write()
-        while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
+        while outcome.verdict is WriteVerdict.UNKNOWN and self._pace.may():
             await self._clock.pause(AGAIN_S)
             outcome = await write()
         return outcome
@@ -373,7 +373,7 @@ class Hands:
         if pod is None:
             return
         outcome = await say_why(self._api, pod, saying.message, self._pace)
-        if outcome.verdict is Verdict.UNCHANGED and outcome.message:
+        if outcome.verdict is WriteVerdict.UNCHANGED and outcome.message:
             # It has changed since it was seen, as by a nomination: the change is on its way here.
             await self._clock.pause(SEEN_S)
             self._sayings.put_back(saying)
@@ -383,8 +383,8 @@ class Hands:
         self._recorder.record(happened)
 
 
-def _has_left(outcome: Outcome) -> bool:
-    return outcome.verdict in (Verdict.DONE, Verdict.GONE)
+def _has_left(outcome: WriteOutcome) -> bool:
+    return outcome.verdict in (WriteVerdict.DONE, WriteVerdict.GONE)
 
 
 def _keep(tasks: Tasks, gang: str, task: asyncio.Task[None]) -> None:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from ganglion.worlds.kubernetes.gpu_resources import is_gpu_resource
 from ganglion.worlds.kubernetes.types.pod import (
     Container,
+    ContainerResources,
     ContainerStatus,
     Pod,
     Quantities,
-    Resources,
 )
 from ganglion.worlds.kubernetes.types.quantity import MIB, milli, units
 
@@ -108,7 +108,7 @@ def _of_container(
     return wanted
 
 
-def _of_whole(pod: Pod, asked: Resources, containers: Amounts, stuck: bool) -> Amounts:
+def _of_whole(pod: Pod, asked: ContainerResources, containers: Amounts, stuck: bool) -> Amounts:
     """What is asked for the pod as a whole, which outranks the sum of its containers."""
     wanted = _parsed(asked.requests)
     for name, limit in _parsed(asked.limits).items():
@@ -123,14 +123,16 @@ def _is_of_whole(name: str) -> bool:
     return name in ("cpu", "memory") or name.startswith("hugepages-")
 
 
-def _wanted(asked: Resources) -> Amounts:
+def _wanted(asked: ContainerResources) -> Amounts:
     """Requests; where there is none, the limit is one."""
     if not asked.limits:
         return _parsed(asked.requests)
     return {**_parsed(asked.limits), **_parsed(asked.requests)}
 
 
-def _held(wanted: Amounts, allocated: Quantities, actual: Resources | None, stuck: bool) -> Amounts:
+def _held(
+    wanted: Amounts, allocated: Quantities, actual: ContainerResources | None, stuck: bool
+) -> Amounts:
     """The larger of what is wanted and what the kubelet has given.
 
     A resize that the kubelet found impossible (`stuck`) does not count as wanted.

@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.cluster_view.orders import Changed
 from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.http.discovery import served_path
-from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.http.reflect import ObjectChange, Reflector
 from ganglion.worlds.kubernetes.types import storage
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.dra import ResourceSlice
@@ -29,7 +29,7 @@ _DEVICES = "/apis/resource.k8s.io/v1"
 _OWN = f"/apis/{names.GROUP}/{names.VERSION}"
 
 
-class Watched(Struct, frozen=True):
+class WatchedCollection(Struct, frozen=True):
     """One collection.
 
     Attributes:
@@ -46,21 +46,23 @@ class Watched(Struct, frozen=True):
     needed: bool = True
 
 
-ALWAYS: tuple[Watched, ...] = (
-    Watched("/api/v1/nodes", Node, "node"),
-    Watched("/api/v1/namespaces", Anything, "namespace"),
-    Watched("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget, "budget"),
-    Watched("/api/v1/persistentvolumeclaims", storage.PersistentVolumeClaim, "claim"),
-    Watched("/api/v1/persistentvolumes", storage.PersistentVolume, "volume"),
-    Watched(f"{_STORAGE}/storageclasses", storage.StorageClass, "storage class"),
-    Watched(f"{_STORAGE}/csinodes", storage.CSINode, "csi node"),
-    Watched(f"{_STORAGE}/csidrivers", storage.CSIDriver, "csi driver"),
-    Watched(f"{_STORAGE}/csistoragecapacities", storage.CSIStorageCapacity, "csi capacity"),
-    Watched(f"{_STORAGE}/volumeattachments", storage.VolumeAttachment, "attachment"),
-    Watched(f"{_DEVICES}/resourceslices", ResourceSlice, "slice", needed=False),
-    Watched(f"{_OWN}/queues", Anything, "queue", needed=False),
-    Watched(f"{_OWN}/policies", Anything, "policy", needed=False),
-    Watched("/api/v1/pods", Pod, "pod"),
+ALWAYS: tuple[WatchedCollection, ...] = (
+    WatchedCollection("/api/v1/nodes", Node, "node"),
+    WatchedCollection("/api/v1/namespaces", Anything, "namespace"),
+    WatchedCollection("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget, "budget"),
+    WatchedCollection("/api/v1/persistentvolumeclaims", storage.PersistentVolumeClaim, "claim"),
+    WatchedCollection("/api/v1/persistentvolumes", storage.PersistentVolume, "volume"),
+    WatchedCollection(f"{_STORAGE}/storageclasses", storage.StorageClass, "storage class"),
+    WatchedCollection(f"{_STORAGE}/csinodes", storage.CSINode, "csi node"),
+    WatchedCollection(f"{_STORAGE}/csidrivers", storage.CSIDriver, "csi driver"),
+    WatchedCollection(
+        f"{_STORAGE}/csistoragecapacities", storage.CSIStorageCapacity, "csi capacity"
+    ),
+    WatchedCollection(f"{_STORAGE}/volumeattachments", storage.VolumeAttachment, "attachment"),
+    WatchedCollection(f"{_DEVICES}/resourceslices", ResourceSlice, "slice", needed=False),
+    WatchedCollection(f"{_OWN}/queues", Anything, "queue", needed=False),
+    WatchedCollection(f"{_OWN}/policies", Anything, "policy", needed=False),
+    WatchedCollection("/api/v1/pods", Pod, "pod"),
 )
 """In the order in which their first lists are taken in."""
 
@@ -104,10 +106,10 @@ class Watching:
     ) -> None:
         self._api, self._cluster, self._sink = api, cluster, sink
         self._silence_s = silence_s
-        self._reflectors: dict[str, tuple[Watched, Reflector[Any]]] = {}
+        self._reflectors: dict[str, tuple[WatchedCollection, Reflector[Any]]] = {}
         self.owners: set[str] = set()
 
-    def reflectors(self, watched: tuple[Watched, ...]) -> list[Reflector[Any]]:
+    def reflectors(self, watched: tuple[WatchedCollection, ...]) -> list[Reflector[Any]]:
         """Make reflectors for collections that have none yet; the caller runs them."""
         fresh = [each for each in watched if each.path not in self._reflectors]
         for each in fresh:
@@ -119,7 +121,7 @@ class Watching:
         fresh = sorted(paths - self.owners)
         self.owners |= paths
         return self.reflectors(
-            tuple(Watched(each, Anything, "owner", needed=False) for each in fresh)
+            tuple(WatchedCollection(each, Anything, "owner", needed=False) for each in fresh)
         )
 
     def is_synced(self) -> bool:
@@ -146,7 +148,7 @@ class Watching:
             if reflector.trouble
         }
 
-    def _reflector(self, watched: Watched) -> Reflector[Any]:
+    def _reflector(self, watched: WatchedCollection) -> Reflector[Any]:
         cluster, role = self._cluster, watched.role
         kind = _kind_in(watched.path) if role == "owner" else ""
 
@@ -157,7 +159,7 @@ class Watching:
             version = _version_in(found.path.rpartition("/")[0])
             return replace(item, api_version=version, kind=kind)
 
-        def sink(changes: list[Change[Any]]) -> None:
+        def sink(changes: list[ObjectChange[Any]]) -> None:
             self._sink(
                 [
                     Changed(cluster, role, each.item.metadata.uid, named(_now(each)))
@@ -194,5 +196,5 @@ def _version_in(prefix: str) -> str:
     return prefix.removeprefix("/apis/").removeprefix("/api/")
 
 
-def _now(change: Change[Any]) -> Any:  # noqa: ANN401 - any object of the API
+def _now(change: ObjectChange[Any]) -> Any:  # noqa: ANN401 - any object of the API
     return change.item if change.kind == "put" else None

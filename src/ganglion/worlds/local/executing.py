@@ -27,7 +27,7 @@ from ganglion.worlds.local.supervision.frames import (
     STDERR,
     STDIN,
     STDOUT,
-    Caller,
+    FrameSocket,
 )
 from ganglion.worlds.local.supervision.processes import (
     CANNOT_RUN,
@@ -102,7 +102,7 @@ class Command:
         wakeups: signals to wait for.
     """
 
-    def __init__(self, caller: Caller, plan: dict[str, Any], wakeups: Wakeups) -> None:
+    def __init__(self, caller: FrameSocket, plan: dict[str, Any], wakeups: Wakeups) -> None:
         self._caller, self._plan, self._wakeups = caller, plan, wakeups
         self._ends = Ends(plan)
         self._typed, self._typed_all = bytearray(), False
@@ -221,14 +221,14 @@ def main(descriptor: str) -> None:
     """Serve the caller on standard input; the plan is read from a file descriptor."""
     adopt_orphans()
     wakeups = Wakeups()
-    caller = Caller(socket.socket(fileno=os.dup(0)))
+    caller = FrameSocket(socket.socket(fileno=os.dup(0)))
     with os.fdopen(int(descriptor), "rb") as file:
         plan = json.load(file)
     caller.end(**(plan if "error" in plan else _executed(caller, plan, wakeups)))
     caller.linger(LAST_S)
 
 
-def _executed(caller: Caller, plan: dict[str, Any], wakeups: Wakeups) -> dict[str, Any]:
+def _executed(caller: FrameSocket, plan: dict[str, Any], wakeups: Wakeups) -> dict[str, Any]:
     """Run the command; how it ended. Nothing of it is left then."""
     try:
         facts: dict[str, Any] = {"exit_code": Command(caller, plan, wakeups).run()}

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ganglion.worlds.local.supervision import pseudo
-from ganglion.worlds.local.supervision.frames import CHUNK, MOST, RESIZE, STDIN, STDOUT, Caller
+from ganglion.worlds.local.supervision.frames import CHUNK, MOST, RESIZE, STDIN, STDOUT, FrameSocket
 
 SHOWN = 1 << 16
 """Bytes of the newest output that a new caller is shown."""
@@ -40,7 +40,7 @@ class Terminal:
         os.set_blocking(master, False)
         listener.setblocking(False)
         self._master, self._listener, self._log = master, listener, log
-        self._callers: list[Caller] = []
+        self._callers: list[FrameSocket] = []
         self._newest, self._typed = bytearray(), bytearray()
         self._over = False
 
@@ -54,7 +54,7 @@ class Terminal:
         for caller in self._callers:
             caller.linger(give_up - time.monotonic())
 
-    def _slow(self) -> list[Caller]:
+    def _slow(self) -> list[FrameSocket]:
         return [each for each in self._callers if each.waiting and not each.gone]
 
     def _step(self) -> None:
@@ -95,12 +95,12 @@ class Terminal:
     def _meet(self) -> None:
         with contextlib.suppress(OSError):
             connected, _ = self._listener.accept()
-            caller = Caller(connected)
+            caller = FrameSocket(connected)
             self._callers.append(caller)
             if self._newest:
                 caller.send(STDOUT, bytes(self._newest))
 
-    def _hear(self, caller: Caller) -> None:
+    def _hear(self, caller: FrameSocket) -> None:
         for channel, payload in caller.receive():
             if channel == STDIN:
                 self._typed += payload

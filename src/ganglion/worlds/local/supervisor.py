@@ -24,7 +24,7 @@ from ganglion.worlds.local.run_files.fence import Fence
 from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.run_files.resume import Missing, settle
 from ganglion.worlds.local.run_files.withheld import SecretsGone, credentials_of, scrubbed
-from ganglion.worlds.local.supervision.callers import Callers
+from ganglion.worlds.local.supervision.callers import SessionCallers
 from ganglion.worlds.local.supervision.hook import Hook
 from ganglion.worlds.local.supervision.members import Members
 from ganglion.worlds.local.supervision.processes import (
@@ -51,7 +51,7 @@ MARK_S = 20.0
 NEVER = float("inf")
 
 
-class End:
+class JobEnd:
     """How the attempt ends.
 
     Args:
@@ -69,7 +69,7 @@ class End:
         self.cause = cause
 
 
-class Attempt:
+class JobAttempt:
     """One attempt of a gang, from its spec to its end.
 
     Args:
@@ -88,8 +88,8 @@ class Attempt:
         self._members = Members(run, spec)
         self.secrets = _secrets_of(spec)
         self._hook, self._fence = Hook(spec), Fence(spec)
-        self._callers = Callers(run, self._members, spec.get("umask", -1))
-        self._unsaid: End | None = None
+        self._callers = SessionCallers(run, self._members, spec.get("umask", -1))
+        self._unsaid: JobEnd | None = None
         self._ranks_run = False
         self._limit_s: float = spec["time_limit_ms"] / 1000
         self._began = time.monotonic()
@@ -103,20 +103,20 @@ class Attempt:
         self._kill_at = NEVER
         self._least_grace = 0.0
 
-    def carry_out(self) -> End:
+    def carry_out(self) -> JobEnd:
         """Run setups, then ranks; return when no process of the attempt is left."""
         try:
             self._members.resume(settle(self._run, self._spec))
             end = self._setups() or self._ranks()
         except Missing as error:
-            end = End("failed", f"its checkpoints are missing: {error.message}", None, 0.0)
+            end = JobEnd("failed", f"its checkpoints are missing: {error.message}", None, 0.0)
         except StartError as error:
             outcome = "start_failed" if error.passing else "failed"
             cause = NODE if error.passing else ""
-            end = End(outcome, error.message, error.code, 0.0, cause)
+            end = JobEnd(outcome, error.message, error.code, 0.0, cause)
             self._signal(signal.SIGKILL)
         except OSError as error:
-            end = End("failed", f"its supervisor could not go on: {error}", None, 0.0)
+            end = JobEnd("failed", f"its supervisor could not go on: {error}", None, 0.0)
             self._signal(signal.SIGKILL)
         self._callers.close()
         self._least_grace = time.monotonic() + LEFTOVER_GRACE_S
@@ -130,7 +130,7 @@ class Attempt:
         """Exit code of every rank that ended."""
         return {str(p.rank): p.code for p in self._members.processes if p.code is not None}
 
-    def _setups(self) -> End | None:
+    def _setups(self) -> JobEnd | None:
         self._members.begin_setups()
         end = self._watch()
         if end and end.outcome == "failed":
@@ -138,7 +138,7 @@ class Attempt:
         self._members.end_setups()
         return end
 
-    def _ranks(self) -> End:
+    def _ranks(self) -> JobEnd:
         early = self._order()
         if early:
             return early
@@ -147,11 +147,11 @@ class Attempt:
         self._ranks_run = True
         self._running_since = records.stamp()
         self._say_running()
-        return self._watch() or End("succeeded", "", 0, 0.0)
+        return self._watch() or JobEnd("succeeded", "", 0, 0.0)
 
-    def _watch(self) -> End | None:
+    def _watch(self) -> JobEnd | None:
         """Wait for all processes; None when each ended with 0 and no stop was asked for."""
-        end: End | None = None
+        end: JobEnd | None = None
         while self._busy(stopping=end is not None):
             woken = self._callers.wait(self._wakeups, SETTLE_S if end else self._pause())
             self._told_to_end |= bool(woken & {signal.SIGTERM, signal.SIGINT})
@@ -193,7 +193,7 @@ class Attempt:
             return host.exists(self._run / records.LEAVE)
         return False
 
-    def _resize(self, end: End | None) -> None:
+    def _resize(self, end: JobEnd | None) -> None:
         """Let pods come and go, unless the attempt is about to end anyway."""
         if end is None and not self._over():
             self._members.heed()
@@ -212,7 +212,7 @@ class Attempt:
             return not self._over()
         return self._members.leaving or any(p.group_lives() for p in self._members.processes)
 
-    def _change(self, end: End | None) -> End | None:
+    def _change(self, end: JobEnd | None) -> JobEnd | None:
         """A reason to stop that was not known yet, orders before failures."""
         if end is None:
             finished = all(p.code == 0 for p in self._members.processes)
@@ -221,7 +221,7 @@ class Attempt:
         if order and order.outcome == "cancelled" != end.outcome:
             return order
         if order and order.grace_s < end.grace_s:
-            return End(end.outcome, end.message, end.code, order.grace_s)
+            return JobEnd(end.outcome, end.message, end.code, order.grace_s)
         return None
 
     def _leftovers_until(self) -> float:
@@ -232,37 +232,37 @@ class Attempt:
         kill_at = self._kill_at if self._kill_at < NEVER else 0.0
         return max(self._least_grace, kill_at, self._members.last_kill)
 
-    def _order(self) -> End | None:
+    def _order(self) -> JobEnd | None:
         grace_s = self._spec["grace_ms"] / 1000
         stop = records.glance(self._run / records.STOP)
         if stop:
-            return End(stop["outcome"], stop["message"], None, 0.0 if stop["force"] else grace_s)
+            return JobEnd(stop["outcome"], stop["message"], None, 0.0 if stop["force"] else grace_s)
         if self._fence.closed:
-            return End("node_lost", "another home executes its ledger now", None, grace_s)
+            return JobEnd("node_lost", "another home executes its ledger now", None, grace_s)
         if self._told_to_end:
-            return End("node_lost", "the machine ordered the attempt to end", None, grace_s)
+            return JobEnd("node_lost", "the machine ordered the attempt to end", None, grace_s)
         return None
 
-    def _over_limit(self) -> End | None:
+    def _over_limit(self) -> JobEnd | None:
         changed = records.glance(self._run / records.LIMIT)
         if changed:
             self._limit_s = changed["time_limit_ms"] / 1000
         if not self._limit_s or time.monotonic() - self._began < self._limit_s:
             return None
         said = f"it ran longer than its time limit of {self._limit_s:g} s"
-        return End("timed_out", said, None, self._spec["grace_ms"] / 1000)
+        return JobEnd("timed_out", said, None, self._spec["grace_ms"] / 1000)
 
-    def _failed(self) -> End | None:
+    def _failed(self) -> JobEnd | None:
         return self._failure(self._first_failure) if self._first_failure else None
 
-    def _failure(self, process: Process) -> End:
+    def _failure(self, process: Process) -> JobEnd:
         grace_s = min(PEER_GRACE_S, self._spec["grace_ms"] / 1000)
         memory = ran_out(process.code, last_line(process.log), host.memory_kills() - self._kills)
         story = scrubbed(process.story(), self.secrets)
         said = f"{sentence(memory)}; {story}" if memory else story
-        return End("failed", said, process.code, grace_s, "oom" if memory else "")
+        return JobEnd("failed", said, process.code, grace_s, "oom" if memory else "")
 
-    def _ask_to_stop(self, end: End, *, first: bool) -> None:
+    def _ask_to_stop(self, end: JobEnd, *, first: bool) -> None:
         note = self._run / records.STOP_NOTE
         with contextlib.suppress(OSError):  # a full disk must not keep a job from being stopped
             note.write_text(f"{end.outcome}\n{end.message}\n", encoding="utf-8")
@@ -277,7 +277,7 @@ class Attempt:
             self._ask(self._unsaid)
             self._unsaid = None
 
-    def _ask(self, end: End) -> None:
+    def _ask(self, end: JobEnd) -> None:
         asked = signal.SIGTERM if end.outcome == "failed" else self._spec["signal"]
         self._signal(asked)
         self._signal(signal.SIGCONT)
@@ -286,7 +286,7 @@ class Attempt:
         for process in self._members.processes:
             process.signal(number)
 
-    def _with_code(self, end: End | None) -> End | None:
+    def _with_code(self, end: JobEnd | None) -> JobEnd | None:
         """An order to stop has no exit code of its own; the first rank's is reported."""
         if end and end.code is None:
             failed = self._first_failure
@@ -348,7 +348,7 @@ def supervise(run: Path) -> None:
     adopt_orphans()
     me = {"pid": os.getpid(), "start_time": records.start_time(os.getpid())}
     records.write(run / records.START, me | records.stamp())
-    attempt = Attempt(run, spec, wakeups)
+    attempt = JobAttempt(run, spec, wakeups)
     end = attempt.carry_out()
     message = scrubbed(end.message, attempt.secrets)
     record = {"outcome": end.outcome, "exit_code": end.code, "message": message}

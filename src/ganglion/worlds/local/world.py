@@ -20,10 +20,10 @@ from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Gang, Run, Workload
 from ganglion.worlds.causes import outcome_of
-from ganglion.worlds.local.attempts.launch import Ground, prepare, resized
+from ganglion.worlds.local.attempts.launch import LaunchSetup, prepare, resized
 from ganglion.worlds.local.attempts.tracked import Attempts, Key, names
 from ganglion.worlds.local.machine import host
-from ganglion.worlds.local.machine.health import Health
+from ganglion.worlds.local.machine.health import DeviceWatcher
 from ganglion.worlds.local.machine.outages import Outages
 from ganglion.worlds.local.ranks.env import ADDRESS, Gpu, inheritable
 from ganglion.worlds.local.ranks.seats import pod_id
@@ -110,13 +110,13 @@ class LocalWorld:
             self._clock = self._wall = clock
         inherited = inheritable(environ)
         secrets, numbered = SecretStore(self._home), _numbered(nodes)
-        self._ground = Ground(
+        self._ground = LaunchSetup(
             self._home, numbered, inherited, run_of, secrets, umask, open_files, term
         )
         self._attempts = Attempts(self._home, term.ledger if term else "")
         self._retention = Retention(self._home, lambda: tuple(self._attempts.live))
         self._outages = Outages(self._home, self.nodes)
-        self._health = Health(self.nodes, self._clock)
+        self._health = DeviceWatcher(self.nodes, self._clock)
         self._doubtful: list[tuple[int, GangEnded]] = []
         self._facts: list[Event] = []
 

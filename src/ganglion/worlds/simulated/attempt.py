@@ -7,7 +7,7 @@ from msgspec import Struct
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.worlds.causes import Trade
 from ganglion.worlds.simulated.job import SimJob
-from ganglion.worlds.simulated.work import Scale, Work
+from ganglion.worlds.simulated.work import Work, WorkRate
 
 Pods = tuple[PodPlacement, ...]
 
@@ -53,7 +53,7 @@ class Timing(Struct, frozen=True):
         return checkpoint is not None and (self.save_on_stop or not checkpoint.interval_ms)
 
 
-class Past(Struct):
+class EarlierAttempts(Struct):
     """What is left of a job's earlier attempts.
 
     Attributes:
@@ -69,7 +69,7 @@ class Past(Struct):
     trade: Trade | None = None
 
 
-class Attempt:
+class SimulatedAttempt:
     """One attempt of a gang.
 
     Attributes:
@@ -95,9 +95,11 @@ class Attempt:
         "placement", "scale", "stopping", "trade", "traded", "work",
     )  # fmt: skip
 
-    def __init__(self, job: SimJob, number: int, placement: Placement, past: Past) -> None:
+    def __init__(
+        self, job: SimJob, number: int, placement: Placement, past: EarlierAttempts
+    ) -> None:
         self.job, self.number, self.placement = job, number, placement
-        self.scale = Scale(job.gang)
+        self.scale = WorkRate(job.gang)
         self.joining: frozenset[PodPlacement] = frozenset()
         self.leaving: dict[PodPlacement, int] = {}
         self.broken: frozenset[PodPlacement] = frozenset()
@@ -107,7 +109,7 @@ class Attempt:
         self.traded = past.trade is not None
         self.over = self.stopping = self.crashed = False
 
-    def begin(self, past: Past, at: int, restart_ms: int) -> None:
+    def begin(self, past: EarlierAttempts, at: int, restart_ms: int) -> None:
         """Its pods run."""
         overhead = restart_ms if past.ran else 0
         rate = self.scale.rate(self.placement.pods)

@@ -13,12 +13,12 @@ from ganglion.model.events import (
 from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Resize, Start, Stop
 from ganglion.worlds.causes import outcome_of, trade_of
-from ganglion.worlds.simulated.attempt import Attempt, Past, Timing
+from ganglion.worlds.simulated.attempt import EarlierAttempts, SimulatedAttempt, Timing
 from ganglion.worlds.simulated.faults.rates import Dice
 from ganglion.worlds.simulated.faults.reports import Reports
 from ganglion.worlds.simulated.heap import Heap
 from ganglion.worlds.simulated.job import SimJob, gpu_milli
-from ganglion.worlds.simulated.watcher import End, Watcher
+from ganglion.worlds.simulated.watcher import SimulatedEnd, Watcher
 
 BEGIN, FINISH, FAIL, STOPPED, JOINED, LEFT, SAVED, CRASH = 2, 3, 4, 5, 7, 8, 9, 14
 
@@ -26,7 +26,7 @@ RESTARTED = (Outcome.PREEMPTED, Outcome.NODE_LOST, Outcome.START_FAILED)
 """Ends after which a job waits again: the trace says nothing of them, its work is not done."""
 
 
-class Running:
+class RunningAttempts:
     """The attempts of a simulated world.
 
     Args:
@@ -53,9 +53,9 @@ class Running:
         self._heap, self._dice, self._reports = heap, dice, reports
         self._watcher, self._timing = watcher, timing
         self.jobs: dict[str, SimJob] = {}
-        self._last: dict[str, Attempt] = {}
-        self._past: dict[str, Past] = {}
-        self._on: dict[str, dict[str, Attempt]] = {name: {} for name in nodes}
+        self._last: dict[str, SimulatedAttempt] = {}
+        self._past: dict[str, EarlierAttempts] = {}
+        self._on: dict[str, dict[str, SimulatedAttempt]] = {name: {} for name in nodes}
         self._orders = 0
 
     @property
@@ -84,8 +84,8 @@ class Running:
         gang = start.gang.id
         if gang not in self.jobs or self.last_attempt(gang) >= start.attempt:
             return
-        past = self._past.setdefault(gang, Past())
-        attempt = Attempt(self.jobs[gang], start.attempt, start.placement, past)
+        past = self._past.setdefault(gang, EarlierAttempts())
+        attempt = SimulatedAttempt(self.jobs[gang], start.attempt, start.placement, past)
         self._last[gang] = attempt
         self._settle_on(attempt)
         self._watcher.placed(attempt.job, start.placement.pods, self._heap.now)
@@ -128,7 +128,7 @@ class Running:
 
     # --- attempts -------------------------------------------------------------------------
 
-    def _begin(self, attempt: Attempt) -> None:
+    def _begin(self, attempt: SimulatedAttempt) -> None:
         if attempt.over:
             return
         now, gang = self._heap.now, attempt.job.gang
@@ -139,7 +139,7 @@ class Running:
         self._plan_report(attempt)
         self._plan_crash(attempt)
 
-    def _plan_end(self, attempt: Attempt) -> None:
+    def _plan_end(self, attempt: SimulatedAttempt) -> None:
         if attempt.finish:
             self._heap.cancel(attempt.finish)
         ends = attempt.ends()
@@ -148,26 +148,26 @@ class Running:
             outcome = attempt.job.outcome if ends[1] else Outcome.TIMED_OUT
             attempt.finish = self._heap.push(ends[0], FINISH, (attempt, outcome))
 
-    def _plan_crash(self, attempt: Attempt) -> None:
+    def _plan_crash(self, attempt: SimulatedAttempt) -> None:
         after = self._dice.crash_ms(len(attempt.placement.pods))
         if after:
             self._heap.push(self._heap.now + after, CRASH, attempt, background=True)
 
-    def _finish(self, done: tuple[Attempt, Outcome]) -> None:
+    def _finish(self, done: tuple[SimulatedAttempt, Outcome]) -> None:
         attempt, outcome = done
         attempt.finish, attempt.trade = 0, None  # it was faster than the gang that wanted its place
         assert attempt.work
         attempt.work.settle(self._heap.now)
         self._end(attempt, outcome, 0, attempt.work.overhead)
 
-    def _fail(self, attempt: Attempt) -> None:
+    def _fail(self, attempt: SimulatedAttempt) -> None:
         if not attempt.over and not attempt.stopping:
             past = self._past[attempt.job.gang.id]
             past.failed_starts += 1
             past.trade = None
             self._end(attempt, Outcome.START_FAILED, 0, 0)
 
-    def _stopped(self, done: tuple[Attempt, Outcome]) -> None:
+    def _stopped(self, done: tuple[SimulatedAttempt, Outcome]) -> None:
         attempt, outcome = done
         if not attempt.over:
             self._interrupt(attempt, outcome, saves=self._timing.saves(attempt.job))
@@ -185,7 +185,7 @@ class Running:
             else:
                 self._vanish(attempt, pods)
 
-    def _break(self, attempt: Attempt, lost: Sequence[PodPlacement]) -> None:
+    def _break(self, attempt: SimulatedAttempt, lost: Sequence[PodPlacement]) -> None:
         """The rest of an attempt waits until some of its pods are replaced."""
         assert attempt.work
         attempt.broken |= frozenset(lost)
@@ -195,19 +195,19 @@ class Running:
         attempt.work.pause(self._heap.now)
         self._plan_end(attempt)
 
-    def _mended(self, attempt: Attempt) -> None:
+    def _mended(self, attempt: SimulatedAttempt) -> None:
         """All lost pods have been replaced, and those that came run."""
         if attempt.work and attempt.work.paused and not attempt.broken and not attempt.joining:
             attempt.work.go_on(self._heap.now, self._timing.replace_ms)
             self._plan_end(attempt)
 
-    def _crash(self, attempt: Attempt) -> None:
+    def _crash(self, attempt: SimulatedAttempt) -> None:
         """The program ends by a fault of its own, and is started again."""
         if not attempt.over and not attempt.stopping:
             attempt.trade, attempt.crashed = None, True
             self._interrupt(attempt, Outcome.FAILED, saves=False)
 
-    def _interrupt(self, attempt: Attempt, outcome: Outcome, *, saves: bool) -> None:
+    def _interrupt(self, attempt: SimulatedAttempt, outcome: Outcome, *, saves: bool) -> None:
         past, work = self._past[attempt.job.gang.id], attempt.work
         past.trade = attempt.trade
         if work is None:
@@ -217,7 +217,7 @@ class Running:
         past.saved = work.done if saves else work.saved if attempt.job.gang.checkpoint else 0
         self._end(attempt, outcome, work.done - past.saved, work.overhead)
 
-    def _end(self, attempt: Attempt, outcome: Outcome, thrown: int, overhead: int) -> None:
+    def _end(self, attempt: SimulatedAttempt, outcome: Outcome, thrown: int, overhead: int) -> None:
         now, gang = self._heap.now, attempt.job.gang.id
         if attempt.finish:
             self._heap.cancel(attempt.finish)
@@ -230,7 +230,7 @@ class Running:
             outcome = Outcome.FAILED
         full = attempt.scale.full
         traded = thrown * (attempt.trade is not None) + overhead * attempt.traded
-        end = End(
+        end = SimulatedEnd(
             now, outcome, not requeue, (thrown + overhead) // full, traded // full, attempt.trade
         )
         self._watcher.ended(attempt.job, attempt.pods, end)
@@ -259,21 +259,21 @@ class Running:
 
     # --- pods that come and go ------------------------------------------------------------
 
-    def _join(self, attempt: Attempt, came: tuple[PodPlacement, ...]) -> None:
+    def _join(self, attempt: SimulatedAttempt, came: tuple[PodPlacement, ...]) -> None:
         """New pods of an attempt that runs work once they have started."""
         if came and attempt.work and self._timing.start_ms:
             attempt.joining |= frozenset(came)
             self._heap.push(self._heap.now + self._timing.start_ms, JOINED, (attempt, came))
         attempt.joining &= frozenset(attempt.placement.pods)
 
-    def _joined(self, done: tuple[Attempt, tuple[PodPlacement, ...]]) -> None:
+    def _joined(self, done: tuple[SimulatedAttempt, tuple[PodPlacement, ...]]) -> None:
         attempt, came = done
         attempt.joining -= frozenset(came)
         if not attempt.over:
             self._rate_changed(attempt)
             self._mended(attempt)
 
-    def _rate_changed(self, attempt: Attempt) -> None:
+    def _rate_changed(self, attempt: SimulatedAttempt) -> None:
         """The pods that run are others; in the moment of the start that costs nothing."""
         now, work = self._heap.now, attempt.work
         if work is None or attempt.rate == work.rate:
@@ -283,7 +283,7 @@ class Running:
         work.resize(now, attempt.rate, cost)
         self._plan_end(attempt)
 
-    def _leave(self, attempt: Attempt, gone: tuple[PodPlacement, ...]) -> None:
+    def _leave(self, attempt: SimulatedAttempt, gone: tuple[PodPlacement, ...]) -> None:
         self._orders += 1
         attempt.leaving |= dict.fromkeys(gone, self._orders)
         delay = self._timing.leaves_ms(attempt.job) if attempt.work and gone else 0
@@ -292,7 +292,7 @@ class Running:
         else:
             self._left((attempt, self._orders))
 
-    def _left(self, done: tuple[Attempt, int]) -> None:
+    def _left(self, done: tuple[SimulatedAttempt, int]) -> None:
         """The report says that none is left, so it waits for the last one."""
         attempt, order = done
         if attempt.over:
@@ -302,37 +302,37 @@ class Running:
             gang = attempt.job.gang.id
             self._reports.fact(PodsLeft(self._heap.now, gang, attempt.number))
 
-    def _vanish(self, attempt: Attempt, pods: tuple[PodPlacement, ...]) -> None:
+    def _vanish(self, attempt: SimulatedAttempt, pods: tuple[PodPlacement, ...]) -> None:
         for pod in pods:
             attempt.leaving.pop(pod, None)
         if pods:
             self._watcher.resized(attempt.job, pods, (), self._heap.now)
         self._unseat(attempt, pods)
 
-    def _unseat(self, attempt: Attempt, pods: Iterable[PodPlacement]) -> None:
+    def _unseat(self, attempt: SimulatedAttempt, pods: Iterable[PodPlacement]) -> None:
         for pod in pods:
             if not any(attempt.uses(pod.node, None)):
                 self._on[pod.node].pop(attempt.job.gang.id, None)
 
-    def _settle_on(self, attempt: Attempt) -> None:
+    def _settle_on(self, attempt: SimulatedAttempt) -> None:
         for pod in attempt.placement.pods:
             self._on[pod.node][attempt.job.gang.id] = attempt
 
     # --- checkpoints ----------------------------------------------------------------------
 
-    def _plan_report(self, attempt: Attempt) -> None:
+    def _plan_report(self, attempt: SimulatedAttempt) -> None:
         checkpoint = attempt.job.gang.checkpoint
         if self._timing.report_checkpoints and checkpoint and checkpoint.interval_ms:
             at = self._heap.now + checkpoint.interval_ms
             self._heap.push(at, SAVED, attempt, background=True)
 
-    def _saved(self, attempt: Attempt) -> None:
+    def _saved(self, attempt: SimulatedAttempt) -> None:
         if not attempt.over:
             gang = attempt.job.gang.id
             self._reports.saved(CheckpointCommitted(self._heap.now, gang, attempt.number))
             self._plan_report(attempt)
 
-    def _live(self, gang: str, number: int) -> Attempt | None:
+    def _live(self, gang: str, number: int) -> SimulatedAttempt | None:
         attempt = self._last.get(gang)
         return attempt if attempt and attempt.number == number and not attempt.over else None
 

@@ -12,7 +12,7 @@ from ganglion.worlds.causes import Trade
 from ganglion.worlds.simulated.job import SimJob
 
 
-class End(Struct, frozen=True):
+class SimulatedEnd(Struct, frozen=True):
     """How an attempt really ended.
 
     Attributes:
@@ -51,7 +51,7 @@ class Watcher(Protocol):
     ) -> None:
         """Pods of an attempt give their resources back, or take new ones."""
 
-    def ended(self, job: SimJob, pods: Sequence[PodPlacement], end: End) -> None:
+    def ended(self, job: SimJob, pods: Sequence[PodPlacement], end: SimulatedEnd) -> None:
         """An attempt gives its resources back."""
 
     def withdrawn(self, job: SimJob, at: int) -> None:

@@ -9,7 +9,7 @@ NEVER = 1 << 60
 """Later than any time of a run."""
 
 
-class Scale:
+class WorkRate:
     """How fast a gang works, by the pods it has.
 
     The duration of a job is that of the gang at its full size. An elastic gang with fewer pods
@@ -45,7 +45,7 @@ class Work:
         kept: work that earlier attempts have saved.
         checkpoint: the contract; None = nothing survives the attempt.
         at: when it begins, in ms.
-        rate: see `Scale.rate`.
+        rate: see `WorkRate.rate`.
         overhead_ms: time before it gets on with the work.
 
     Attributes:

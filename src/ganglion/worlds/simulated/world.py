@@ -13,7 +13,7 @@ from ganglion.worlds.simulated.faults.rates import Dice, Faults
 from ganglion.worlds.simulated.faults.reports import REPORT, Reports
 from ganglion.worlds.simulated.heap import Heap
 from ganglion.worlds.simulated.job import SimJob
-from ganglion.worlds.simulated.running import Running
+from ganglion.worlds.simulated.running import RunningAttempts
 from ganglion.worlds.simulated.watcher import Watcher
 
 SUBMIT, WAKE = 1, 6
@@ -49,7 +49,7 @@ class SimulatedWorld:
         self._reports = Reports(self._heap, dice)
         self._watcher = watcher
         self._wakeup: tuple[int, bool] | None = None
-        self._running = Running(
+        self._running = RunningAttempts(
             (node.name for node in nodes),
             self._heap,
             dice,

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ganglion.server.rest.listening.connections import Joined
+from ganglion.server.rest.listening.connections import JoinedAnswer
 
 
 class Recorded(asyncio.Transport):
@@ -25,7 +25,7 @@ class Recorded(asyncio.Transport):
 def test_a_head_leaves_with_its_body_and_alone_where_none_follows_at_once() -> None:
     async def written() -> list[list[bytes]]:
         loop, made = asyncio.get_running_loop(), [Recorded() for _ in range(3)]
-        whole, stream, broken = (Joined(each, loop) for each in made)
+        whole, stream, broken = (JoinedAnswer(each, loop) for each in made)
         for piece in (b"head", b"body", b"", b"more"):
             whole.write(piece)
         stream.write(b"head")

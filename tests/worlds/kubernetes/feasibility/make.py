@@ -6,7 +6,7 @@ import msgspec
 
 from ganglion.worlds.kubernetes.feasibility.volumes import Volumes
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.types.node import Node
 from ganglion.worlds.kubernetes.types.pod import Pod
 
@@ -90,9 +90,9 @@ def zones(**where: str) -> Fleet:
     return fleet(*(node(name, {ZONE: zone} if zone else {}) for name, zone in where.items()))
 
 
-def crowd(*pods: tuple[Pod, str], volumes: Volumes | None = None) -> Crowd:
+def crowd(*pods: tuple[Pod, str], volumes: Volumes | None = None) -> PodIndex:
     """Pods on nodes."""
-    made = Crowd(volumes)
+    made = PodIndex(volumes)
     for each, where in pods:
         made.put(each, where)
     return made

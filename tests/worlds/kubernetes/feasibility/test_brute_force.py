@@ -7,7 +7,7 @@ import pytest
 
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.barred import barred
 from ganglion.worlds.kubernetes.pod_rules.gang_check import check
 from ganglion.worlds.kubernetes.types.node import Node
@@ -23,7 +23,7 @@ def leaving(each: Pod) -> Pod:
     return msgspec.structs.replace(each, metadata=meta)
 
 
-def some_place(dice: Random) -> tuple[dict[str, Node], list[tuple[Pod, str]], Fleet, Crowd]:
+def some_place(dice: Random) -> tuple[dict[str, Node], list[tuple[Pod, str]], Fleet, PodIndex]:
     nodes = slow.by_name(some_node(dice, f"n{i}") for i in range(dice.randint(1, 5)))
     pods = [some_pod(dice, f"p{i}", 0.2) for i in range(dice.randint(0, 7))]
     pods = [leaving(each) if dice.random() < 0.15 else each for each in pods]

@@ -12,7 +12,7 @@ from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.feasibility.rule import obstacle, rule_of
 from ganglion.worlds.kubernetes.feasibility.volumes import Stored, Volumes
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.barred import barred
 from ganglion.worlds.kubernetes.pod_rules.gang_check import check
 from ganglion.worlds.kubernetes.types.node import Node
@@ -66,7 +66,7 @@ class Ours:
         for path, kind in STORED.items():
             for item in cluster.list(path):
                 self.volumes.put(msgspec.convert(item, kind))
-        self.crowd = Crowd(self.volumes)
+        self.crowd = PodIndex(self.volumes)
         for space in cluster.list("/api/v1/namespaces"):
             meta = space["metadata"]
             self.crowd.put_namespace(meta["name"], meta["labels"])

@@ -3,11 +3,11 @@
 from typing import Any
 
 from ganglion.worlds.kubernetes.feasibility.needs import (
+    AffinityTerm,
     Among,
     HostPort,
     Needs,
     Pattern,
-    Term,
     meant,
 )
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of, resident
@@ -91,7 +91,7 @@ def test_anti_affinity_is_not_affinity() -> None:
     needs = needs_of(pod(affinity=apart(term(labels={"app": "x"}))))
     selector = Selector((Requirement("app", "In", ("x",)),))
     assert needs.near == ()
-    assert needs.apart == (Term(HOST, Pattern(selector, ("ns",))),)
+    assert needs.apart == (AffinityTerm(HOST, Pattern(selector, ("ns",))),)
 
 
 def test_only_hard_constraints_on_spreading_count() -> None:

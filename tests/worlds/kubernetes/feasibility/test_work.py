@@ -9,7 +9,7 @@ from ganglion.worlds.kubernetes.feasibility.needs import meant
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.pod_index import anti_affinity, tallies
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.barred import barred
 from ganglion.worlds.kubernetes.types.pod import Pod
 from tests.worlds.kubernetes.feasibility.make import (
@@ -60,7 +60,7 @@ def member(number: int) -> Pod:
     return pod(f"p{number}", labels=labels, **keeps)
 
 
-def place() -> tuple[Crowd, Fleet]:
+def place() -> tuple[PodIndex, Fleet]:
     there = fleet(*(node(f"n{i}", {ZONE: f"z{i % 4}"}) for i in range(NODES)))
     return crowd(*((member(i), f"n{i % NODES}") for i in range(PODS))), there
 

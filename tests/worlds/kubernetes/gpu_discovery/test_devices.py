@@ -3,29 +3,32 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.worlds.kubernetes.gpu_discovery.devices import Layout, Stock, lay_out
+from ganglion.worlds.kubernetes.gpu_discovery.devices import DeviceLayout, ResourceDevices, lay_out
 from ganglion.worlds.kubernetes.gpu_discovery.foreign import held_of
-from ganglion.worlds.kubernetes.gpu_discovery.kinds import Kind
+from ganglion.worlds.kubernetes.gpu_discovery.kinds import GpuUnit
 from ganglion.worlds.kubernetes.requests import Ask
 
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"
-KINDS = {GPU: Kind(GPU, "A100", 40_960, is_linked=True), MIG: Kind(MIG, "A100-MIG-1G.5GB", 4864)}
+KINDS = {
+    GPU: GpuUnit(GPU, "A100", 40_960, is_linked=True),
+    MIG: GpuUnit(MIG, "A100-MIG-1G.5GB", 4864),
+}
 
 counts = st.integers(0, 12)
 holdings = st.dictionaries(st.integers(0, 15), st.sampled_from([GPU, MIG]), max_size=12)
 
 
-def stocks() -> st.SearchStrategy[list[Stock]]:
+def stocks() -> st.SearchStrategy[list[ResourceDevices]]:
     each = st.tuples(counts, counts, counts)
     return st.tuples(each, each).map(
         lambda found: [
-            Stock(KINDS[name], present, working, foreign)
+            ResourceDevices(KINDS[name], present, working, foreign)
             for name, (present, working, foreign) in zip(KINDS, found, strict=True)
         ]
     )
 
 
-def healthy(layout: Layout, resource: str) -> set[int]:
+def healthy(layout: DeviceLayout, resource: str) -> set[int]:
     return {
         index
         for index, device in enumerate(layout.devices)
@@ -35,7 +38,7 @@ def healthy(layout: Layout, resource: str) -> set[int]:
 
 @given(stocks(), holdings)
 def test_what_may_be_given_out_is_what_works_and_is_not_taken(
-    given_stocks: list[Stock], ours: dict[int, str]
+    given_stocks: list[ResourceDevices], ours: dict[int, str]
 ) -> None:
     layout = lay_out(given_stocks, ours)
     deficit = dict(layout.deficit)
@@ -49,7 +52,7 @@ def test_what_may_be_given_out_is_what_works_and_is_not_taken(
 
 @given(stocks(), holdings)
 def test_devices_in_use_keep_index_and_resource_and_stay_in_use(
-    given_stocks: list[Stock], ours: dict[int, str]
+    given_stocks: list[ResourceDevices], ours: dict[int, str]
 ) -> None:
     layout = lay_out(given_stocks, ours)
     for index, resource in ours.items():
@@ -59,7 +62,9 @@ def test_devices_in_use_keep_index_and_resource_and_stay_in_use(
 
 
 @given(stocks(), holdings)
-def test_no_device_that_there_is_is_lost(given_stocks: list[Stock], ours: dict[int, str]) -> None:
+def test_no_device_that_there_is_is_lost(
+    given_stocks: list[ResourceDevices], ours: dict[int, str]
+) -> None:
     layout = lay_out(given_stocks, ours)
     assert len(layout.devices) == len(layout.resources)
     for stock in given_stocks:
@@ -68,7 +73,7 @@ def test_no_device_that_there_is_is_lost(given_stocks: list[Stock], ours: dict[i
 
 @given(stocks(), holdings)
 def test_others_have_the_highest_free_indexes(
-    given_stocks: list[Stock], ours: dict[int, str]
+    given_stocks: list[ResourceDevices], ours: dict[int, str]
 ) -> None:
     layout = lay_out(given_stocks, ours)
     for name in KINDS:
@@ -79,7 +84,7 @@ def test_others_have_the_highest_free_indexes(
 
 @given(stocks(), holdings)
 def test_a_pod_that_goes_and_one_that_comes_move_no_other(
-    given_stocks: list[Stock], ours: dict[int, str]
+    given_stocks: list[ResourceDevices], ours: dict[int, str]
 ) -> None:
     before = lay_out(given_stocks, ours)
     for index in ours:
@@ -90,12 +95,12 @@ def test_a_pod_that_goes_and_one_that_comes_move_no_other(
 
 
 def test_a_resource_that_is_gone_leaves_its_devices_to_the_first() -> None:
-    layout = lay_out([Stock(KINDS[GPU], 2, 2)], {0: "gone.example/gpu"})
+    layout = lay_out([ResourceDevices(KINDS[GPU], 2, 2)], {0: "gone.example/gpu"})
     assert layout.resources == (GPU, GPU)
 
 
 def test_without_resources_there_are_no_devices() -> None:
-    assert lay_out([], {3: GPU}) == Layout()
+    assert lay_out([], {3: GPU}) == DeviceLayout()
 
 
 @given(st.lists(st.builds(Ask, counts, counts, st.sampled_from([GPU, MIG]), st.integers(1, 8))))

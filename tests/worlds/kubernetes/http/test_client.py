@@ -7,8 +7,8 @@ import pytest
 
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Broken, Gone, Refused, TooMany
-from ganglion.worlds.kubernetes.http.listing import Unreadable
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, Gone, InvalidRequest, TooMany
+from ganglion.worlds.kubernetes.http.listing import UnreadableObject
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 from ganglion.worlds.kubernetes.types.meta import Anything
@@ -86,7 +86,7 @@ def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_told() -> No
         await asyncio.sleep(30)
 
     async def task(api: Api, double: Double) -> None:
-        with pytest.raises(Broken, match=r"POST /x: no answer within 0\.1 s"):
+        with pytest.raises(ApiUnavailable, match=r"POST /x: no answer within 0\.1 s"):
             await api.create("/x", {})
 
     serving(script, task, timeout_s=0.1)
@@ -94,7 +94,7 @@ def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_told() -> No
 
 def test_nobody_listening_is_said_so() -> None:
     async def task(api: Api) -> None:
-        with pytest.raises(Broken, match="GET /x: the connection failed"):
+        with pytest.raises(ApiUnavailable, match="GET /x: the connection failed"):
             await api.get("/x", dict, tries=1)
 
     using(Endpoint(name="none", url="http://127.0.0.1:9"), task)
@@ -114,10 +114,10 @@ def test_the_server_says_how_long_to_wait_and_is_obeyed() -> None:
 
 def test_a_write_is_sent_once_unless_the_caller_says_otherwise() -> None:
     async def task(api: Api, double: Double) -> None:
-        with pytest.raises(Broken):
+        with pytest.raises(ApiUnavailable):
             await api.create("/x", {})
         assert len(double.asked) == 1
-        with pytest.raises(Broken):
+        with pytest.raises(ApiUnavailable):
             await api.create("/x", {}, tries=3)
         assert len(double.asked) == 4
 
@@ -126,7 +126,7 @@ def test_a_write_is_sent_once_unless_the_caller_says_otherwise() -> None:
 
 def test_what_will_never_be_right_is_not_repeated() -> None:
     async def task(api: Api, double: Double) -> None:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(InvalidRequest) as caught:
             await api.create("/x", {}, tries=5)
         assert len(double.asked) == 1
         assert caught.value.message == "POST /x: spec.a: must be set"
@@ -151,7 +151,7 @@ def test_a_budget_that_forbids_is_told_from_too_many_requests() -> None:
 
 def test_an_answer_of_somebody_else_is_shown() -> None:
     async def task(api: Api, double: Double) -> None:
-        with pytest.raises(Broken, match="GET /x: <h1>Bad gateway</h1>"):
+        with pytest.raises(ApiUnavailable, match="GET /x: <h1>Bad gateway</h1>"):
             await api.get("/x", dict, tries=1)
 
     serving(answers(whole(502, b"<h1>Bad gateway</h1>")), task)
@@ -159,7 +159,7 @@ def test_an_answer_of_somebody_else_is_shown() -> None:
 
 def test_a_good_answer_of_the_wrong_form_is_no_success() -> None:
     async def task(api: Api, double: Double) -> None:
-        with pytest.raises(Broken, match="/x: unexpected answer"):
+        with pytest.raises(ApiUnavailable, match="/x: unexpected answer"):
             await api.get("/x", Anything)
 
     serving(answers(whole(200, b"<h1>Please log in</h1>")), task)
@@ -207,9 +207,9 @@ def test_one_object_of_an_odd_form_spoils_a_list_only_where_nobody_cares_for_it(
     odd = whole(200, {"metadata": {"resourceVersion": "7"}, "items": items})
 
     async def task(api: Api, double: Double) -> None:
-        with pytest.raises(Broken, match=r"Expected `str`, got `int`"):
+        with pytest.raises(ApiUnavailable, match=r"Expected `str`, got `int`"):
             await api.list("/x", Anything)
-        left_out: list[Unreadable] = []
+        left_out: list[UnreadableObject] = []
         listing = await api.list("/x", Anything, unreadable=left_out.append)
         assert [each.metadata.name for each in listing.items] == ["a"]
         assert ["name" in str(each.error) for each in left_out] == [True]
@@ -261,7 +261,7 @@ def test_a_silent_stream_ends_with_an_error() -> None:
 
     async def task(api: Api, double: Double) -> None:
         seen: list[bytes] = []
-        with pytest.raises(Broken, match=r"GET /x: .* silent for 0\.2 s"):
+        with pytest.raises(ApiUnavailable, match=r"GET /x: .* silent for 0\.2 s"):
             async for lines in api.batches("/x", silence_s=0.2):
                 seen += lines
         assert seen == [b"one"]

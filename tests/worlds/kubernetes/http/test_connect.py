@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Broken
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.controlplane.cluster import Cluster
@@ -76,7 +76,7 @@ def test_requests_and_watches_go_through_a_proxy(cluster: Cluster) -> None:
 
 def test_a_proxy_that_refuses_is_named(cluster: Cluster) -> None:
     async def body(api: Api) -> None:
-        with pytest.raises(Broken, match=r"the proxy 127\.0\.0\.1 answered 407"):
+        with pytest.raises(ApiUnavailable, match=r"the proxy 127\.0\.0\.1 answered 407"):
             await api.list("/api/v1/namespaces", Anything)
 
     through(Tunnel(refuses=True), cluster.endpoint, body)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Broken
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable
 from ganglion.worlds.kubernetes.http.http1 import Chunks, Garbled, head_of
 from tests.worlds.kubernetes.http.double import Asked, Double, begin, chunk, serving, whole
 
@@ -96,7 +96,7 @@ def test_an_answer_that_ends_in_the_middle_is_a_broken_connection(answer: bytes)
         out.close()
 
     async def task(api: Api, double: Double) -> None:
-        with pytest.raises(Broken, match="GET /x: the connection failed"):
+        with pytest.raises(ApiUnavailable, match="GET /x: the connection failed"):
             await api.get("/x", dict, tries=1)
 
     serving(script, task)

@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes.http import reflect
 from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.http.discovery import served_path
 from ganglion.worlds.kubernetes.http.errors import Absent, Forbidden
-from ganglion.worlds.kubernetes.http.known import Change
+from ganglion.worlds.kubernetes.http.known import ObjectChange
 from ganglion.worlds.kubernetes.http.reflect import Reflector
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint, load
 from ganglion.worlds.kubernetes.types.meta import Anything
@@ -30,7 +30,7 @@ class Copy:
         self.told: list[tuple[str, str]] = []
         self.batches = 0
 
-    def take(self, changes: list[Change[Anything]]) -> None:
+    def take(self, changes: list[ObjectChange[Anything]]) -> None:
         self.batches += 1
         for change in changes:
             item = change.item

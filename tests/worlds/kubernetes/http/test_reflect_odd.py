@@ -8,7 +8,7 @@ import pytest
 
 from ganglion.worlds.kubernetes.http import reflect
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Broken, Forbidden
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, Forbidden
 from ganglion.worlds.kubernetes.http.reflect import Reflector
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.worlds.kubernetes.http.double import (
@@ -308,7 +308,7 @@ def test_a_watch_that_talks_nonsense_is_begun_again() -> None:
     server = Server([listed(5)], [begin() + chunk(b"<h1>Please log in</h1>\n") + chunk(b"")])
 
     async def body(reflector: Reflector[Anything], copy: Copy) -> None:
-        await until(lambda: isinstance(reflector.trouble, Broken), "the trouble")
+        await until(lambda: isinstance(reflector.trouble, ApiUnavailable), "the trouble")
         await until(lambda: len(server.versions) == 2, "another watch")
         assert server.versions == ["5", "5"]
 

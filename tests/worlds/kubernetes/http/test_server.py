@@ -6,7 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes.http.client import Api, Params
-from ganglion.worlds.kubernetes.http.errors import Absent, Conflict, Forbidden, Refused, TooMany
+from ganglion.worlds.kubernetes.http.errors import (
+    Absent,
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    TooMany,
+)
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.sign_in.config import load
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person
@@ -74,7 +80,7 @@ def test_conflicts_say_which_they_are(cluster: Cluster) -> None:
 
 def test_a_wrong_object_is_refused_with_the_server_s_words(cluster: Cluster) -> None:
     async def task(api: Api) -> None:
-        with pytest.raises(Refused, match="lowercase RFC 1123") as caught:
+        with pytest.raises(InvalidRequest, match="lowercase RFC 1123") as caught:
             await api.create(MAPS, config_map("Not a name"), tries=3)
         assert (caught.value.status, caught.value.reason) == (422, "Invalid")
         assert caught.value.causes[0].field == "metadata.name"

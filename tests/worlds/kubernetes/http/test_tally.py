@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.worlds.kubernetes.http.tally import Tally, resource_of
+from ganglion.worlds.kubernetes.http.tally import RequestTally, resource_of
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_paths_are_of_resources(path: str, resource: str) -> None:
 
 
 def test_what_is_alike_is_counted_together() -> None:
-    tally = Tally()
+    tally = RequestTally()
     for name in ("a", "b"):
         tally.add("POST", f"/api/v1/namespaces/red/pods/{name}/binding", "ok")
     tally.add("POST", "/api/v1/namespaces/red/pods/a/binding", "409")

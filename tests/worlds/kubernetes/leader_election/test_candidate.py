@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Broken
-from ganglion.worlds.kubernetes.leader_election.candidate import Candidate
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable
+from ganglion.worlds.kubernetes.leader_election.candidate import LeaseCandidate
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.http.double import PATIENCE_S
 
@@ -24,7 +24,7 @@ class Lossy(Api):
         answer = await super().call(method, path, *rest, **more)
         if self.lose and method != "GET":
             self.lose = False
-            raise Broken(f"{method} {path}: the connection failed")
+            raise ApiUnavailable(f"{method} {path}: the connection failed")
         return answer
 
 
@@ -37,8 +37,8 @@ def trying(cluster: Cluster, task: Callable[[Lossy], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
-def candidate(api: Api, name: str) -> Candidate:
-    return Candidate(api, "default", "ganglion", name, 60)
+def candidate(api: Api, name: str) -> LeaseCandidate:
+    return LeaseCandidate(api, "default", "ganglion", name, 60)
 
 
 def holder(cluster: Cluster) -> str:
@@ -56,7 +56,7 @@ def test_a_lease_got_without_hearing_so_is_got_at_the_next_look(
     async def task(api: Lossy) -> None:
         ours = candidate(api, "ours")
         api.lose = True
-        with pytest.raises(Broken):
+        with pytest.raises(ApiUnavailable):
             await ours.confirm()
         assert await ours.confirm()
         assert ours.holder == "ours"
@@ -70,7 +70,7 @@ def test_a_confirmation_whose_answer_was_lost_does_not_lose_the_lease(cluster: C
         ours = candidate(api, "ours")
         assert await ours.confirm()
         api.lose = True
-        with pytest.raises(Broken):
+        with pytest.raises(ApiUnavailable):
             await ours.confirm()
         assert await ours.confirm()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ganglion.worlds.kubernetes.gpu_discovery.foreign import Held
+from ganglion.worlds.kubernetes.gpu_discovery.foreign import ForeignUse
 from ganglion.worlds.kubernetes.node_discovery.nodes import Described, describe
 from ganglion.worlds.kubernetes.requests import Ask
 from ganglion.worlds.kubernetes.types.dra import ResourceSlice
@@ -44,15 +44,19 @@ def node(
 
 
 def told(
-    sample: Node, *, held: Held | None = None, ours: Mapping[int, str] | None = None, **rest: Any
+    sample: Node,
+    *,
+    held: ForeignUse | None = None,
+    ours: Mapping[int, str] | None = None,
+    **rest: Any,
 ) -> Described:
     """What a node is to the model."""
-    return describe(sample, held or Held(), ours or {}, {}, **rest)
+    return describe(sample, held or ForeignUse(), ours or {}, {}, **rest)
 
 
-def holding(gpus: int, resource: str = "nvidia.com/gpu") -> Held:
+def holding(gpus: int, resource: str = "nvidia.com/gpu") -> ForeignUse:
     """What one pod of another owner holds."""
-    return Held(Ask(gpu_resource=resource, gpus=gpus), 1)
+    return ForeignUse(Ask(gpu_resource=resource, gpus=gpus), 1)
 
 
 def types(described: Described) -> list[str]:

@@ -6,7 +6,7 @@ from ganglion.model.errors import InputError
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Device
 from ganglion.worlds.kubernetes.gpu_discovery.dra import published
-from ganglion.worlds.kubernetes.gpu_discovery.foreign import Held, held_of
+from ganglion.worlds.kubernetes.gpu_discovery.foreign import ForeignUse, held_of
 from ganglion.worlds.kubernetes.node_discovery.nodes import describe
 from ganglion.worlds.kubernetes.requests import Ask
 from tests.worlds.kubernetes.node_discovery.samples import (
@@ -115,7 +115,7 @@ def test_others_reduce_a_node() -> None:
 
 
 def test_a_node_is_never_less_than_empty_and_the_deficit_is_remembered() -> None:
-    found = told(node(cpu="2", memory="4Gi"), held=Held(Ask(2500, 5120), 120))
+    found = told(node(cpu="2", memory="4Gi"), held=ForeignUse(Ask(2500, 5120), 120))
     assert (found.node.cpu_milli, found.node.memory_mib, found.node.max_pods) == (0, 0, 0)
     assert (found.deficit.cpu_milli, found.deficit.memory_mib, found.deficit.pods) == (
         500,
@@ -214,7 +214,7 @@ def test_attributes_of_network_devices_tell_the_place_where_labels_do_not() -> N
 
 
 def test_labels_and_cluster_are_taken_over() -> None:
-    found = describe(eks(), Held(), {}, {"disk": "ssd"}, "west").node
+    found = describe(eks(), ForeignUse(), {}, {"disk": "ssd"}, "west").node
     assert found.labels == {"disk": "ssd"}
     assert found.domains[Level.CLUSTER] == "west"
 

@@ -6,7 +6,7 @@ from ganglion.model.errors import FieldError
 from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes.node_discovery.presets import FABRICS, NOWHERE, Fabric
 from ganglion.worlds.kubernetes.node_discovery.topology import (
-    Sources,
+    TopologySources,
     domains_of,
     level_of,
     sources_from,
@@ -118,7 +118,7 @@ def test_a_level_that_groups_no_nodes_is_refused(name: str) -> None:
 
 
 def test_the_default_is_to_discover_everything() -> None:
-    assert Sources() == sources_from({})
+    assert TopologySources() == sources_from({})
 
 
 def seen(*nodes: Node) -> list[tuple[dict[str, str], dict[Level, str]]]:

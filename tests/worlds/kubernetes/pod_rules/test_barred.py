@@ -7,7 +7,7 @@ import msgspec
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.feasibility.volumes import Volumes
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.barred import bar_id, barred
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.storage import (
@@ -35,7 +35,7 @@ WEB = {"app": "web"}
 LEVEL = zones(a="x", b="x", c="y", d="")
 
 
-def closed(new: Pod, them: Crowd, there: Fleet = LEVEL) -> dict[str, str]:
+def closed(new: Pod, them: PodIndex, there: Fleet = LEVEL) -> dict[str, str]:
     return barred(needs_of(new), them, there)
 
 

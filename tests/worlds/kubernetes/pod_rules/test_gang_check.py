@@ -8,7 +8,7 @@ import pytest
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.feasibility.volumes import Volumes
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules import gang_affinity
 from ganglion.worlds.kubernetes.pod_rules.barred import barred
 from ganglion.worlds.kubernetes.pod_rules.gang_check import check
@@ -41,7 +41,7 @@ def gang(nodes: str, **spec: Any) -> list[tuple[Pod, str]]:
 
 
 def trouble(
-    members: list[tuple[Pod, str]], them: Crowd | None = None, there: Fleet = LEVEL, **more: Any
+    members: list[tuple[Pod, str]], them: PodIndex | None = None, there: Fleet = LEVEL, **more: Any
 ) -> tuple[str, str] | None:
     return check(members, them or crowd(), there, **more)
 
@@ -129,8 +129,8 @@ def test_hopeless_gangs_are_given_up_and_good_ones_need_one_try(
     tried: list[int] = []
 
     def nobody(
-        self: object, present: object, groups: list[gang_affinity.Group]
-    ) -> list[gang_affinity.Group]:
+        self: object, present: object, groups: list[gang_affinity.AlikeMembers]
+    ) -> list[gang_affinity.AlikeMembers]:
         tried.append(1)
         return groups
 
@@ -224,11 +224,11 @@ def test_members_without_identity_are_different_pods() -> None:
 LOCAL = fleet(*(node(name) for name in "ab"))
 
 
-def storing(members: str, *bodies: Json) -> tuple[list[tuple[Pod, str]], Crowd]:
+def storing(members: str, *bodies: Json) -> tuple[list[tuple[Pod, str]], PodIndex]:
     """A member with a claim of its own on each of these nodes, and what is known of storage."""
     claims = [local_claim(f"c{at}") for at in range(len(members))]
     made = [(mounting(f"c{at}", name=f"m{at}"), where) for at, where in enumerate(members)]
-    return made, Crowd(stored(*claims, *bodies), LOCAL)
+    return made, PodIndex(stored(*claims, *bodies), LOCAL)
 
 
 def mounting(*claims: str, name: str) -> Pod:
@@ -247,7 +247,9 @@ def test_members_with_claims_of_their_own_need_a_volume_each() -> None:
 def test_members_that_share_a_claim_need_one_volume_that_both_reach() -> None:
     near = local_volume("near", "a")
     for volume, told in ((local_volume("wide", "a", "b"), None), (near, "b")):
-        them = Crowd(stored(local_claim("data"), volume, local_volume("other", "b", gib=9)), LOCAL)
+        them = PodIndex(
+            stored(local_claim("data"), volume, local_volume("other", "b", gib=9)), LOCAL
+        )
         members = [(mounting("data", name="m0"), "a"), (mounting("data", name="m1"), "b")]
         found = trouble(members, them, LOCAL)
         assert (found and found[0]) == told
@@ -265,7 +267,7 @@ def test_a_volume_is_kept_for_the_claim_of_a_pod_that_is_about_to_start() -> Non
 def test_the_smallest_claim_of_a_pod_takes_the_smallest_volume() -> None:
     claims = local_claim("large", gib=3), local_claim("small", gib=2)
     volumes = local_volume("x", "a", gib=3), local_volume("y", "a", gib=2)
-    them = Crowd(stored(*claims, *volumes), LOCAL)
+    them = PodIndex(stored(*claims, *volumes), LOCAL)
     found = them.mounted.choose(("ns/large", "ns/small"), "a").volumes
     assert {key: each.metadata.name for key, each in found.items()} == {
         "ns/small": "y",

@@ -6,7 +6,7 @@ from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.levels import levels_of
 from tests.worlds.kubernetes.feasibility.make import (
     HOST,
@@ -28,7 +28,9 @@ LEVELS = {HOST: Level.NODE, ZONE: Level.ZONE, "rack": Level.RACK}
 THERE = zones(a="x", b="x", c="y")
 
 
-def hint(count: int = 2, them: Crowd | None = None, there: Fleet = THERE, **spec: Any) -> Topology:
+def hint(
+    count: int = 2, them: PodIndex | None = None, there: Fleet = THERE, **spec: Any
+) -> Topology:
     return levels_of(needs_of(pod(labels=JOB, **spec)), count, them or crowd(), there, LEVELS)
 
 

@@ -9,7 +9,7 @@ import pytest
 from ganglion.worlds.kubernetes.feasibility.node_preferences import taste_of
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.preferences import Preferences, logarithm
 from ganglion.worlds.kubernetes.types.node import Node
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -57,12 +57,12 @@ def evenly(key: str, skew: int = 1) -> Json:
     return {"topologySpreadConstraints": [rule]}
 
 
-def order(one: Pod, there: Crowd, fleet: Fleet = FLEET) -> list[str]:
+def order(one: Pod, there: PodIndex, fleet: Fleet = FLEET) -> list[str]:
     preferences = Preferences(needs_of(one), taste_of(one), there, fleet)
     return list(preferences.order(fleet.views))
 
 
-def running(*nodes: str, **spec: Json) -> Crowd:
+def running(*nodes: str, **spec: Json) -> PodIndex:
     return crowd(*((pod(f"{at}", labels=WEB, **spec), node) for at, node in enumerate(nodes)))
 
 
@@ -132,7 +132,7 @@ def test_logarithms_are_right_to_nine_digits(number: int) -> None:
 def test_the_best_node_is_the_one_that_comparing_every_pod_with_every_pod_gives(seed: int) -> None:
     dice = Random(seed)
     nodes = slow.by_name(msgspec.convert([node_json(dice, f"n{i}") for i in range(5)], list[Node]))
-    fleet, there = Fleet(), Crowd()
+    fleet, there = Fleet(), PodIndex()
     for each in nodes.values():
         fleet.put(each)
     for name, labels in SPACES.items():

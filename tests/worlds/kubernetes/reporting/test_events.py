@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.reporting.events import (
     Recorder,
 )
 from ganglion.worlds.kubernetes.write_rules.bucket import Bucket
-from ganglion.worlds.kubernetes.write_rules.series import About, Happened, Series, Shelf
+from ganglion.worlds.kubernetes.write_rules.series import About, EventSeries, Happened, Shelf
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import on as requests
 from tests.controlplane.manifests import Object
@@ -185,7 +185,7 @@ def test_recording_from_other_threads_is_written_by_the_one_that_runs(cluster: C
 
 
 def test_long_notes_are_cut_between_characters() -> None:
-    note = Series(failed("ä" * 1000), 0, 1).whole("i")["note"]
+    note = EventSeries(failed("ä" * 1000), 0, 1).whole("i")["note"]
     assert len(note.encode()) <= 1024
     assert set(note) == {"ä"}
 

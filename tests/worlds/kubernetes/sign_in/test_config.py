@@ -10,7 +10,7 @@ import yaml
 from ganglion.model.errors import EnvironmentFault, FieldError, FileError, InputError
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.connect import address_of
-from ganglion.worlds.kubernetes.http.errors import Broken
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable
 from ganglion.worlds.kubernetes.sign_in.config import in_cluster, load
 from ganglion.worlds.kubernetes.sign_in.tls import context_of
 from ganglion.worlds.kubernetes.types.meta import Anything
@@ -254,7 +254,7 @@ def test_the_name_in_the_certificate_may_be_another_than_the_address(
         if right:
             assert (await api.list("/api/v1/namespaces", Anything)).items
         else:
-            with pytest.raises(Broken, match="certificate verify failed"):
+            with pytest.raises(ApiUnavailable, match="certificate verify failed"):
                 await api.list("/api/v1/namespaces", Anything)
 
     using(load(file(tmp_path, yaml.safe_dump(document))), task)

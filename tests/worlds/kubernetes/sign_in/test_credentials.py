@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Broken, Forbidden
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, Forbidden
 from ganglion.worlds.kubernetes.sign_in.credentials import REREAD_S, TokenFile
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin, Server, Variable
 from ganglion.worlds.kubernetes.types.meta import Anything
@@ -252,10 +252,10 @@ def test_authorities_are_read_again_when_the_server_has_another(
     server = Server(certificate_auth=str(authorities))
 
     async def task(api: Api) -> None:
-        with pytest.raises(Broken, match="certificate verify failed"):
+        with pytest.raises(ApiUnavailable, match="certificate verify failed"):
             await api.get("/version", dict, tries=1)
         authorities.write_bytes(cluster.plane.ca.read_bytes())
-        with pytest.raises(Broken):  # the new ones count from the next connection on
+        with pytest.raises(ApiUnavailable):  # the new ones count from the next connection on
             await api.get("/version", dict, tries=1)
         assert await api.get("/version", dict, tries=1)
 

@@ -9,7 +9,13 @@ from ganglion.worlds.kubernetes.types.disruption import (
 )
 from ganglion.worlds.kubernetes.types.meta import Condition, LabelSelector, Meta, Requirement
 from ganglion.worlds.kubernetes.types.pod import Pod, PodStatus
-from ganglion.worlds.kubernetes.write_rules.budgets import Spent, counted, forbids, guarding, guards
+from ganglion.worlds.kubernetes.write_rules.budgets import (
+    SpentDisruptions,
+    counted,
+    forbids,
+    guarding,
+    guards,
+)
 from ganglion.worlds.kubernetes.writes.devices import record, recorded
 
 READY = PodStatus(conditions=(Condition("Ready", "True"),))
@@ -66,11 +72,15 @@ def test_budgets_guard_their_namespace() -> None:
 
 
 def test_a_budget_that_nobody_looked_at_lets_nobody_go() -> None:
-    assert "ns/b" in forbids(pod(), [budget(observed=0)], Spent())
+    assert "ns/b" in forbids(pod(), [budget(observed=0)], SpentDisruptions())
 
 
 def test_all_have_to_agree_and_what_was_taken_counts() -> None:
-    spent, wide, tight = Spent(), budget(name="wide", allowed=5), budget(name="tight", allowed=1)
+    spent, wide, tight = (
+        SpentDisruptions(),
+        budget(name="wide", allowed=5),
+        budget(name="tight", allowed=1),
+    )
     assert forbids(pod(), [wide, tight], spent) == ""
     spent.take([wide, tight])
     assert "ns/tight" in forbids(pod(), [wide, tight], spent)

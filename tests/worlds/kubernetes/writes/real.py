@@ -10,12 +10,12 @@ import msgspec
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.sign_in.config import load
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.writes.calls import Pace
-from ganglion.worlds.kubernetes.writes.outcome import Ref, ref_of
+from ganglion.worlds.kubernetes.writes.calls import RetryPace
+from ganglion.worlds.kubernetes.writes.outcome import ObjectRef, ref_of
 from tests.controlplane.cluster import Cluster
 
 T = TypeVar("T")
-QUICK = Pace(tries=4, first_pause_s=0.01, most_pause_s=0.02)
+QUICK = RetryPace(tries=4, first_pause_s=0.01, most_pause_s=0.02)
 
 
 def on(kubeconfig: Path, what: Callable[[Api], Awaitable[T]]) -> T:
@@ -41,7 +41,7 @@ def pod(cluster: Cluster, name: str) -> Pod:
     return msgspec.convert(cluster.get(path(name)), Pod)
 
 
-def ref(cluster: Cluster, name: str) -> Ref:
+def ref(cluster: Cluster, name: str) -> ObjectRef:
     """A pod's identity."""
     return ref_of(pod(cluster, name))
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind_all, bind_gangs
-from ganglion.worlds.kubernetes.writes.calls import Pace
+from ganglion.worlds.kubernetes.writes.calls import RetryPace
 from ganglion.worlds.kubernetes.writes.devices import recorded
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Ref, Verdict
+from ganglion.worlds.kubernetes.writes.outcome import ObjectRef, WriteOutcome, WriteVerdict
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import on as requests
@@ -15,19 +15,19 @@ from tests.worlds.kubernetes.writes.real import QUICK, leaving, on, path, pod, r
 BINDING = requests("POST", "/binding$")
 
 
-def order(who: Ref, node: str = "node-0", **rest: object) -> BindOrder:
+def order(who: ObjectRef, node: str = "node-0", **rest: object) -> BindOrder:
     return BindOrder(who.namespace, who.name, who.uid, node, **rest)
 
 
 def bound(
-    cluster: Cluster, *orders: BindOrder, via: Proxy | None = None, pace: Pace = QUICK
-) -> list[Outcome]:
+    cluster: Cluster, *orders: BindOrder, via: Proxy | None = None, pace: RetryPace = QUICK
+) -> list[WriteOutcome]:
     kubeconfig = via.kubeconfig() if via else cluster.kubeconfig
     outcomes = on(kubeconfig, lambda api: bind_all(api, orders, pace))
     return [outcomes[each.uid] for each in orders]
 
 
-def verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:
+def verdicts(outcomes: Sequence[WriteOutcome]) -> list[WriteVerdict]:
     return [outcome.verdict for outcome in outcomes]
 
 
@@ -39,7 +39,7 @@ def test_pods_are_bound_with_their_devices_on_them(cluster: Cluster) -> None:
         order(ref(cluster, "pod-1"), "node-1", devices=(0,), resource="example.com/npu"),
         order(ref(cluster, "pod-2"), "node-1", notes=(("ganglion.dev/plan", "x"),)),
     ]
-    assert verdicts(bound(cluster, *orders)) == [Verdict.BOUND] * 3
+    assert verdicts(bound(cluster, *orders)) == [WriteVerdict.BOUND] * 3
     assert cluster.bound() == {"pod-0": "node-0", "pod-1": "node-1", "pod-2": "node-1"}
     assert pod(cluster, "pod-0").metadata.annotations == {
         "ganglion.dev/devices": "1,3",
@@ -63,7 +63,7 @@ def test_a_pod_made_anew_under_the_name_is_not_bound(cluster: Cluster) -> None:
     cluster.delete(path("pod-0"), grace=0)
     cluster.add_pods(1)
     assert ref(cluster, "pod-0").uid != old.uid
-    assert verdicts(bound(cluster, order(old))) == [Verdict.GONE]
+    assert verdicts(bound(cluster, order(old))) == [WriteVerdict.GONE]
     assert cluster.bound() == {}
 
 
@@ -73,14 +73,14 @@ def test_a_pod_that_was_deleted_or_is_leaving_is_gone(cluster: Cluster) -> None:
     orders = [order(ref(cluster, name)) for name in ("pod-0", "held")]
     for name in ("pod-0", "held"):
         cluster.delete(path(name))
-    assert verdicts(bound(cluster, *orders)) == [Verdict.GONE, Verdict.GONE]
+    assert verdicts(bound(cluster, *orders)) == [WriteVerdict.GONE, WriteVerdict.GONE]
     cluster.patch(path("held"), {"metadata": {"finalizers": None}})
 
 
 def test_a_gated_pod_is_left_to_whom_holds_it(cluster: Cluster) -> None:
     cluster.create(manifests.pod("pod-0", schedulingGates=[{"name": "quota.example.com/wait"}]))
     (outcome,) = bound(cluster, order(ref(cluster, "pod-0")))
-    assert outcome.verdict is Verdict.GATED
+    assert outcome.verdict is WriteVerdict.GATED
     assert "quota.example.com/wait" in outcome.message
     assert cluster.bound() == {}
 
@@ -88,10 +88,10 @@ def test_a_gated_pod_is_left_to_whom_holds_it(cluster: Cluster) -> None:
 def test_binding_twice_tells_where_the_pod_is(cluster: Cluster) -> None:
     cluster.add_pods(1)
     who = ref(cluster, "pod-0")
-    assert verdicts(bound(cluster, order(who))) == [Verdict.BOUND]
-    assert bound(cluster, order(who)) == [Outcome(Verdict.ALREADY_HERE, node="node-0")]
+    assert verdicts(bound(cluster, order(who))) == [WriteVerdict.BOUND]
+    assert bound(cluster, order(who)) == [WriteOutcome(WriteVerdict.ALREADY_HERE, node="node-0")]
     (elsewhere,) = bound(cluster, order(who, "node-1"))
-    assert (elsewhere.verdict, elsewhere.node) == (Verdict.ELSEWHERE, "node-0")
+    assert (elsewhere.verdict, elsewhere.node) == (WriteVerdict.ELSEWHERE, "node-0")
     assert cluster.bound() == {"pod-0": "node-0"}
 
 
@@ -99,7 +99,7 @@ def test_what_we_are_not_allowed_to_is_not_tried_again(cluster: Cluster, proxy: 
     cluster.add_pods(1)
     who = ref(cluster, "pod-0")
     outcomes = on(proxy.kubeconfig("nobody"), lambda api: bind_all(api, [order(who)], QUICK))
-    assert outcomes[who.uid].verdict is Verdict.REFUSED
+    assert outcomes[who.uid].verdict is WriteVerdict.REFUSED
     assert "nobody" in outcomes[who.uid].message
     assert len([each for each in proxy.seen if BINDING(each)]) == 1
     assert cluster.bound() == {}
@@ -109,7 +109,7 @@ def test_a_lost_answer_is_made_up_for_by_reading_the_pod(cluster: Cluster, proxy
     cluster.add_pods(1)
     proxy.swallow(BINDING)
     assert verdicts(bound(cluster, order(ref(cluster, "pod-0")), via=proxy)) == [
-        Verdict.ALREADY_HERE
+        WriteVerdict.ALREADY_HERE
     ]
     assert len([each for each in proxy.seen if BINDING(each)]) == 1
     assert cluster.bound() == {"pod-0": "node-0"}
@@ -122,7 +122,7 @@ def test_a_binding_that_did_not_arrive_is_sent_again(cluster: Cluster, proxy: Pr
     proxy.fail(BINDING, 500)
     proxy.fail(BINDING, 429)
     outcomes = bound(cluster, *(order(ref(cluster, name)) for name in names), via=proxy)
-    assert verdicts(outcomes) == [Verdict.BOUND] * 3
+    assert verdicts(outcomes) == [WriteVerdict.BOUND] * 3
     assert len([each for each in proxy.seen if BINDING(each)]) == 6
     assert set(cluster.bound()) == set(names)
 
@@ -131,7 +131,7 @@ def test_without_answers_it_stays_unknown(cluster: Cluster, proxy: Proxy) -> Non
     cluster.add_pods(1)
     proxy.fail(BINDING, 503, times=100)
     (outcome,) = bound(cluster, order(ref(cluster, "pod-0")), via=proxy)
-    assert outcome.verdict is Verdict.UNKNOWN
+    assert outcome.verdict is WriteVerdict.UNKNOWN
     assert "503" in outcome.message or "no luck" in outcome.message
 
 
@@ -139,8 +139,11 @@ def test_nothing_is_written_without_leadership(cluster: Cluster) -> None:
     cluster.add_pods(2)
     orders = [order(ref(cluster, name)) for name in ("pod-0", "pod-1")]
     answers = iter([True, False])
-    pace = Pace(at_once=1, may=lambda: next(answers))
-    assert verdicts(bound(cluster, *orders, pace=pace)) == [Verdict.BOUND, Verdict.WITHHELD]
+    pace = RetryPace(at_once=1, may=lambda: next(answers))
+    assert verdicts(bound(cluster, *orders, pace=pace)) == [
+        WriteVerdict.BOUND,
+        WriteVerdict.WITHHELD,
+    ]
     assert cluster.bound() == {"pod-0": "node-0"}
 
 
@@ -165,6 +168,10 @@ def test_a_gang_whose_first_pod_cannot_be_bound_is_not_begun(cluster: Cluster) -
     cluster.delete(path("g-0"), grace=0)
     gang = [order(first, notes=(("ganglion.dev/plan", "p"),)), *(order(each) for each in rest)]
     outcomes = on(cluster.kubeconfig, lambda api: bind_gangs(api, [gang], QUICK))
-    assert verdicts(list(outcomes.values())) == [Verdict.GONE, Verdict.WITHHELD, Verdict.WITHHELD]
+    assert verdicts(list(outcomes.values())) == [
+        WriteVerdict.GONE,
+        WriteVerdict.WITHHELD,
+        WriteVerdict.WITHHELD,
+    ]
     assert cluster.bound() == {}
     assert leaving(cluster, "g-0")

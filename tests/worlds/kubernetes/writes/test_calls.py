@@ -9,21 +9,21 @@ from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.http.errors import (
     Absent,
     ApiError,
-    Broken,
+    ApiUnavailable,
     Conflict,
-    Refused,
+    InvalidRequest,
     TooMany,
 )
-from ganglion.worlds.kubernetes.writes.calls import Job, Pace, each_of, settle, work_off
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Ref, Verdict
+from ganglion.worlds.kubernetes.writes.calls import RankedCall, RetryPace, each_of, settle, work_off
+from ganglion.worlds.kubernetes.writes.outcome import ObjectRef, WriteOutcome, WriteVerdict
 
-QUICK = Pace(tries=3, first_pause_s=0, most_pause_s=0)
-HERE = Outcome(Verdict.ALREADY_HERE)
+QUICK = RetryPace(tries=3, first_pause_s=0, most_pause_s=0)
+HERE = WriteOutcome(WriteVerdict.ALREADY_HERE)
 
 
 def settled(
-    errors: Sequence[Exception], seen: Outcome | None = None, pace: Pace = QUICK
-) -> tuple[Outcome, int, int]:
+    errors: Sequence[Exception], seen: WriteOutcome | None = None, pace: RetryPace = QUICK
+) -> tuple[WriteOutcome, int, int]:
     """What becomes of a write that fails so often; how often it was sent and looked at."""
     counts = {"sent": 0, "looked": 0}
 
@@ -32,7 +32,7 @@ def settled(
         if counts["sent"] <= len(errors):
             raise errors[counts["sent"] - 1]
 
-    async def look() -> Outcome | None:
+    async def look() -> WriteOutcome | None:
         counts["looked"] += 1
         return seen
 
@@ -41,43 +41,50 @@ def settled(
 
 
 def test_what_is_accepted_is_done() -> None:
-    assert settled([]) == (Outcome(Verdict.DONE), 1, 0)
+    assert settled([]) == (WriteOutcome(WriteVerdict.DONE), 1, 0)
 
 
 def test_what_is_absent_is_gone() -> None:
-    assert settled([Absent("no such pod")]) == (Outcome(Verdict.GONE, "no such pod"), 1, 0)
+    assert settled([Absent("no such pod")]) == (
+        WriteOutcome(WriteVerdict.GONE, "no such pod"),
+        1,
+        0,
+    )
 
 
-@pytest.mark.parametrize("error", [Conflict("x"), Broken("x")])
+@pytest.mark.parametrize("error", [Conflict("x"), ApiUnavailable("x")])
 def test_what_is_in_doubt_is_looked_at(error: ApiError) -> None:
     assert settled([error], HERE) == (HERE, 1, 1)
-    assert settled([error]) == (Outcome(Verdict.DONE), 2, 1)
-    assert settled([error] * 3) == (Outcome(Verdict.UNKNOWN, "x"), 3, 3)
+    assert settled([error]) == (WriteOutcome(WriteVerdict.DONE), 2, 1)
+    assert settled([error] * 3) == (WriteOutcome(WriteVerdict.UNKNOWN, "x"), 3, 3)
 
 
 def test_what_was_turned_away_at_the_door_is_sent_again_unseen() -> None:
-    assert settled([TooMany("x")], HERE) == (Outcome(Verdict.DONE), 2, 0)
+    assert settled([TooMany("x")], HERE) == (WriteOutcome(WriteVerdict.DONE), 2, 0)
 
 
 def test_what_is_refused_is_not_sent_again() -> None:
-    assert settled([Refused("bad")] * 3) == (Outcome(Verdict.REFUSED, "bad"), 1, 1)
-    assert settled([Refused("bad")], HERE) == (HERE, 1, 1)
+    assert settled([InvalidRequest("bad")] * 3) == (WriteOutcome(WriteVerdict.REFUSED, "bad"), 1, 1)
+    assert settled([InvalidRequest("bad")], HERE) == (HERE, 1, 1)
 
 
 def test_missing_credentials_are_waited_for() -> None:
-    assert settled([EnvironmentFault("no token")]) == (Outcome(Verdict.DONE), 2, 0)
+    assert settled([EnvironmentFault("no token")]) == (WriteOutcome(WriteVerdict.DONE), 2, 0)
 
 
 def test_a_write_that_may_have_been_sent_is_unknown_when_leadership_is_lost() -> None:
-    never = Pace(may=lambda: False)
-    assert settled([], pace=never)[0].verdict is Verdict.WITHHELD
+    never = RetryPace(may=lambda: False)
+    assert settled([], pace=never)[0].verdict is WriteVerdict.WITHHELD
     answers = iter([True, False])
-    once = Pace(first_pause_s=0, may=lambda: next(answers))
-    assert settled([Broken("lost")], pace=once)[:2] == (Outcome(Verdict.UNKNOWN, "lost"), 1)
+    once = RetryPace(first_pause_s=0, may=lambda: next(answers))
+    assert settled([ApiUnavailable("lost")], pace=once)[:2] == (
+        WriteOutcome(WriteVerdict.UNKNOWN, "lost"),
+        1,
+    )
 
 
 def test_pauses_double_up_to_the_longest() -> None:
-    pauses = list(Pace(tries=5, first_pause_s=1, most_pause_s=4).pauses())
+    pauses = list(RetryPace(tries=5, first_pause_s=1, most_pause_s=4).pauses())
     for pause, most in zip(pauses, (1, 2, 4, 4, 4), strict=True):
         assert most / 2 <= pause <= most
 
@@ -86,8 +93,8 @@ def test_no_more_than_so_many_at_once_and_lower_ranks_first() -> None:
     started: list[int] = []
     running, most = 0, 0
 
-    def job(rank: int, then: tuple[Job, ...] = ()) -> Job:
-        async def run() -> tuple[Job, ...]:
+    def job(rank: int, then: tuple[RankedCall, ...] = ()) -> RankedCall:
+        async def run() -> tuple[RankedCall, ...]:
             nonlocal running, most
             started.append(rank)
             running += 1
@@ -96,7 +103,7 @@ def test_no_more_than_so_many_at_once_and_lower_ranks_first() -> None:
             running -= 1
             return then
 
-        return Job((rank,), run)
+        return RankedCall((rank,), run)
 
     first = job(0, (job(1), job(2)))
     asyncio.run(work_off([job(index) for index in range(9, 4, -1)] + [first], 2))
@@ -105,21 +112,21 @@ def test_no_more_than_so_many_at_once_and_lower_ranks_first() -> None:
 
 
 def test_an_error_of_ours_stops_all_work() -> None:
-    async def run() -> tuple[Job, ...]:
+    async def run() -> tuple[RankedCall, ...]:
         raise ZeroDivisionError
 
     with pytest.raises(ExceptionGroup) as caught:
-        asyncio.run(work_off([Job((0,), run)], 4))
+        asyncio.run(work_off([RankedCall((0,), run)], 4))
     assert caught.group_contains(ZeroDivisionError)
 
 
 def test_outcomes_come_in_the_order_asked_for() -> None:
-    whos = [Ref("ns", str(index), f"u{index}") for index in range(5)]
+    whos = [ObjectRef("ns", str(index), f"u{index}") for index in range(5)]
 
-    async def write(index: int) -> Outcome:
+    async def write(index: int) -> WriteOutcome:
         for _ in range(5 - index):
             await asyncio.sleep(0)
-        return Outcome(Verdict.DONE, str(index))
+        return WriteOutcome(WriteVerdict.DONE, str(index))
 
     outcomes = asyncio.run(each_of(whos, write, 3))
     assert [each.message for each in outcomes.values()] == ["0", "1", "2", "3", "4"]

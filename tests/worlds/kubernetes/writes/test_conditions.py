@@ -17,7 +17,7 @@ from ganglion.worlds.kubernetes.writes.conditions import (
 )
 from ganglion.worlds.kubernetes.writes.evict import evict
 from ganglion.worlds.kubernetes.writes.nominate import nominate, unnominate
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Ref, Verdict
+from ganglion.worlds.kubernetes.writes.outcome import ObjectRef, WriteOutcome, WriteVerdict
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import on as requests
@@ -39,7 +39,7 @@ def set_condition(cluster: Cluster, name: str, **condition: str) -> None:
     cluster.patch(f"{path(name)}/status", body, "strategic")
 
 
-def mark(cluster: Cluster, who: Ref, key: str = KEY) -> Outcome:
+def mark(cluster: Cluster, who: ObjectRef, key: str = KEY) -> WriteOutcome:
     return on(cluster.kubeconfig, lambda api: mark_victim(api, who, key, QUICK))
 
 
@@ -48,8 +48,8 @@ def test_a_victim_says_for_whom_it_goes_and_keeps_its_other_conditions(cluster: 
     set_condition(cluster, "pod-0", type="Ready", status="True")
     set_condition(cluster, "pod-0", type="example.com/own", status="False")
     who = ref(cluster, "pod-0")
-    assert mark(cluster, who).verdict is Verdict.DONE
-    assert mark(cluster, who).verdict is Verdict.DONE
+    assert mark(cluster, who).verdict is WriteVerdict.DONE
+    assert mark(cluster, who).verdict is WriteVerdict.DONE
     marked = pod(cluster, "pod-0")
     assert victim_of(marked) == KEY
     condition = marked.condition("DisruptionTarget")
@@ -83,7 +83,9 @@ def test_the_eviction_api_does_not_make_the_beneficiary_forgotten(cluster: Clust
     cluster.create(manifests.pod("pod-0", nodeName="node-0"))
     who = ref(cluster, "pod-0")
     mark(cluster, who)
-    assert on(cluster.kubeconfig, lambda api: evict(api, who, 60, QUICK)).verdict is Verdict.DONE
+    assert (
+        on(cluster.kubeconfig, lambda api: evict(api, who, 60, QUICK)).verdict is WriteVerdict.DONE
+    )
     gone = pod(cluster, "pod-0")
     condition = gone.condition("DisruptionTarget")
     assert condition is not None
@@ -98,7 +100,7 @@ def test_a_mark_is_taken_back_and_nothing_else(cluster: Cluster) -> None:
     who = ref(cluster, "pod-0")
     mark(cluster, who)
     spare = on(cluster.kubeconfig, lambda api: clear_victim(api, who, QUICK))
-    assert spare.verdict is Verdict.DONE
+    assert spare.verdict is WriteVerdict.DONE
     assert victim_of(pod(cluster, "pod-0")) is None
     assert conditions(cluster, "pod-0") == {"Ready": "True"}
     assert pod(cluster, "pod-0").metadata.annotations == {"mine": "1"}
@@ -124,7 +126,7 @@ def test_a_mark_is_not_taken_from_a_pod_that_changes_meanwhile(
     fault = proxy.at_write(1, lambda: cluster.delete(path("pod-0"), grace=60), forwarded=False)
     outcome = on(proxy.kubeconfig(), lambda api: clear_victim(api, who, QUICK))
     assert fault.times == 0
-    assert outcome.verdict is Verdict.GONE
+    assert outcome.verdict is WriteVerdict.GONE
     assert victim_of(pod(cluster, "pod-0")) == KEY
 
 
@@ -133,9 +135,9 @@ def test_another_pod_of_the_name_is_no_victim(cluster: Cluster) -> None:
     old = ref(cluster, "pod-0")
     cluster.delete(path("pod-0"), grace=0)
     cluster.add_pods(1)
-    assert mark(cluster, old).verdict is Verdict.GONE
+    assert mark(cluster, old).verdict is WriteVerdict.GONE
     nominated = on(cluster.kubeconfig, lambda api: nominate(api, [(old, "node-0")], QUICK))
-    assert nominated[old.uid].verdict is Verdict.GONE
+    assert nominated[old.uid].verdict is WriteVerdict.GONE
     assert conditions(cluster, "pod-0") == {}
     assert pod(cluster, "pod-0").status.nominated_node_name == ""
 
@@ -178,7 +180,7 @@ def test_a_binding_redeems_the_promise(cluster: Cluster) -> None:
     assert pod(cluster, "pod-0").status.nominated_node_name == ""
 
 
-def why(cluster: Cluster, seen: Pod, message: str, now_ms: int = NOON_MS) -> Verdict:
+def why(cluster: Cluster, seen: Pod, message: str, now_ms: int = NOON_MS) -> WriteVerdict:
     pace = replace(QUICK, effects=SYSTEM._replace(clock=HandClock(now_ms)))
     told = on(cluster.kubeconfig, lambda api: say_why(api, seen, message, pace))
     return told.verdict
@@ -186,11 +188,11 @@ def why(cluster: Cluster, seen: Pod, message: str, now_ms: int = NOON_MS) -> Ver
 
 def test_a_pod_says_why_it_waits_and_only_when_that_changes(cluster: Cluster) -> None:
     cluster.add_pods(1)
-    assert why(cluster, pod(cluster, "pod-0"), "8 GPUs are missing") is Verdict.DONE
+    assert why(cluster, pod(cluster, "pod-0"), "8 GPUs are missing") is WriteVerdict.DONE
     first = pod(cluster, "pod-0")
-    assert why(cluster, first, "8 GPUs are missing", NOON_MS + 60_000) is Verdict.UNCHANGED
+    assert why(cluster, first, "8 GPUs are missing", NOON_MS + 60_000) is WriteVerdict.UNCHANGED
     assert pod(cluster, "pod-0").metadata.resource_version == first.metadata.resource_version
-    assert why(cluster, first, "4 GPUs are missing", NOON_MS + 60_000) is Verdict.DONE
+    assert why(cluster, first, "4 GPUs are missing", NOON_MS + 60_000) is WriteVerdict.DONE
     condition = pod(cluster, "pod-0").condition("PodScheduled")
     assert condition is not None
     assert (condition.status, condition.reason) == ("False", "Unschedulable")
@@ -203,7 +205,7 @@ def test_gated_bound_and_leaving_pods_are_told_nothing(cluster: Cluster) -> None
     cluster.create(manifests.pod("bound", nodeName="node-0"))
     before = {name: pod(cluster, name) for name in ("gated", "bound")}
     for seen in before.values():
-        assert why(cluster, seen, "no room") is Verdict.UNCHANGED
+        assert why(cluster, seen, "no room") is WriteVerdict.UNCHANGED
     assert {name: pod(cluster, name) for name in before} == before
     gate = before["gated"].condition("PodScheduled")
     assert gate is not None
@@ -216,7 +218,7 @@ def test_a_pod_bound_since_it_was_seen_is_not_said_to_wait(cluster: Cluster) -> 
     cluster.add_pods(1)
     seen = pod(cluster, "pod-0")
     cluster.bind("pod-0", "node-0")
-    assert why(cluster, seen, "no room") is Verdict.UNCHANGED
+    assert why(cluster, seen, "no room") is WriteVerdict.UNCHANGED
     assert conditions(cluster, "pod-0")["PodScheduled"] == "True"
 
 
@@ -228,7 +230,9 @@ def test_many_pods_are_told_at_once_and_those_that_know_are_left_alone(
     why(cluster, seen[0], "no room")
     said = [(pod(cluster, each.metadata.name), "no room") for each in seen]
     outcomes = on(proxy.kubeconfig(), lambda api: say_all(api, said, QUICK))
-    assert [o.verdict for o in outcomes.values()] == [Verdict.UNCHANGED] + [Verdict.DONE] * 3
+    assert [o.verdict for o in outcomes.values()] == [WriteVerdict.UNCHANGED] + [
+        WriteVerdict.DONE
+    ] * 3
     assert len(proxy.seen) == 3
 
 

@@ -2,7 +2,7 @@
 
 from ganglion.worlds.kubernetes.types.pod import Pod, PodSpec
 from ganglion.worlds.kubernetes.writes.evict import Evictions, evict, grace_of, unbind
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Ref, Verdict
+from ganglion.worlds.kubernetes.writes.outcome import ObjectRef, WriteOutcome, WriteVerdict
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import on as requests
@@ -14,7 +14,7 @@ EVICTION = requests("POST", "/eviction$")
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
-def running(cluster: Cluster, *names: str, ready: bool = True, **rest: object) -> list[Ref]:
+def running(cluster: Cluster, *names: str, ready: bool = True, **rest: object) -> list[ObjectRef]:
     for name in names:
         cluster.create(manifests.pod(name, nodeName="node-0", labels={"app": "a"}, **rest))
         run_pod(cluster, name, ready=ready)
@@ -45,7 +45,7 @@ def add_budget(cluster: Cluster, name: str, allowed: int, *, seen: bool = True) 
     cluster.patch(f"{BUDGETS}/{name}/status", {"status": status})
 
 
-def evicted(cluster: Cluster, *whos: Ref, grace_s: int | None = None) -> list[Outcome]:
+def evicted(cluster: Cluster, *whos: ObjectRef, grace_s: int | None = None) -> list[WriteOutcome]:
     orders = [(who, grace_s) for who in whos]
     outcomes = on(cluster.kubeconfig, lambda api: Evictions(api, QUICK).evict_all(orders))
     return [outcomes[who.uid] for who in whos]
@@ -53,8 +53,8 @@ def evicted(cluster: Cluster, *whos: Ref, grace_s: int | None = None) -> list[Ou
 
 def test_a_pod_is_told_to_go_within_its_grace(cluster: Cluster) -> None:
     one, two, three = running(cluster, "a", "b", "c", terminationGracePeriodSeconds=45)
-    assert [o.verdict for o in evicted(cluster, one)] == [Verdict.DONE]
-    assert [o.verdict for o in evicted(cluster, two, grace_s=300)] == [Verdict.DONE]
+    assert [o.verdict for o in evicted(cluster, one)] == [WriteVerdict.DONE]
+    assert [o.verdict for o in evicted(cluster, two, grace_s=300)] == [WriteVerdict.DONE]
     assert pod(cluster, "a").metadata.deletion_grace_period_seconds == 45
     assert pod(cluster, "b").metadata.deletion_grace_period_seconds == 300
     assert not leaving(cluster, "c")
@@ -64,16 +64,16 @@ def test_a_pod_is_told_to_go_within_its_grace(cluster: Cluster) -> None:
 def test_telling_twice_does_not_shorten_the_grace(cluster: Cluster) -> None:
     (who,) = running(cluster, "a")
     evicted(cluster, who, grace_s=300)
-    assert evicted(cluster, who)[0].verdict in (Verdict.DONE, Verdict.GONE)
+    assert evicted(cluster, who)[0].verdict in (WriteVerdict.DONE, WriteVerdict.GONE)
     assert pod(cluster, "a").metadata.deletion_grace_period_seconds == 300
 
 
 def test_a_pod_made_anew_or_gone_is_left_alone(cluster: Cluster) -> None:
     (old,) = running(cluster, "a")
     cluster.delete(path("a"), grace=0)
-    assert evicted(cluster, old)[0].verdict is Verdict.GONE
+    assert evicted(cluster, old)[0].verdict is WriteVerdict.GONE
     running(cluster, "a")
-    assert evicted(cluster, old)[0].verdict is Verdict.GONE
+    assert evicted(cluster, old)[0].verdict is WriteVerdict.GONE
     assert not leaving(cluster, "a")
 
 
@@ -81,7 +81,7 @@ def test_a_budget_blocks_and_says_so(cluster: Cluster, proxy: Proxy) -> None:
     (who,) = running(cluster, "a")
     add_budget(cluster, "all-of-a", 0)
     outcome = on(proxy.kubeconfig(), lambda api: evict(api, who, None, QUICK))
-    assert outcome.verdict is Verdict.BLOCKED
+    assert outcome.verdict is WriteVerdict.BLOCKED
     assert "all-of-a" in outcome.message
     assert outcome.retry_after_s > 0
     assert not leaving(cluster, "a")
@@ -92,7 +92,7 @@ def test_a_budget_that_was_not_looked_at_yet_blocks(cluster: Cluster) -> None:
     (who,) = running(cluster, "a")
     add_budget(cluster, "new", 1, seen=False)
     (outcome,) = evicted(cluster, who)
-    assert (outcome.verdict, outcome.retry_after_s) == (Verdict.BLOCKED, 10)
+    assert (outcome.verdict, outcome.retry_after_s) == (WriteVerdict.BLOCKED, 10)
     assert not leaving(cluster, "a")
 
 
@@ -109,7 +109,7 @@ def test_several_budgets_have_to_agree(cluster: Cluster) -> None:
     add_budget(cluster, "free", 5)
     add_budget(cluster, "tight", 0)
     (outcome,) = evicted(cluster, who)
-    assert outcome.verdict is Verdict.BLOCKED
+    assert outcome.verdict is WriteVerdict.BLOCKED
     assert "tight" in outcome.message
     assert not leaving(cluster, "a")
 
@@ -129,7 +129,7 @@ def test_a_pod_that_is_not_ready_uses_up_no_budget_that_allows_it(cluster: Clust
     (who,) = running(cluster, "a", ready=False)
     add_budget(cluster, "one", 0)
     add_budget(cluster, "two", 0)
-    assert evicted(cluster, who)[0].verdict is Verdict.DONE
+    assert evicted(cluster, who)[0].verdict is WriteVerdict.DONE
     assert leaving(cluster, "a")
 
 
@@ -146,7 +146,7 @@ def test_several_budgets_and_a_pod_made_anew(cluster: Cluster, proxy: Proxy) -> 
         2, replace, forwarded=False
     )  # the eviction is the first, the deletion the second
     outcome = on(proxy.kubeconfig(), lambda api: evict(api, old, None, QUICK))
-    assert outcome.verdict in (Verdict.GONE, Verdict.UNKNOWN)
+    assert outcome.verdict in (WriteVerdict.GONE, WriteVerdict.UNKNOWN)
     assert not leaving(cluster, "a")
 
 
@@ -157,7 +157,10 @@ def test_a_lost_answer_and_a_broken_server_are_made_up_for(cluster: Cluster, pro
     proxy.fail(EVICTION, 429)
     orders = [(who, None) for who in whos]
     outcomes = on(proxy.kubeconfig(), lambda api: Evictions(api, QUICK).evict_all(orders))
-    assert {outcome.verdict for outcome in outcomes.values()} <= {Verdict.DONE, Verdict.GONE}
+    assert {outcome.verdict for outcome in outcomes.values()} <= {
+        WriteVerdict.DONE,
+        WriteVerdict.GONE,
+    }
     assert all(leaving(cluster, name) for name in "abc")
 
 
@@ -167,14 +170,14 @@ def test_without_answers_it_stays_unknown_and_may_be_repeated(
     (who,) = running(cluster, "a")
     proxy.fail(EVICTION, 503, times=4)
     kubeconfig = proxy.kubeconfig()
-    assert on(kubeconfig, lambda api: evict(api, who, None, QUICK)).verdict is Verdict.UNKNOWN
-    assert on(kubeconfig, lambda api: evict(api, who, None, QUICK)).verdict is Verdict.DONE
+    assert on(kubeconfig, lambda api: evict(api, who, None, QUICK)).verdict is WriteVerdict.UNKNOWN
+    assert on(kubeconfig, lambda api: evict(api, who, None, QUICK)).verdict is WriteVerdict.DONE
 
 
 def test_what_we_may_not_do_is_reported_and_not_hammered(cluster: Cluster, proxy: Proxy) -> None:
     (who,) = running(cluster, "a")
     outcome = on(proxy.kubeconfig("nobody"), lambda api: evict(api, who, None, QUICK))
-    assert outcome.verdict is Verdict.BLOCKED
+    assert outcome.verdict is WriteVerdict.BLOCKED
     assert "nobody" in outcome.message
     assert len([each for each in proxy.seen if EVICTION(each)]) == 1
 
@@ -185,7 +188,7 @@ def test_a_gang_that_cannot_be_completed_is_taken_apart_without_blame(cluster: C
     cluster.create(manifests.pod("c", nodeName="node-0", terminationGracePeriodSeconds=60))
     whos.append(ref(cluster, "c"))
     outcomes = on(cluster.kubeconfig, lambda api: unbind(api, whos, "x cannot be completed", QUICK))
-    assert {outcome.verdict for outcome in outcomes.values()} == {Verdict.DONE}
+    assert {outcome.verdict for outcome in outcomes.values()} == {WriteVerdict.DONE}
     assert all(leaving(cluster, name) for name in "abc")
     target = pod(cluster, "c").condition("DisruptionTarget")
     assert target is not None

@@ -3,7 +3,7 @@
 from ganglion.worlds.kubernetes.names import GATE
 from ganglion.worlds.kubernetes.writes.annotate import annotate, annotate_devices
 from ganglion.worlds.kubernetes.writes.gate import ungate
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Ref, Verdict
+from ganglion.worlds.kubernetes.writes.outcome import ObjectRef, WriteOutcome, WriteVerdict
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault
@@ -17,13 +17,15 @@ HOST = "kubernetes.io/hostname"
 PATCHES = requests("PATCH")
 
 
-def gated(cluster: Cluster, *gates: dict[str, str], **rest: object) -> Ref:
+def gated(cluster: Cluster, *gates: dict[str, str], **rest: object) -> ObjectRef:
     spec = {"schedulingGates": list(gates), "scheduler": "default-scheduler", **rest}
     cluster.create(manifests.pod("p", **spec))
     return ref(cluster, "p")
 
 
-def lift(cluster: Cluster, who: Ref, host: str = "node-1", via: Proxy | None = None) -> Outcome:
+def lift(
+    cluster: Cluster, who: ObjectRef, host: str = "node-1", via: Proxy | None = None
+) -> WriteOutcome:
     kubeconfig = via.kubeconfig() if via else cluster.kubeconfig
     return on(kubeconfig, lambda api: ungate(api, who, host, QUICK))
 
@@ -35,24 +37,24 @@ def state(cluster: Cluster) -> tuple[list[str], dict[str, str]]:
 
 def test_a_pod_is_let_go_to_one_host(cluster: Cluster) -> None:
     who = gated(cluster, OURS)
-    assert lift(cluster, who).verdict is Verdict.DONE
+    assert lift(cluster, who).verdict is WriteVerdict.DONE
     assert state(cluster) == ([], {HOST: "node-1"})
-    assert lift(cluster, who).verdict is Verdict.UNCHANGED
-    assert lift(cluster, who, "node-2").verdict is Verdict.ELSEWHERE
+    assert lift(cluster, who).verdict is WriteVerdict.UNCHANGED
+    assert lift(cluster, who, "node-2").verdict is WriteVerdict.ELSEWHERE
     assert state(cluster) == ([], {HOST: "node-1"})
 
 
 def test_its_own_selector_and_the_gates_of_others_stay(cluster: Cluster) -> None:
     who = gated(cluster, THEIRS, OURS, nodeSelector={"gpu": "h100"})
-    assert lift(cluster, who).verdict is Verdict.DONE
+    assert lift(cluster, who).verdict is WriteVerdict.DONE
     assert state(cluster) == ([THEIRS["name"]], {"gpu": "h100", HOST: "node-1"})
 
 
 def test_a_pod_that_selects_a_host_itself_goes_nowhere_else(cluster: Cluster) -> None:
     who = gated(cluster, OURS, nodeSelector={HOST: "node-2"})
-    assert lift(cluster, who).verdict is Verdict.REFUSED
+    assert lift(cluster, who).verdict is WriteVerdict.REFUSED
     assert state(cluster) == ([GATE], {HOST: "node-2"})
-    assert lift(cluster, who, "node-2").verdict is Verdict.DONE
+    assert lift(cluster, who, "node-2").verdict is WriteVerdict.DONE
     assert state(cluster) == ([], {HOST: "node-2"})
 
 
@@ -65,7 +67,7 @@ def test_another_gate_lifted_at_the_same_moment_is_no_reason_to_give_up(
         cluster.patch(path("p"), [{"op": "remove", "path": "/spec/schedulingGates/0"}], "json")
 
     proxy.add(Fault(PATCHES, before=lift_theirs))
-    assert lift(cluster, who, via=proxy).verdict is Verdict.DONE
+    assert lift(cluster, who, via=proxy).verdict is WriteVerdict.DONE
     assert len([each for each in proxy.seen if PATCHES(each)]) == 2
     assert state(cluster) == ([], {HOST: "node-1"})
 
@@ -76,16 +78,16 @@ def test_lost_answers_and_pods_made_anew(cluster: Cluster, proxy: Proxy) -> None
     assert lift(cluster, who, via=proxy).holds
     assert state(cluster) == ([], {HOST: "node-1"})
     cluster.delete(path("p"), grace=0)
-    assert lift(cluster, who).verdict is Verdict.GONE
+    assert lift(cluster, who).verdict is WriteVerdict.GONE
     gated(cluster, OURS)
-    assert lift(cluster, who).verdict is Verdict.GONE
+    assert lift(cluster, who).verdict is WriteVerdict.GONE
     assert state(cluster) == ([GATE], {})
 
 
 def test_devices_are_recorded_before_the_gate_is_lifted(cluster: Cluster) -> None:
     who = gated(cluster, OURS)
     outcome = on(cluster.kubeconfig, lambda api: annotate_devices(api, who, (1, 0), pace=QUICK))
-    assert outcome.verdict is Verdict.DONE
+    assert outcome.verdict is WriteVerdict.DONE
     assert pod(cluster, "p").metadata.annotations["ganglion.dev/devices"] == "0,1"
     assert state(cluster) == ([GATE], {})
     on(cluster.kubeconfig, lambda api: annotate(api, who, {"ganglion.dev/devices": None}))

@@ -8,7 +8,7 @@ from msgspec import Struct, convert
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.types.meta import Anything
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Verdict
+from ganglion.worlds.kubernetes.writes.outcome import WriteOutcome, WriteVerdict
 from ganglion.worlds.kubernetes.writes.owners import resume_owner, suspend_owner
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
@@ -35,11 +35,11 @@ def job(cluster: Cluster, **spec: object) -> Owner:
     return Owner(JOB, made["metadata"]["uid"])
 
 
-def suspend(cluster: Cluster, owner: Owner) -> Verdict:
+def suspend(cluster: Cluster, owner: Owner) -> WriteVerdict:
     return on(cluster.kubeconfig, lambda api: suspend_owner(api, owner, "b", QUICK)).verdict
 
 
-def resume(cluster: Cluster, owner: Owner) -> Verdict:
+def resume(cluster: Cluster, owner: Owner) -> WriteVerdict:
     return on(cluster.kubeconfig, lambda api: resume_owner(api, owner, QUICK)).verdict
 
 
@@ -51,19 +51,19 @@ def state(cluster: Cluster) -> tuple[bool, str | None]:
 
 def test_what_we_suspended_is_resumed(cluster: Cluster) -> None:
     owner = job(cluster)
-    assert suspend(cluster, owner) is Verdict.DONE
+    assert suspend(cluster, owner) is WriteVerdict.DONE
     assert state(cluster) == (True, "b")
-    assert suspend(cluster, owner) is Verdict.UNCHANGED
-    assert resume(cluster, owner) is Verdict.DONE
+    assert suspend(cluster, owner) is WriteVerdict.UNCHANGED
+    assert resume(cluster, owner) is WriteVerdict.DONE
     assert state(cluster) == (False, None)
-    assert resume(cluster, owner) is Verdict.UNCHANGED
+    assert resume(cluster, owner) is WriteVerdict.UNCHANGED
 
 
 def test_what_the_user_suspended_stays_so(cluster: Cluster) -> None:
     owner = job(cluster, suspend=True)
-    assert suspend(cluster, owner) is Verdict.UNCHANGED
+    assert suspend(cluster, owner) is WriteVerdict.UNCHANGED
     assert state(cluster) == (True, None)
-    assert resume(cluster, owner) is Verdict.UNCHANGED
+    assert resume(cluster, owner) is WriteVerdict.UNCHANGED
     assert state(cluster) == (True, None)
 
 
@@ -71,7 +71,7 @@ def test_a_user_who_takes_our_mark_away_keeps_it_suspended(cluster: Cluster) -> 
     owner = job(cluster)
     suspend(cluster, owner)
     cluster.patch(JOB, {"metadata": {"annotations": None}})
-    assert resume(cluster, owner) is Verdict.UNCHANGED
+    assert resume(cluster, owner) is WriteVerdict.UNCHANGED
     assert state(cluster) == (True, None)
 
 
@@ -79,7 +79,7 @@ def test_what_the_user_resumed_only_loses_our_mark(cluster: Cluster) -> None:
     owner = job(cluster)
     suspend(cluster, owner)
     cluster.patch(JOB, {"spec": {"suspend": False}})
-    assert resume(cluster, owner) is Verdict.DONE
+    assert resume(cluster, owner) is WriteVerdict.DONE
     assert state(cluster) == (False, None)
 
 
@@ -91,7 +91,7 @@ def test_a_user_who_suspends_at_the_same_moment_wins(cluster: Cluster, proxy: Pr
 
     proxy.add(Fault(PATCHES, before=suspend_it))
     outcome = on(proxy.kubeconfig(), lambda api: suspend_owner(api, owner, "b", QUICK))
-    assert outcome.verdict is Verdict.UNCHANGED
+    assert outcome.verdict is WriteVerdict.UNCHANGED
     assert state(cluster) == (True, None)
 
 
@@ -103,7 +103,7 @@ def test_an_owner_that_changed_meanwhile_is_looked_at_again(cluster: Cluster, pr
 
     proxy.add(Fault(PATCHES, before=touch))
     outcome = on(proxy.kubeconfig(), lambda api: suspend_owner(api, owner, "b", QUICK))
-    assert outcome.verdict is Verdict.DONE
+    assert outcome.verdict is WriteVerdict.DONE
     assert len([each for each in proxy.seen if PATCHES(each)]) == 2
     assert state(cluster) == (True, "b")
 
@@ -125,15 +125,15 @@ def test_another_owner_of_the_name_is_left_alone(cluster: Cluster) -> None:
     old = job(cluster)
     cluster.delete(JOB, orphan=False)
     cluster.wait(lambda: cluster.find(JOB) is None, "the job is gone")
-    assert suspend(cluster, old) is Verdict.GONE
+    assert suspend(cluster, old) is WriteVerdict.GONE
     job(cluster)
-    assert suspend(cluster, old) is Verdict.GONE
+    assert suspend(cluster, old) is WriteVerdict.GONE
     assert state(cluster) == (False, None)
 
 
 def test_kinds_without_a_switch_are_refused(cluster: Cluster) -> None:
     owner = Owner(JOB, "u", ())
-    assert suspend(cluster, owner) is Verdict.REFUSED
+    assert suspend(cluster, owner) is WriteVerdict.REFUSED
 
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -172,9 +172,9 @@ def test_switches_lie_where_their_kind_has_them(cluster: Cluster, trains: None) 
     (made,) = cluster.create({**body, "spec": {"runPolicy": {"clean": "All"}}})
     path = "/apis/example.com/v1/namespaces/default/trains/t"
     owner = Owner(path, made["metadata"]["uid"], ("spec", "runPolicy", "suspend"))
-    assert suspend(cluster, owner) is Verdict.DONE
+    assert suspend(cluster, owner) is WriteVerdict.DONE
     assert cluster.get(path)["spec"] == {"runPolicy": {"clean": "All", "suspend": True}}
-    assert resume(cluster, owner) is Verdict.DONE
+    assert resume(cluster, owner) is WriteVerdict.DONE
     assert cluster.get(path)["spec"] == {"runPolicy": {"clean": "All", "suspend": False}}
 
 
@@ -187,10 +187,10 @@ def test_an_owner_that_is_as_it_was_seen_is_not_read(cluster: Cluster, proxy: Pr
     reads: list[str] = []
     proxy.add(Fault(requests("GET", "/jobs/j$"), times=9, before=lambda: reads.append("read")))
 
-    def call(api: Api) -> Coroutine[Any, Any, Outcome]:
+    def call(api: Api) -> Coroutine[Any, Any, WriteOutcome]:
         return suspend_owner(api, owner, "b", QUICK, seen=seen)
 
-    assert on(proxy.kubeconfig(), call).verdict is Verdict.DONE
+    assert on(proxy.kubeconfig(), call).verdict is WriteVerdict.DONE
     assert state(cluster) == (True, "b")
     assert not reads
 
@@ -199,8 +199,8 @@ def test_one_that_has_changed_since_it_was_seen_is_looked_at_first(cluster: Clus
     owner, seen = job(cluster), _seen(cluster)
     cluster.patch(JOB, {"spec": {"suspend": True}})
 
-    def call(api: Api) -> Coroutine[Any, Any, Outcome]:
+    def call(api: Api) -> Coroutine[Any, Any, WriteOutcome]:
         return suspend_owner(api, owner, "b", QUICK, seen=seen)
 
-    assert on(cluster.kubeconfig, call).verdict is Verdict.UNCHANGED
+    assert on(cluster.kubeconfig, call).verdict is WriteVerdict.UNCHANGED
     assert state(cluster) == (True, None)

@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.writes.conditions import clear_victim, mark_vict
 from ganglion.worlds.kubernetes.writes.evict import evict
 from ganglion.worlds.kubernetes.writes.gate import ungate
 from ganglion.worlds.kubernetes.writes.nominate import nominate
-from ganglion.worlds.kubernetes.writes.outcome import Outcome
+from ganglion.worlds.kubernetes.writes.outcome import WriteOutcome
 from ganglion.worlds.kubernetes.writes.owners import resume_owner, suspend_owner
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
@@ -93,7 +93,7 @@ def everything(cluster: Cluster) -> Callable[[Api], Awaitable[list[bool]]]:
         told.record(Happened(about, "FailedScheduling", "Scheduling"))
         await told.flush(everything=True)
         order = BindOrder("default", zero.name, zero.uid, "node-0", (0,))
-        outcomes: list[Outcome] = [
+        outcomes: list[WriteOutcome] = [
             await say_why(api, waits, "no room", QUICK),
             *(await nominate(api, [(two, "node-0")], QUICK)).values(),
             await mark_victim(api, one, "b", QUICK),

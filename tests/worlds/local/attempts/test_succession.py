@@ -16,7 +16,7 @@ from ganglion.model.events import GangEnded, Outcome
 from ganglion.model.executor import Executor, Term
 from ganglion.model.workload import Checkpoint
 from ganglion.worlds.local.attempts.succession import end_all
-from ganglion.worlds.local.attempts.watch import Watched
+from ganglion.worlds.local.attempts.watch import TrackedAttempt
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import fence, records
 from ganglion.worlds.local.run_files.identity import identify
@@ -127,7 +127,7 @@ def test_a_supervisor_that_comes_up_behind_the_fence_starts_nothing(
     terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(Watched, "begin", lambda self: None)
+        patch.setattr(TrackedAttempt, "begin", lambda self: None)
         gang = terms.run("echo begun >> marks")
     assert end_all(terms.home, "L", 2).attempts == 0
     run = terms.directory(gang)

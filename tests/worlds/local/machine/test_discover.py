@@ -9,13 +9,13 @@ from ganglion.model.errors import FieldError
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Device
 from ganglion.worlds.local.machine.discover import (
-    Machine,
+    ThisMachine,
     machine_nodes,
     pretend_gpus,
     this_machine,
 )
 
-MACHINE = Machine(8000, 64_000, tuple(Device("A100", uuid=f"GPU-{i}") for i in range(8)))
+MACHINE = ThisMachine(8000, 64_000, tuple(Device("A100", uuid=f"GPU-{i}") for i in range(8)))
 
 
 def test_this_machine_has_cpus_and_memory() -> None:

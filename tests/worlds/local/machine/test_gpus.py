@@ -62,7 +62,7 @@ class FakeNvml:
         return [int(index in self.mig), 0]
 
 
-def find(nvml: FakeNvml, matrix: str = "bridges", **given: Any) -> gpus.Found:
+def find(nvml: FakeNvml, matrix: str = "bridges", **given: Any) -> gpus.FoundGpus:
     text = (MATRICES / f"{matrix}.txt").read_text() if matrix else ""
     given = {"sysfs": Path("/nowhere"), "environ": {}} | given
     return find_gpus(nvml=nvml, matrix=lambda: text, **given)
@@ -97,7 +97,7 @@ def test_no_driver_or_library_means_no_gpus_and_no_words() -> None:
     for code in (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED):
         nvml = FakeNvml()
         nvml.init_error = pynvml.NVMLError(code)
-        assert find(nvml) == gpus.Found()
+        assert find(nvml) == gpus.FoundGpus()
 
 
 def test_a_driver_that_refuses_is_noted() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ganglion.model.events import DeviceHealth
 from ganglion.model.fleet.node import Device, Node
-from ganglion.worlds.local.machine.health import SETTLE_MS, Health
+from ganglion.worlds.local.machine.health import SETTLE_MS, DeviceWatcher
 
 NODES = (
     Node("a", 1, 1, (Device("H100", uuid="GPU-0"), Device("H100", uuid="GPU-1"))),
@@ -88,35 +88,37 @@ def nvml() -> Nvml:
 
 
 @pytest.fixture
-def health(nvml: Nvml) -> Iterator[Health]:
-    made = Health(NODES, Clock(), nvml)
+def health(nvml: Nvml) -> Iterator[DeviceWatcher]:
+    made = DeviceWatcher(NODES, Clock(), nvml)
     yield made
     made.stop()
 
 
-def seen(health: Health) -> list[DeviceHealth]:
+def seen(health: DeviceWatcher) -> list[DeviceHealth]:
     health.look()
     return health.take()
 
 
-def test_gpus_that_are_well_are_not_mentioned(health: Health) -> None:
+def test_gpus_that_are_well_are_not_mentioned(health: DeviceWatcher) -> None:
     assert seen(health) == []
 
 
-def test_a_gpu_that_is_gone_is_told_once_by_node_and_number(health: Health, nvml: Nvml) -> None:
+def test_a_gpu_that_is_gone_is_told_once_by_node_and_number(
+    health: DeviceWatcher, nvml: Nvml
+) -> None:
     nvml.lost.add("GPU-1")
     sick = DeviceHealth(1_000, "a", 1, healthy=False, cause="it does not answer")
     assert seen(health) == [sick]
     assert seen(health) == []
 
 
-def test_a_gpu_that_needs_a_reset_does_not_answer(health: Health, nvml: Nvml) -> None:
+def test_a_gpu_that_needs_a_reset_does_not_answer(health: DeviceWatcher, nvml: Nvml) -> None:
     nvml.dead.add("GPU-0")
     assert [each.cause for each in seen(health)] == ["it does not answer"]
 
 
 def test_memory_errors_and_rows_that_cannot_be_replaced_are_told(
-    health: Health, nvml: Nvml
+    health: DeviceWatcher, nvml: Nvml
 ) -> None:
     nvml.errors["GPU-0"] = 2
     nvml.failed_rows.add("GPU-2")
@@ -128,7 +130,7 @@ def test_memory_errors_and_rows_that_cannot_be_replaced_are_told(
 
 def test_a_gpu_that_came_back_is_well_after_a_while(nvml: Nvml) -> None:
     clock = Clock()
-    health = Health(NODES, clock, nvml)
+    health = DeviceWatcher(NODES, clock, nvml)
     nvml.lost.add("GPU-0")
     assert not seen(health)[0].healthy
     nvml.lost.clear()
@@ -138,7 +140,7 @@ def test_a_gpu_that_came_back_is_well_after_a_while(nvml: Nvml) -> None:
     assert seen(health) == [DeviceHealth(clock.now, "a", 0, healthy=True)]
 
 
-def test_an_xid_error_is_heard_by_the_thread(health: Health, nvml: Nvml) -> None:
+def test_an_xid_error_is_heard_by_the_thread(health: DeviceWatcher, nvml: Nvml) -> None:
     nvml.events.append(Nvml.Event("GPU-1", 79))
     health.start()
     give_up = time.monotonic() + 20
@@ -152,6 +154,6 @@ def test_an_xid_error_is_heard_by_the_thread(health: Health, nvml: Nvml) -> None
 
 
 def test_nobody_looks_where_there_are_no_real_devices(nvml: Nvml) -> None:
-    health = Health((Node("a", 1, 1, (Device("H100"),)),), Clock(), nvml)
+    health = DeviceWatcher((Node("a", 1, 1, (Device("H100"),)),), Clock(), nvml)
     health.start()
     assert not health.watches

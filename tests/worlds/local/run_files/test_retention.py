@@ -8,7 +8,15 @@ from tests.worlds.local.jobs import Jobs
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.local.run_files import logs, paths, records
-from ganglion.worlds.local.run_files.retention import DAY_MS, MB, Rule, pruned, rule_of, sweep, tidy
+from ganglion.worlds.local.run_files.retention import (
+    DAY_MS,
+    MB,
+    RetentionRule,
+    pruned,
+    rule_of,
+    sweep,
+    tidy,
+)
 
 NOW = 1_800_000_000_000
 
@@ -39,7 +47,7 @@ def test_what_is_too_old_goes_and_says_by_which_rule(tmp_path: Path) -> None:
     ran(tmp_path, "old-1/0", 31)
     ran(tmp_path, "young-2/0", 29)
     ran_of_old(tmp_path, "older-3/0", 40)
-    found = sweep(tmp_path, Rule(days=30), (), NOW)
+    found = sweep(tmp_path, RetentionRule(days=30), (), NOW)
     assert found.attempts == {("old-1/0", 1): "age", ("older-3/0", 1): "age"}
     assert left(tmp_path) == ["young-2/0"]
     assert pruned(tmp_path, "old-1/0", 1) == (
@@ -53,7 +61,7 @@ def test_what_is_too_old_goes_and_says_by_which_rule(tmp_path: Path) -> None:
 def test_of_what_is_too_large_the_oldest_goes_first(tmp_path: Path) -> None:
     for number in range(5):
         ran(tmp_path, f"w-{number}/0", number, MB)
-    found = sweep(tmp_path, Rule(days=0, megabytes=3), (), NOW)
+    found = sweep(tmp_path, RetentionRule(days=0, megabytes=3), (), NOW)
     assert set(found.attempts.values()) == {"size"}
     assert left(tmp_path) == ["w-0/0", "w-1/0"]
     assert found.freed > 3 * MB
@@ -66,18 +74,18 @@ def test_live_attempts_and_those_without_an_end_stay_whatever_their_age_and_size
     ran(tmp_path, "live-1/0", 99, MB)
     ran(tmp_path, "runs-2/0", 99, MB)
     (paths.run_dir(tmp_path, "runs-2/0", 1) / records.EXIT).unlink()
-    assert not sweep(tmp_path, Rule(days=1, megabytes=1), {("live-1/0", 1)}, NOW).attempts
+    assert not sweep(tmp_path, RetentionRule(days=1, megabytes=1), {("live-1/0", 1)}, NOW).attempts
 
 
 def test_limits_of_0_keep_everything(tmp_path: Path) -> None:
     ran(tmp_path, "w-1/0", 9_999, 2 * MB)
-    assert not sweep(tmp_path, Rule(days=0, megabytes=0), (), NOW).attempts
+    assert not sweep(tmp_path, RetentionRule(days=0, megabytes=0), (), NOW).attempts
 
 
 def test_the_rule_is_read_from_the_home_and_a_wrong_one_removes_nothing(tmp_path: Path) -> None:
-    assert rule_of(tmp_path) == Rule(30, 10_000)
+    assert rule_of(tmp_path) == RetentionRule(30, 10_000)
     (tmp_path / "retention.json").write_text(json.dumps({"days": 90}))
-    assert rule_of(tmp_path) == Rule(90, 10_000)
+    assert rule_of(tmp_path) == RetentionRule(90, 10_000)
     for wrong in ("{", '{"day": 3}', '{"days": "3"}', '{"days": -1}'):
         (tmp_path / "retention.json").write_text(wrong)
         with pytest.raises(EnvironmentFault, match=r"retention\.json"):

@@ -3,7 +3,7 @@
 from ganglion.model.events import Outcome
 from ganglion.model.workload import Gang
 from ganglion.worlds.simulated.job import SimJob
-from ganglion.worlds.simulated.metrics.records import JobRecord, Spread, quantile, spread
+from ganglion.worlds.simulated.metrics.records import JobRecord, Statistics, quantile, spread
 
 
 def record(duration_ms: int | None, first_start: int, ended: int) -> JobRecord:
@@ -28,5 +28,5 @@ def test_a_job_without_an_end_has_no_slowdown() -> None:
 
 def test_quantiles_are_nearest_rank() -> None:
     assert [quantile([1, 2, 3, 4], p) for p in (1, 25, 50, 51, 99, 100)] == [1, 1, 2, 3, 4, 4]
-    assert spread([4, 1, 2, 3]) == Spread(4, 2.5, 2, 4, 4, 4)
-    assert spread([]) == Spread()
+    assert spread([4, 1, 2, 3]) == Statistics(4, 2.5, 2, 4, 4, 4)
+    assert spread([]) == Statistics()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ganglion.model.errors import FileError
-from ganglion.worlds.simulated.readers.detect import Format, detect, read_trace
+from ganglion.worlds.simulated.readers.detect import TraceFormat, detect, read_trace
 
 SWF_LINE = " ".join(["1"] * 18) + "\n"
 META = "job_id,submit_s,run_s,procs,req_time_s\n0,0,5,2,9\n"
@@ -14,15 +14,15 @@ META = "job_id,submit_s,run_s,procs,req_time_s\n0,0,5,2,9\n"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("; Version: 2.2\n" + SWF_LINE, Format.SWF),
-        (SWF_LINE, Format.SWF),
-        (META, Format.SWF),
-        ("num_gpus,submit_s,duration_s\n1,0,1\n", Format.JOBS),
-        ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,1000\n", Format.OPENB),
+        ("; Version: 2.2\n" + SWF_LINE, TraceFormat.SWF),
+        (SWF_LINE, TraceFormat.SWF),
+        (META, TraceFormat.SWF),
+        ("num_gpus,submit_s,duration_s\n1,0,1\n", TraceFormat.JOBS),
+        ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,1000\n", TraceFormat.OPENB),
     ],
 )
 def test_the_format_is_told_from_the_first_line(
-    tmp_path: Path, text: str, expected: Format
+    tmp_path: Path, text: str, expected: TraceFormat
 ) -> None:
     path = tmp_path / "trace"
     path.write_text(text)

@@ -13,7 +13,7 @@ from ganglion.worlds.simulated.faults.rates import PRESETS
 from ganglion.worlds.simulated.report.html import render_html
 from ganglion.worlds.simulated.report.summary import Summary, as_json, summarise
 from ganglion.worlds.simulated.run import simulate
-from ganglion.worlds.simulated.setup.options import Options, scenario_of
+from ganglion.worlds.simulated.setup.options import RunOptions, scenario_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -24,7 +24,7 @@ def summary() -> Summary:
 
 
 def drawn(seed: int) -> Summary:
-    return summarise(simulate(scenario_of(Options(synthetic=120, seed=seed, faults="heavy"))))
+    return summarise(simulate(scenario_of(RunOptions(synthetic=120, seed=seed, faults="heavy"))))
 
 
 def tree(page: str) -> ElementTree.Element:
@@ -89,7 +89,7 @@ def test_a_run_without_any_load_still_has_a_page() -> None:
 def test_a_cluster_without_gpus_is_measured_in_cores(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text("1 0 0 100 6 -1 -1 6 200 -1 1 7 1 -1 -1 1 -1 -1\n")
-    options = Options(trace=path, nodes=2, cpus_per_node=4)
+    options = RunOptions(trace=path, nodes=2, cpus_per_node=4)
     summary = summarise(simulate(scenario_of(options), check=True))
     assert summary.unit == "CPU core"
     assert summary.allocation.mean_pct == 75.0

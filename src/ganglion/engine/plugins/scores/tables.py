@@ -59,7 +59,7 @@ class _Devices:
         self.usable: dict[int, int] = {}
 
 
-class Way:
+class DevicePlacement:
     """One way to place a pod on devices.
 
     Attributes:
@@ -86,7 +86,7 @@ class Ways:
 
     __slots__ = ("before", "each", "known")
 
-    def __init__(self, before: _Devices, each: Sequence[Way]) -> None:
+    def __init__(self, before: _Devices, each: Sequence[DevicePlacement]) -> None:
         self.before, self.each = before, each
         self.known: dict[tuple[int, int], list[Rest]] = {}
 
@@ -172,7 +172,7 @@ class Tables:
                 best[filled] = rest
         return sorted(best.values(), key=itemgetter(2))
 
-    def _way(self, before: _Devices, device: int, taken: Free, milli: int) -> Way:
+    def _way(self, before: _Devices, device: int, taken: Free, milli: int) -> DevicePlacement:
         free = list(before.free)
         price = 0
         kinds, prices_ = self._kinds[before.node_class], self._price[before.node_class]
@@ -189,7 +189,7 @@ class Tables:
             after = self._known[key] = _Devices(*key, tuple(slots))
         paid = price // WHOLE - milli * len(taken) * (1 + self._weight)
         filled = sum(free) * (CPU_SCALE // GPU_SCALE)
-        return Way(after, paid, filled, free[device] // 10 if device >= 0 else 0)
+        return DevicePlacement(after, paid, filled, free[device] // 10 if device >= 0 else 0)
 
     def _devices(self, node_class: int, free: Free) -> _Devices:
         key = (node_class, free)

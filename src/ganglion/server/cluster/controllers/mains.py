@@ -8,7 +8,7 @@ from msgspec import Struct
 from ganglion.model.errors import GanglionError
 from ganglion.server.cluster.controllers.life import Life, life_of
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.http.reflect import ObjectChange, Reflector
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import INSTANCE
 from ganglion.worlds.kubernetes.submit.manifests import marks
@@ -90,7 +90,7 @@ class Mains:
         return sorted(self._kept.values(), key=lambda each: each.path)
 
     def _reflector(self, api: Api, path: str) -> Reflector[Main]:
-        def sink(changes: list[Change[Main]]) -> None:
+        def sink(changes: list[ObjectChange[Main]]) -> None:
             for each in changes:
                 if each.item is not None:
                     self._take(path, each.item, gone=each.kind == "gone")

@@ -20,7 +20,7 @@ TIMEOUT_S = 3.0
 _LABELS = re.compile(r'(\w+)="([^"]*)"')
 
 
-class Place(Struct, frozen=True):
+class WorkspacePlace(Struct, frozen=True):
     """Where a workspace is.
 
     Attributes:
@@ -52,7 +52,7 @@ class ClusterOnlooker:
     """
 
     def __init__(
-        self, place: Place, clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+        self, place: WorkspacePlace, clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     ) -> None:
         self._place, self._clock = place, clock
         self._jupyter = JupyterProbe(place.url, place.token, TIMEOUT_S)

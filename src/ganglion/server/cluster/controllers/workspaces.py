@@ -13,7 +13,7 @@ from ganglion.lifecycle.workspaces.rule import Act, Pace, Warned, every_ms, may_
 from ganglion.model.errors import GanglionError
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.cluster.controllers.mains import Kept
-from ganglion.server.cluster.controllers.onlooker import ClusterOnlooker, Place
+from ganglion.server.cluster.controllers.onlooker import ClusterOnlooker, WorkspacePlace
 from ganglion.server.cluster.controllers.services import is_ready
 from ganglion.server.cluster.controllers.sight import Sight
 from ganglion.server.cluster.controllers.telling import about, told
@@ -80,7 +80,7 @@ class ClusterWorkspaces:
             log.warning("workspace not checked", path=path, why=error.message)
             return
         asked, is_shared = ask_of(pod), any(each in meta.annotations for each in _SHARED)
-        place = Place(
+        place = WorkspacePlace(
             meta.namespace,
             meta.name,
             f"http://{pod.status.pod_ip}:{kept.life.port}",

@@ -10,7 +10,7 @@ from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.utilities import RemoteProtocolError
 
 from ganglion.transport import unix
-from ganglion.transport.limits import BODY_S, DROPPED_BYTES, HEADERS_S, Gate, Refused
+from ganglion.transport.limits import BODY_S, DROPPED_BYTES, HEADERS_S, Gate, RefusedConnection
 from ganglion.transport.refusals import FAILED, LATE, UNREADABLE
 
 PEER = "ganglion.peer"
@@ -19,7 +19,7 @@ PEER = "ganglion.peer"
 log = structlog.get_logger(__name__)
 
 
-class Joined:
+class JoinedAnswer:
     """Sends the head of an answer together with the first part of its body.
 
     The caller is woken once for both; a head without a body behind it leaves a moment later.
@@ -56,7 +56,7 @@ class Joined:
             self.write(b"")
 
 
-class Connection(H11Protocol):
+class CallerServer(H11Protocol):
     """Takes callers on a Unix socket who are this user, and over TCP as many as the limit allows.
 
     Callers on the Unix socket are not counted: a flood of others does not keep them out.
@@ -83,7 +83,7 @@ class Connection(H11Protocol):
         address = str((transport.get_extra_info("peername") or ("",))[0])
         if not self.gate.enter(address):
             log.warning("callers beyond the cap were refused", most=self.gate.most)
-            Refused().take(transport)
+            RefusedConnection().take(transport)
             return
         self._address = address
         super().connection_made(transport)
@@ -102,7 +102,7 @@ class Connection(H11Protocol):
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
-            self.cycle.transport = Joined(self.transport, self.loop)  # type: ignore[assignment]  # what it uses of one
+            self.cycle.transport = JoinedAnswer(self.transport, self.loop)  # type: ignore[assignment]  # what it uses of one
         if self.transport.get_protocol() is not self:
             self._disarm()  # it has become a WebSocket, whose silence is no error
             return
@@ -197,10 +197,10 @@ class Conversation(WSProtocol):
             self.transport.write(FAILED)
 
 
-def limited(most: int) -> type[Connection]:
+def limited(most: int) -> type[CallerServer]:
     """Connections of one server, with a cap of their own.
 
     Args:
         most: callers over TCP at once.
     """
-    return type("Connection", (Connection,), {"gate": Gate(most)})
+    return type("Connection", (CallerServer,), {"gate": Gate(most)})

@@ -21,9 +21,9 @@ from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.node_discovery.catalog import Catalog, catalog_of
 from ganglion.worlds.kubernetes.node_discovery.nodes import Described, describe
 from ganglion.worlds.kubernetes.node_discovery.openness import uncordoned
-from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, Sources
+from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, TopologySources
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.requests import Ask, plus
 from ganglion.worlds.kubernetes.types import node as kube
 from ganglion.worlds.kubernetes.types.disruption import (
@@ -64,7 +64,7 @@ class ClusterView:
     """
 
     def __init__(
-        self, name: str, sources: Sources = DISCOVERED, instance: Instance = FIRST
+        self, name: str, sources: TopologySources = DISCOVERED, instance: Instance = FIRST
     ) -> None:
         self.instance = instance
         self.name, self.prefix = name, f"{name}/" if name else ""
@@ -75,7 +75,7 @@ class ClusterView:
         self.suspended: dict[str, Anything] = {}
         self._named: dict[tuple[str, str, str, str], str] = {}
         self.volumes, self.fleet = Volumes(), Fleet()
-        self.crowd = Crowd(self.volumes, self.fleet)
+        self.crowd = PodIndex(self.volumes, self.fleet)
         self.places, self.catalog = Places(name, sources), Catalog()
         self.grouping = Grouping(self._owner, self.places.meant, instance=instance)
         self.mentioned = Mentioned()

@@ -7,9 +7,9 @@ from msgspec import Struct
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.gpu_discovery.dra import NOTHING, Published
-from ganglion.worlds.kubernetes.node_discovery.nesting import Levels, check_levels
+from ganglion.worlds.kubernetes.node_discovery.nesting import NestingFaults, check_levels
 from ganglion.worlds.kubernetes.node_discovery.nodes import place_of
-from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, Sources, level_of
+from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, TopologySources, level_of
 from ganglion.worlds.kubernetes.types import node as kube
 from ganglion.worlds.kubernetes.workload_discovery.annotations import STANDARD_LABELS
 
@@ -38,10 +38,10 @@ class Places:
         troubles: domains that contradict each other.
     """
 
-    def __init__(self, cluster: str = "", sources: Sources = DISCOVERED) -> None:
+    def __init__(self, cluster: str = "", sources: TopologySources = DISCOVERED) -> None:
         self._cluster, self._sources = cluster, sources
         self._places: dict[str, _Place] = {}
-        self._levels = Levels()
+        self._levels = NestingFaults()
         self._asked: dict[str, Level | None] = {}
         self._meant: dict[str, Level | None] = {}
         self._is_stale = False

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ganglion.worlds.kubernetes.feasibility.needs import Needs
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.requests import Ask, ask_of
 from ganglion.worlds.kubernetes.types.pod import Pod
 
@@ -17,7 +17,7 @@ class Asks:
         crowd: those of them that are on nodes.
     """
 
-    def __init__(self, pods: Mapping[str, Pod], crowd: Crowd) -> None:
+    def __init__(self, pods: Mapping[str, Pod], crowd: PodIndex) -> None:
         self._pods, self._crowd = pods, crowd
         self._known: dict[str, Ask] = {}
         self._needs: dict[str, tuple[Pod, Needs]] = {}

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
-from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, Sources
+from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, TopologySources
 
 
 class Settings(Struct, frozen=True):
@@ -41,5 +41,5 @@ class Settings(Struct, frozen=True):
     reach_ms: int = 30_000
     records_users: bool = False
     instance: Instance = FIRST
-    sources: Sources = DISCOVERED
+    sources: TopologySources = DISCOVERED
     isolate: bool = False

@@ -33,7 +33,7 @@ class Admits(Struct, frozen=True):
         return namespace in self.names or self.selector.selects(labels)
 
 
-class Terms(Struct, frozen=True):
+class TenancyTerms(Struct, frozen=True):
     """What a queue, or the nearest one above it that says so, asks of its gangs.
 
     Attributes:
@@ -54,12 +54,12 @@ class Tenancy(Struct, frozen=True):
         shared: whether any `Queue` object exists: without one, nothing is divided.
     """
 
-    terms: Mapping[str, Terms] = field(default_factory=dict)
+    terms: Mapping[str, TenancyTerms] = field(default_factory=dict)
     shared: bool = False
 
-    def of(self, queue: str) -> Terms:
+    def of(self, queue: str) -> TenancyTerms:
         """The terms of a queue."""
-        return self.terms.get(queue, Terms())
+        return self.terms.get(queue, TenancyTerms())
 
 
 OPEN = Tenancy()

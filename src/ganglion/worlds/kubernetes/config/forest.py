@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ganglion.specs.policy.queue_schema import QueueFile
 from ganglion.specs.wording import meant
-from ganglion.worlds.kubernetes.config.verdicts import Candidate, Reason
+from ganglion.worlds.kubernetes.config.verdicts import Reason, SpecCandidate
 
 
 class Fault(Struct, frozen=True):
@@ -26,7 +26,7 @@ class Sapling(Struct):
     """
 
     name: str
-    options: list[tuple[Candidate, QueueFile]]
+    options: list[tuple[SpecCandidate, QueueFile]]
     fault: Fault | None = None
 
     @property

@@ -14,7 +14,7 @@ from ganglion.specs.policy.bookings import booked
 from ganglion.specs.policy.policy import PolicyFile
 from ganglion.specs.policy.queue_schema import QueueFile
 from ganglion.specs.policy.queue_tree import (
-    Finding,
+    QueueFinding,
     above_parent,
     below_quota,
     entitled_to_nothing,
@@ -28,7 +28,7 @@ from ganglion.worlds.kubernetes.cluster_view.tenancy import OPEN, Tenancy
 from ganglion.worlds.kubernetes.config.documents import joined, policy_file, queue_file, told
 from ganglion.worlds.kubernetes.config.forest import Fault, Sapling, settle
 from ganglion.worlds.kubernetes.config.tenants import inherited, terms_of
-from ganglion.worlds.kubernetes.config.verdicts import Candidate, Reason, Verdict, candidates
+from ganglion.worlds.kubernetes.config.verdicts import Reason, SpecCandidate, Verdict, candidates
 from ganglion.worlds.kubernetes.types.meta import Anything
 
 IN_FORCE = "default"
@@ -152,7 +152,7 @@ def _queues(
 
 def _sapling(item: Anything) -> Sapling:
     name, fault = item.metadata.name, None
-    options: list[tuple[Candidate, QueueFile]] = []
+    options: list[tuple[SpecCandidate, QueueFile]] = []
     for each in candidates(item):
         try:
             options.append((each, queue_file(name, each.spec)))
@@ -179,7 +179,7 @@ def _wrong(problem: str, path: Path, hint: str = "") -> FieldError:
     return FieldError(problem, key=dotted(inner), hint=hint)
 
 
-def _warned(finding: Finding) -> str:
+def _warned(finding: QueueFinding) -> str:
     key = ".".join(part for part in ("spec", finding.key, finding.flavor) if part)
     return f"{key}: {finding.problem}" + (f" ({finding.hint})" if finding.hint else "")
 
@@ -192,7 +192,11 @@ def _of_queue(item: Anything, sapling: Sapling, warnings: Sequence[str]) -> Verd
 
 
 def _verdict(
-    kind: str, item: Anything, used: Candidate, fault: Fault | None, warnings: Sequence[str] = ()
+    kind: str,
+    item: Anything,
+    used: SpecCandidate,
+    fault: Fault | None,
+    warnings: Sequence[str] = (),
 ) -> Verdict:
     if fault:
         message = f"{fault.message}; generation {used.generation} stays in force"

@@ -23,7 +23,7 @@ from ganglion.specs.reading.text import decode, read
 from ganglion.specs.reading.validate import validate
 from ganglion.specs.reading.yaml import parse_document
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
-from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, Sources
+from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, TopologySources
 
 USUAL = Settings()
 
@@ -131,7 +131,7 @@ def parse_settings(text: str, name: str = "", usual: Settings = USUAL) -> Settin
     renaming = Renaming(parse_document(text, name, "settings"), VOCABULARY)
     file = validate(SettingsFile, renaming.known(), renaming)
     topology = file.topology
-    sources = Sources(topology.levels, topology.ignore, topology.relative)
+    sources = TopologySources(topology.levels, topology.ignore, topology.relative)
     given: dict[str, Any] = {
         f"{key}_ms": getattr(file.timers, key) for key in file.timers.model_fields_set
     }

@@ -11,7 +11,7 @@ from msgspec import ValidationError, convert
 
 from ganglion.model.errors import FieldError
 from ganglion.specs.wording import first_of, noted, show
-from ganglion.worlds.kubernetes.cluster_view.tenancy import Admits, Terms
+from ganglion.worlds.kubernetes.cluster_view.tenancy import Admits, TenancyTerms
 from ganglion.worlds.kubernetes.selectors import selector_of
 from ganglion.worlds.kubernetes.types.meta import LabelSelector
 
@@ -28,7 +28,7 @@ _OPERATORS = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 Sort = TypeVar("Sort")
 
 
-def terms_of(spec: Mapping[str, Any]) -> Terms:
+def terms_of(spec: Mapping[str, Any]) -> TenancyTerms:
     """What a queue itself says.
 
     Raises:
@@ -40,20 +40,22 @@ def terms_of(spec: Mapping[str, Any]) -> Terms:
     most = noted(lambda: _priority(spec.get(MAX_PRIORITY)), problems)
     if problems:
         raise first_of(problems)
-    return Terms(admits, most)
+    return TenancyTerms(admits, most)
 
 
-def inherited(own: Mapping[str, Terms], parents: Mapping[str, str]) -> dict[str, Terms]:
+def inherited(
+    own: Mapping[str, TenancyTerms], parents: Mapping[str, str]
+) -> dict[str, TenancyTerms]:
     """What holds for every queue: what it says itself, else the nearest queue above it.
 
     Args:
         own: what queues say themselves.
         parents: queue -> the one above it, or empty; parents come before their children.
     """
-    found: dict[str, Terms] = {}
+    found: dict[str, TenancyTerms] = {}
     for queue, parent in parents.items():
-        mine, above = own.get(queue, Terms()), found.get(parent, Terms())
-        found[queue] = Terms(
+        mine, above = own.get(queue, TenancyTerms()), found.get(parent, TenancyTerms())
+        found[queue] = TenancyTerms(
             above.admits if mine.admits is None else mine.admits,
             above.max_priority if mine.max_priority is None else mine.max_priority,
         )

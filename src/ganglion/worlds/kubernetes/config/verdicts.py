@@ -73,20 +73,20 @@ class Verdicts:
         return own or self._by_object.get((kind, meta.name, ""))
 
 
-class Candidate(Struct, frozen=True):
+class SpecCandidate(Struct, frozen=True):
     """A spec of an object that may count: the present one, or the last that was accepted."""
 
     generation: int
     spec: Spec = field(default_factory=dict)
 
 
-def candidates(item: Anything) -> tuple[Candidate, ...]:
+def candidates(item: Anything) -> tuple[SpecCandidate, ...]:
     """The specs of an object that may count, the present one first."""
-    present = Candidate(item.metadata.generation, item.spec)
+    present = SpecCandidate(item.metadata.generation, item.spec)
     kept = item.status.get("inForce")
     if not isinstance(kept, dict) or not isinstance(kept.get("spec"), dict):
         return (present,)
-    earlier = Candidate(_number(kept.get("generation")), kept["spec"])
+    earlier = SpecCandidate(_number(kept.get("generation")), kept["spec"])
     return (present,) if earlier.spec == present.spec else (present, earlier)
 
 

@@ -37,14 +37,14 @@ class Pattern(Struct, frozen=True, cache_hash=True):
         return frozenset(found.union(values))
 
 
-class Term(Struct, frozen=True, cache_hash=True):
+class AffinityTerm(Struct, frozen=True, cache_hash=True):
     """Pods in the same domain of a node label."""
 
     key: str
     pattern: Pattern
 
 
-class Wish(Term, frozen=True, cache_hash=True):
+class WeightedTerm(AffinityTerm, frozen=True, cache_hash=True):
     """Domains with such pods are preferred, or avoided where the weight is less than 0."""
 
     weight: int
@@ -66,7 +66,7 @@ class Among(Struct, frozen=True, cache_hash=True):
     tolerations: Tolerations | None = None
 
 
-class Spread(Struct, frozen=True, cache_hash=True):
+class SpreadRule(Struct, frozen=True, cache_hash=True):
     """No domain may have more than `max_skew` pods over that with the fewest.
 
     With fewer domains than `min_domains` the fewest counts as 0.
@@ -103,14 +103,14 @@ class Needs(Struct, frozen=True, cache_hash=True):
 
     namespace: str
     labels: tuple[tuple[str, str], ...] = ()
-    near: tuple[Term, ...] = ()
-    apart: tuple[Term, ...] = ()
-    spreads: tuple[Spread, ...] = ()
+    near: tuple[AffinityTerm, ...] = ()
+    apart: tuple[AffinityTerm, ...] = ()
+    spreads: tuple[SpreadRule, ...] = ()
     ports: tuple[HostPort, ...] = ()
     extras: tuple[tuple[str, int], ...] = ()
     claims: tuple[str, ...] = ()
-    wishes: tuple[Wish, ...] = ()
-    soft: tuple[Spread, ...] = ()
+    wishes: tuple[WeightedTerm, ...] = ()
+    soft: tuple[SpreadRule, ...] = ()
 
     def patterns(self) -> Iterator[Pattern]:
         """Which pods these rules are about."""

@@ -8,7 +8,7 @@ from ganglion.worlds.kubernetes.feasibility.clauses import NODE_NAME, Clause, Cl
 from ganglion.worlds.kubernetes.feasibility.volume_matching import (
     ANYWHERE,
     NONE,
-    Candidates,
+    VolumeCandidates,
     candidates_of,
     reach_of,
 )
@@ -63,7 +63,7 @@ class Delayed(Struct, frozen=True):
         made: what a node has to be like for a volume to be made for it; None = none is made.
     """
 
-    candidates: Candidates
+    candidates: VolumeCandidates
     made: Clauses | None
 
     def clauses(self) -> Clauses:

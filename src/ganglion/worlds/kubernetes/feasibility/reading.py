@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator
 from ganglion.worlds.kubernetes.feasibility.clauses import node_clauses
 from ganglion.worlds.kubernetes.feasibility.needs import (
     EVERY_ADDRESS,
+    AffinityTerm,
     Among,
     HostPort,
     Needs,
     Pattern,
     Resident,
-    Spread,
-    Term,
-    Wish,
+    SpreadRule,
+    WeightedTerm,
 )
 from ganglion.worlds.kubernetes.feasibility.taints import tolerations_of
 from ganglion.worlds.kubernetes.feasibility.volumes import mounts_of
@@ -72,27 +72,27 @@ def resident(pod: Pod, node: str, uid: str = "", needs: Needs | None = None) -> 
     return Resident(uid or pod.metadata.uid, node, known, pod.metadata.labels, pod.is_leaving)
 
 
-def _terms(pod: Pod, affinity: PodAffinity | None) -> tuple[Term, ...]:
+def _terms(pod: Pod, affinity: PodAffinity | None) -> tuple[AffinityTerm, ...]:
     if affinity is None:
         return ()
     required = affinity.required_during_scheduling_ignored_during_execution
     return tuple(dict.fromkeys(_term(pod, each) for each in required))
 
 
-def _wishes(pod: Pod, affinity: Affinity) -> Iterator[Wish]:
+def _wishes(pod: Pod, affinity: Affinity) -> Iterator[WeightedTerm]:
     for sign, rules in ((1, affinity.pod_affinity), (-1, affinity.pod_anti_affinity)):
         preferred = rules.preferred_during_scheduling_ignored_during_execution if rules else ()
         for each in preferred:
             term = _term(pod, each.pod_affinity_term)
-            yield Wish(term.key, term.pattern, sign * each.weight)
+            yield WeightedTerm(term.key, term.pattern, sign * each.weight)
 
 
-def _term(pod: Pod, term: PodTerm) -> Term:
+def _term(pod: Pod, term: PodTerm) -> AffinityTerm:
     selector = _keyed(pod, term.label_selector, term.match_label_keys, "In")
     selector = selector.plus(_by_keys(pod, term.label_selector, term.mismatch_label_keys, "NotIn"))
     elsewhere = selector_of(term.namespace_selector) if term.namespace_selector else None
     own = () if term.namespaces or elsewhere else (pod.metadata.namespace,)
-    return Term(
+    return AffinityTerm(
         term.topology_key, Pattern(selector, own or tuple(sorted(term.namespaces)), elsewhere)
     )
 
@@ -117,7 +117,7 @@ def _by_keys(
             yield Requirement(key, operator, (pod.metadata.labels[key],))
 
 
-def _spreads(pod: Pod, otherwise: str) -> Iterator[Spread]:
+def _spreads(pod: Pod, otherwise: str) -> Iterator[SpreadRule]:
     """The constraints with one word for what happens where they are not met."""
     rules = pod.spec.topology_spread_constraints
     same = [each for each in rules if each.when_unsatisfiable == otherwise]
@@ -128,7 +128,7 @@ def _spreads(pod: Pod, otherwise: str) -> Iterator[Spread]:
             # A selector of everything counts no pod, which is how the default scheduler reads it.
             selector = Selector(nothing=True)
         pattern = Pattern(selector, (pod.metadata.namespace,), None, True)
-        yield Spread(_among(pod, each, keys), pattern, each.max_skew, each.min_domains or 1)
+        yield SpreadRule(_among(pod, each, keys), pattern, each.max_skew, each.min_domains or 1)
 
 
 def _among(pod: Pod, constraint: SpreadConstraint, keys: tuple[str, ...]) -> Among:

@@ -30,7 +30,7 @@ ANYWHERE: Clause = ((),)
 """The reach of a volume that every node reaches."""
 
 
-class Asked(Struct, frozen=True, cache_hash=True):
+class VolumeDemand(Struct, frozen=True, cache_hash=True):
     """What a claim asks of a volume; the same volumes suit claims that ask for the same.
 
     Attributes:
@@ -50,7 +50,7 @@ class Asked(Struct, frozen=True, cache_hash=True):
     selector: Selector
 
 
-class Candidates:
+class VolumeCandidates:
     """Volumes that suit a claim, found by the labels of the node that has to reach them.
 
     Args:
@@ -99,13 +99,13 @@ class Candidates:
         return tuple(sorted(dict.fromkeys(alternatives), key=repr))
 
 
-NONE = Candidates()
+NONE = VolumeCandidates()
 
 
-def asked_by(claim: PersistentVolumeClaim) -> Asked:
+def asked_by(claim: PersistentVolumeClaim) -> VolumeDemand:
     """What a claim asks of a volume; of a size that is no quantity there is none."""
     spec = claim.spec
-    return Asked(
+    return VolumeDemand(
         claim.storage_class,
         _bytes(spec.resources.requests, otherwise=QUANTITY + 1),
         frozenset(spec.access_modes),
@@ -115,14 +115,14 @@ def asked_by(claim: PersistentVolumeClaim) -> Asked:
     )
 
 
-def candidates_of(claim: PersistentVolumeClaim, volumes: Volumes) -> Candidates:
+def candidates_of(claim: PersistentVolumeClaim, volumes: Volumes) -> VolumeCandidates:
     """The volumes that suit a claim which has none yet."""
     asked, key = asked_by(claim), claim.metadata.key
     reserved = volumes.remembered("reserved", lambda: _reserved(volumes)).get(key, ())
     own = [each for each in reserved if _is_for(each, claim) and _is_like(each, _size(each), asked)]
     if own:
-        return Candidates(own)
-    return volumes.remembered(asked, lambda: Candidates(_free(volumes, asked)))
+        return VolumeCandidates(own)
+    return volumes.remembered(asked, lambda: VolumeCandidates(_free(volumes, asked)))
 
 
 def names_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
@@ -154,7 +154,7 @@ def _is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return ref.uid in ("", meta.uid)
 
 
-def _free(volumes: Volumes, asked: Asked) -> Sequence[PersistentVolume]:
+def _free(volumes: Volumes, asked: VolumeDemand) -> Sequence[PersistentVolume]:
     by_class = volumes.remembered("classes", lambda: _by_class(volumes))
     return [
         each
@@ -174,7 +174,7 @@ def _by_class(volumes: Volumes) -> dict[str, list[tuple[int, str, PersistentVolu
     return {name: sorted(free, key=lambda one: one[:2]) for name, free in found.items()}
 
 
-def _is_like(volume: PersistentVolume, size: int, asked: Asked) -> bool:
+def _is_like(volume: PersistentVolume, size: int, asked: VolumeDemand) -> bool:
     """Whether a volume suits by what holds for reserved ones too."""
     spec = volume.spec
     return (

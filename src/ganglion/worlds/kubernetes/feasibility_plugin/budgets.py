@@ -14,7 +14,7 @@ from ganglion.worlds.kubernetes.controller_state.controller_state import Control
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
-from ganglion.worlds.kubernetes.write_rules.budgets import Spent, counted, guarding
+from ganglion.worlds.kubernetes.write_rules.budgets import SpentDisruptions, counted, guarding
 
 _Taken = tuple[tuple[str, int], ...]
 
@@ -71,7 +71,7 @@ class Budgets:
 
     def left(self, budget: str) -> int:
         """How many more pods a budget lets go, less those evicted that are still there."""
-        return Spent().left(self._budgets[budget]) - self._leaving[budget]
+        return SpentDisruptions().left(self._budgets[budget]) - self._leaving[budget]
 
     def gang_key(self, gang: Gang) -> Hashable:
         """Nothing: budgets are about the victim."""

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from ganglion.model.fleet.node import Device
-from ganglion.worlds.kubernetes.gpu_discovery.kinds import Kind
+from ganglion.worlds.kubernetes.gpu_discovery.kinds import GpuUnit
 
 
-class Stock(Struct, frozen=True):
+class ResourceDevices(Struct, frozen=True):
     """The devices of one resource on one node.
 
     Attributes:
@@ -23,13 +23,13 @@ class Stock(Struct, frozen=True):
         foreign: how many of those others hold.
     """
 
-    kind: Kind
+    kind: GpuUnit
     present: int
     working: int
     foreign: int = 0
 
 
-class Layout(Struct, frozen=True):
+class DeviceLayout(Struct, frozen=True):
     """The devices of a node by index.
 
     Attributes:
@@ -43,7 +43,7 @@ class Layout(Struct, frozen=True):
     deficit: tuple[tuple[str, int], ...] = ()
 
 
-def lay_out(stocks: Sequence[Stock], ours: Mapping[int, str]) -> Layout:
+def lay_out(stocks: Sequence[ResourceDevices], ours: Mapping[int, str]) -> DeviceLayout:
     """Give every device its index.
 
     Args:
@@ -52,7 +52,7 @@ def lay_out(stocks: Sequence[Stock], ours: Mapping[int, str]) -> Layout:
             no longer has, or an empty one, the index is kept by a device of the first.
     """
     if not stocks:
-        return Layout()
+        return DeviceLayout()
     known = {each.kind.resource: each for each in stocks}
     main = stocks[0].kind.resource
     held = {index: name if name in known else main for index, name in ours.items()}
@@ -65,19 +65,19 @@ def lay_out(stocks: Sequence[Stock], ours: Mapping[int, str]) -> Layout:
         devices.append(_device(known[resource].kind, index, not is_free or left[resource] > 0))
         left[resource] -= is_free
     deficit = tuple((name, -free) for name, free in usable.items() if free < 0)
-    return Layout(tuple(devices), tuple(slots), deficit)
+    return DeviceLayout(tuple(devices), tuple(slots), deficit)
 
 
-def _usable(stock: Stock, held: Mapping[int, str]) -> int:
+def _usable(stock: ResourceDevices, held: Mapping[int, str]) -> int:
     """How many more of its devices our pods may have; negative when too many are in use."""
     return stock.working - stock.foreign - _count(stock, held)
 
 
-def _count(stock: Stock, held: Mapping[int, str]) -> int:
+def _count(stock: ResourceDevices, held: Mapping[int, str]) -> int:
     return sum(name == stock.kind.resource for name in held.values())
 
 
-def _slots(stocks: Sequence[Stock], held: Mapping[int, str]) -> list[str]:
+def _slots(stocks: Sequence[ResourceDevices], held: Mapping[int, str]) -> list[str]:
     """The resource of each index: those in use as they are, the rest in order."""
     rest = _rest(stocks, held)
     total = len(held) + sum(_spare(each, held) for each in stocks)
@@ -85,7 +85,7 @@ def _slots(stocks: Sequence[Stock], held: Mapping[int, str]) -> list[str]:
     return [held[index] if index in held else next(rest) for index in range(most)]
 
 
-def _rest(stocks: Sequence[Stock], held: Mapping[int, str]) -> Iterator[str]:
+def _rest(stocks: Sequence[ResourceDevices], held: Mapping[int, str]) -> Iterator[str]:
     """The resources of free indexes; without end, for indexes in use may lie far out."""
     for each in stocks:
         yield from (each.kind.resource for _ in range(_spare(each, held)))
@@ -93,10 +93,10 @@ def _rest(stocks: Sequence[Stock], held: Mapping[int, str]) -> Iterator[str]:
         yield stocks[0].kind.resource
 
 
-def _spare(stock: Stock, held: Mapping[int, str]) -> int:
+def _spare(stock: ResourceDevices, held: Mapping[int, str]) -> int:
     return max(0, max(stock.present, stock.working) - _count(stock, held))
 
 
-def _device(kind: Kind, index: int, healthy: bool) -> Device:
+def _device(kind: GpuUnit, index: int, healthy: bool) -> Device:
     island = 0 if kind.is_linked else index
     return Device(kind.type, kind.memory_mib, island=island, healthy=healthy)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from ganglion.worlds.kubernetes.types.dra import Device, ResourceSlice
+from ganglion.worlds.kubernetes.types.dra import ResourceSlice, SliceDevice
 
 
 class Published(Struct, frozen=True):
@@ -80,7 +80,7 @@ def _incomplete(pools: _Pools) -> Iterator[str]:
             yield f"pool {pool} of {driver} has {len(parts)} of {expected} slices: not counted yet"
 
 
-def _devices(parts: list[ResourceSlice]) -> Iterator[tuple[str, str, Device]]:
+def _devices(parts: list[ResourceSlice]) -> Iterator[tuple[str, str, SliceDevice]]:
     """Node, driver and device of a complete pool; devices of no single node are left out."""
     if not _is_complete(parts):
         return
@@ -91,7 +91,7 @@ def _devices(parts: list[ResourceSlice]) -> Iterator[tuple[str, str, Device]]:
                 yield node, part.spec.driver, device
 
 
-def _attributes(driver: str, device: Device) -> dict[str, str]:
+def _attributes(driver: str, device: SliceDevice) -> dict[str, str]:
     """A device's attributes; names without domain belong to the driver."""
     return {
         (name if "/" in name else f"{driver}/{name}"): value.text

@@ -8,7 +8,7 @@ from msgspec import Struct
 from ganglion.worlds.kubernetes.requests import Ask, plus
 
 
-class Held(Struct, frozen=True):
+class ForeignUse(Struct, frozen=True):
     """What pods of other schedulers, daemon sets and static pods take of one node.
 
     Attributes:
@@ -24,11 +24,11 @@ class Held(Struct, frozen=True):
         return self.ask.gpus_by_resource()
 
 
-def held_of(asks: Iterable[Ask]) -> Held:
+def held_of(asks: Iterable[Ask]) -> ForeignUse:
     """What pods take together.
 
     Args:
         asks: of every pod that is bound to the node, is not over, and is not ours.
     """
     each = tuple(asks)
-    return Held(reduce(plus, each, Ask()), len(each))
+    return ForeignUse(reduce(plus, each, Ask()), len(each))

@@ -12,7 +12,7 @@ from ganglion.worlds.kubernetes.gpu_discovery.sharing import (
     Sharing,
     sharing_of,
 )
-from ganglion.worlds.kubernetes.gpu_discovery.slices import Slice, slice_of, vram_mib
+from ganglion.worlds.kubernetes.gpu_discovery.slices import DeviceSlice, slice_of, vram_mib
 
 NVIDIA_MEMORY = (
     "nvidia.com/gpu.memory",
@@ -33,7 +33,7 @@ USUAL: Mapping[str, str] = {
 """Vendor -> the resource that needs no suffix; where a vendor is not named, every one."""
 
 
-class Kind(Struct, frozen=True):
+class GpuUnit(Struct, frozen=True):
     """What one unit of a resource is.
 
     Attributes:
@@ -56,7 +56,7 @@ class Kind(Struct, frozen=True):
         return not self.sharing.strategy
 
 
-def kind_of(resource: str, labels: Mapping[str, str], count: int) -> Kind:
+def kind_of(resource: str, labels: Mapping[str, str], count: int) -> GpuUnit:
     """What one unit of a resource is on a node with these labels.
 
     Args:
@@ -69,7 +69,7 @@ def kind_of(resource: str, labels: Mapping[str, str], count: int) -> Kind:
     sharing = sharing_of(resource, labels)
     memory = memory_of(vendor, labels)
     part = slice_of(resource, labels, product.profile, memory)
-    return Kind(
+    return GpuUnit(
         resource,
         product.model + _suffix(resource, part, sharing),
         sharing.memory_of(part.memory_mib if part else memory),
@@ -93,7 +93,7 @@ def model_of(labels: Mapping[str, str]) -> Product:
     return product_of("nvidia.com/gpu", labels)
 
 
-def _suffix(resource: str, part: Slice | None, sharing: Sharing) -> str:
+def _suffix(resource: str, part: DeviceSlice | None, sharing: Sharing) -> str:
     found = part.suffix if part else _renamed(resource.removesuffix(SHARED_RESOURCE))
     if resource.endswith(SHARED_RESOURCE):
         return f"{found}-SHARED"

@@ -15,7 +15,7 @@ _PROFILE = re.compile(r"\d+g\.(\d+)gb(?:[.+].*)?", re.IGNORECASE)
 _GB = 1_000_000_000
 
 
-class Slice(Struct, frozen=True):
+class DeviceSlice(Struct, frozen=True):
     """A part of a device.
 
     Attributes:
@@ -37,7 +37,7 @@ class Slice(Struct, frozen=True):
 
 def slice_of(
     resource: str, labels: Mapping[str, str], labelled: str, whole_mib: int
-) -> Slice | None:
+) -> DeviceSlice | None:
     """The part of a device that one unit of a resource is; None for whole devices.
 
     Args:
@@ -50,7 +50,7 @@ def slice_of(
     if resource.startswith(MIG_PREFIX):
         profile = resource.removeprefix(MIG_PREFIX)
         memory = number(labels.get(f"{resource}.memory", "")) or profile_mib(profile)
-        return Slice(profile.upper(), memory)
+        return DeviceSlice(profile.upper(), memory)
     own = AMD_PARTITION.fullmatch(resource)
     if own:
         return _partition(own[1], whole_mib, own=True)
@@ -65,7 +65,7 @@ def profile_mib(profile: str) -> int:
     return int(found[1]) * _GB >> 20 if found else 0
 
 
-def _single(labels: Mapping[str, str], labelled: str, whole_mib: int) -> Slice | None:
+def _single(labels: Mapping[str, str], labelled: str, whole_mib: int) -> DeviceSlice | None:
     """With the strategy `single` all devices of a node are slices under the usual name.
 
     The label of memory then is a slice's; clouds that label the size of the slices label no
@@ -74,10 +74,10 @@ def _single(labels: Mapping[str, str], labelled: str, whole_mib: int) -> Slice |
     profile = labelled or labels.get("cloud.google.com/gke-gpu-partition-size", "")
     if not profile:
         return None
-    return Slice(profile.upper(), whole_mib or profile_mib(profile), own=False)
+    return DeviceSlice(profile.upper(), whole_mib or profile_mib(profile), own=False)
 
 
-def _homogeneous(labels: Mapping[str, str], whole_mib: int) -> Slice | None:
+def _homogeneous(labels: Mapping[str, str], whole_mib: int) -> DeviceSlice | None:
     for key in ("amd.com/gpu.compute-memory-partition", "amd.com/gpu.compute-partition"):
         kind = labels.get(key, "").lower()
         if kind not in _WHOLE_PARTITIONS:
@@ -85,9 +85,9 @@ def _homogeneous(labels: Mapping[str, str], whole_mib: int) -> Slice | None:
     return None
 
 
-def _partition(kind: str, whole_mib: int, *, own: bool) -> Slice:
+def _partition(kind: str, whole_mib: int, *, own: bool) -> DeviceSlice:
     parts = _PARTS.get(kind.partition("_")[0], 1)
-    return Slice(kind.upper(), whole_mib // parts, own=own)
+    return DeviceSlice(kind.upper(), whole_mib // parts, own=own)
 
 
 def vram_mib(labels: Mapping[str, str]) -> int:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.gpu_discovery.devices import Stock
-from ganglion.worlds.kubernetes.gpu_discovery.foreign import Held
+from ganglion.worlds.kubernetes.gpu_discovery.devices import ResourceDevices
+from ganglion.worlds.kubernetes.gpu_discovery.foreign import ForeignUse
 from ganglion.worlds.kubernetes.gpu_discovery.kinds import kind_of
 from ganglion.worlds.kubernetes.gpu_discovery.numbers import amount, number
 from ganglion.worlds.kubernetes.gpu_discovery.sharing import foreign_sharing, sharing_of
@@ -40,7 +40,7 @@ CHANGING = frozenset({"pending", "rebooting"})
 """States of `nvidia.com/mig.config.state` during which slices come and go."""
 
 
-class Offer(Struct, frozen=True):
+class GpuOffer(Struct, frozen=True):
     """What a node offers, and what is odd about it.
 
     Attributes:
@@ -48,13 +48,13 @@ class Offer(Struct, frozen=True):
         troubles: in plain words.
     """
 
-    stocks: tuple[Stock, ...] = ()
+    stocks: tuple[ResourceDevices, ...] = ()
     troubles: tuple[str, ...] = ()
 
 
 def offer_of(
-    node: Node, held: Held, ours: Collection[str] = (), drivers: Collection[str] = ()
-) -> Offer:
+    node: Node, held: ForeignUse, ours: Collection[str] = (), drivers: Collection[str] = ()
+) -> GpuOffer:
     """The GPU resources of a node.
 
     A node that has devices by its labels, and whose plugin offers none yet, has them as
@@ -78,7 +78,7 @@ def offer_of(
     claimed = sum(max(seen.present.get(e, 0), seen.working.get(e, 0)) for e in names)
     within(f"its devices ({', '.join(sorted(names))})", claimed, DEVICES)
     stocks = [_stock(name, node.metadata.labels, seen, foreign) for name in sorted(names)]
-    return Offer(tuple(sorted(stocks, key=_order)), seen.troubles)
+    return GpuOffer(tuple(sorted(stocks, key=_order)), seen.troubles)
 
 
 class _Seen(Struct, frozen=True):
@@ -124,10 +124,12 @@ def _only_announced(labels: Mapping[str, str]) -> _Seen:
     return _Seen(found, {}, tuple(each))
 
 
-def _stock(name: str, labels: Mapping[str, str], seen: _Seen, foreign: Mapping[str, int]) -> Stock:
+def _stock(
+    name: str, labels: Mapping[str, str], seen: _Seen, foreign: Mapping[str, int]
+) -> ResourceDevices:
     count = seen.present.get(name, 0)
     kind = kind_of(name, labels, count)
-    return Stock(kind, count, seen.working.get(name, 0), foreign.get(name, 0))
+    return ResourceDevices(kind, count, seen.working.get(name, 0), foreign.get(name, 0))
 
 
 def _counts(quantities: Quantities) -> dict[str, int]:
@@ -168,7 +170,7 @@ def _without_doubles(held: Mapping[str, int], present: Mapping[str, int]) -> dic
     return found
 
 
-def _order(stock: Stock) -> tuple[bool, bool, str]:
+def _order(stock: ResourceDevices) -> tuple[bool, bool, str]:
     """Whole devices before parts and before shared ones, so that they name the node's flavor."""
     resource = stock.kind.resource
     return resource not in GPU_RESOURCES, not stock.kind.is_whole, resource

@@ -9,13 +9,13 @@ import msgspec
 
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.http.errors import ApiError, pause_s, worth_repeating
-from ganglion.worlds.kubernetes.http.listing import Listing, Reading, Unreadable
+from ganglion.worlds.kubernetes.http.listing import ListDecoders, ObjectList, UnreadableObject
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.http.session import JSON, Exchange, Line, Params
-from ganglion.worlds.kubernetes.http.tally import NONE, OK, Tally
+from ganglion.worlds.kubernetes.http.session import JSON, ApiLine, Exchange, Params
+from ganglion.worlds.kubernetes.http.tally import NONE, OK, RequestTally
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
-__all__ = ["READ_TRIES", "SILENCE_S", "Api", "Lines", "Listing", "Params"]
+__all__ = ["READ_TRIES", "SILENCE_S", "Api", "Lines", "ObjectList", "Params"]
 
 T = TypeVar("T")
 
@@ -55,9 +55,9 @@ class Api:
         effects: Effects = SYSTEM,
     ) -> None:
         self.endpoint, self.effects = endpoint, effects
-        self._line = exchange or Line(endpoint, in_flight, timeout_s)
-        self._reading = Reading()
-        self.tally = Tally()
+        self._line = exchange or ApiLine(endpoint, in_flight, timeout_s)
+        self._reading = ListDecoders()
+        self.tally = RequestTally()
 
     async def get(
         self, path: str, kind: type[T], *, params: Params | None = None, tries: int = READ_TRIES
@@ -73,9 +73,9 @@ class Api:
         *,
         params: Params | None = None,
         limit: int = 500,
-        unreadable: Callable[[Unreadable], None] | None = None,
+        unreadable: Callable[[UnreadableObject], None] | None = None,
         page: Callable[[builtins.list[T]], None] = lambda _items: None,
-    ) -> Listing[T]:
+    ) -> ObjectList[T]:
         """Return all objects below a path.
 
         Args:

@@ -23,7 +23,7 @@ LONGEST_S = 5.0
 """First and longest pause before a request is repeated."""
 
 
-class Cause(Struct, frozen=True):
+class StatusCause(Struct, frozen=True):
     """One of several reasons within an answer, as a `DisruptionBudget` that forbids."""
 
     reason: str = ""
@@ -33,10 +33,10 @@ class Cause(Struct, frozen=True):
 
 class _Details(Struct, frozen=True, rename="camel"):
     retry_after_seconds: int = 0
-    causes: tuple[Cause, ...] | None = None
+    causes: tuple[StatusCause, ...] | None = None
 
 
-class Status(Struct, frozen=True):
+class ErrorStatus(Struct, frozen=True):
     """The body of every error, and of an `ERROR` event of a watch."""
 
     message: str = ""
@@ -67,7 +67,7 @@ class ApiError(EnvironmentFault):
         status: int = 0,
         reason: str = "",
         retry_after_s: int = 0,
-        causes: tuple[Cause, ...] = (),
+        causes: tuple[StatusCause, ...] = (),
     ) -> None:
         super().__init__(message, hint)
         self.status, self.reason = status, reason
@@ -102,7 +102,7 @@ class Gone(ApiError):
     code = "environment.kubernetes.gone"
 
 
-class Refused(ApiError):
+class InvalidRequest(ApiError):
     """The server finds the request or the object wrong; sending it again will not help."""
 
     code = "environment.kubernetes.refused"
@@ -114,7 +114,7 @@ class TooMany(ApiError):
     code = "environment.kubernetes.too_many"
 
 
-class Broken(ApiError):
+class ApiUnavailable(ApiError):
     """The server failed, cannot be reached or fell silent; what was asked may have been done."""
 
     code = "environment.kubernetes.broken"
@@ -134,7 +134,7 @@ _HINTS: Mapping[int, str] = {
     403: "a cluster role has to allow it; compare: kubectl auth can-i",
 }
 
-_status = msgspec.json.Decoder(Status)
+_status = msgspec.json.Decoder(ErrorStatus)
 _SHOWN = 300
 """Characters of an answer that is no Status, as a proxy's, which are shown."""
 
@@ -151,7 +151,7 @@ def error_of(request: str, status: int, body: bytes, retry_after: str = "") -> A
     try:
         said = _status.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        said = Status(message=body[:_SHOWN].decode("utf-8", "replace").strip())
+        said = ErrorStatus(message=body[:_SHOWN].decode("utf-8", "replace").strip())
     return _error(request, status, said, int(retry_after) if retry_after.isdecimal() else 0)
 
 
@@ -161,7 +161,7 @@ def error_of_event(request: str, body: bytes | msgspec.Raw) -> ApiError:
     return _error(request, said.code, said, 0)
 
 
-def _error(request: str, status: int, said: Status, retry_after_s: int) -> ApiError:
+def _error(request: str, status: int, said: ErrorStatus, retry_after_s: int) -> ApiError:
     details = said.details or _Details()
     return class_of(status)(
         f"{request}: {said.message or f'the server answered {status}'}",
@@ -175,12 +175,12 @@ def _error(request: str, status: int, said: Status, retry_after_s: int) -> ApiEr
 
 def class_of(status: int) -> type[ApiError]:
     """Return the exception of an HTTP status."""
-    return _BY_STATUS.get(status) or (Refused if 400 <= status < 500 else Broken)
+    return _BY_STATUS.get(status) or (InvalidRequest if 400 <= status < 500 else ApiUnavailable)
 
 
 def worth_repeating(error: ApiError) -> bool:
     """Whether the same request may succeed a little later."""
-    return isinstance(error, Broken | TooMany)
+    return isinstance(error, ApiUnavailable | TooMany)
 
 
 def pause_s(

@@ -27,7 +27,7 @@ class Garbled(Exception):
     """What arrived is no HTTP, or ended in the middle."""
 
 
-class Head(Struct, frozen=True):
+class ResponseHead(Struct, frozen=True):
     """How an answer begins.
 
     Attributes:
@@ -45,10 +45,10 @@ class Head(Struct, frozen=True):
     retry_after: str = ""
 
 
-class Answer(Struct, frozen=True):
+class HttpResponse(Struct, frozen=True):
     """A whole answer."""
 
-    head: Head
+    head: ResponseHead
     body: bytes
 
 
@@ -106,7 +106,7 @@ class Chunks:
         return True
 
 
-def head_of(raw: bytes) -> Head:
+def head_of(raw: bytes) -> ResponseHead:
     """Read the beginning of an answer, with the empty line after it.
 
     Raises:
@@ -118,7 +118,7 @@ def head_of(raw: bytes) -> Head:
     lowered = raw.lower()
     length, wait = _LENGTH.search(lowered), _RETRY_AFTER.search(lowered)
     status = int(found[1])
-    return Head(
+    return ResponseHead(
         status=status,
         length=0 if status in _NO_BODY else int(length[1]) if length else -1,
         chunked=_CHUNKED.search(lowered) is not None,
@@ -142,7 +142,7 @@ class Wire:
         """Whether a request may be sent: it is open, and nothing came unasked."""
         return not (self._reader.at_eof() or self._writer.is_closing())
 
-    async def send(self, request: bytes) -> Head:
+    async def send(self, request: bytes) -> ResponseHead:
         """Send a request with its body; return how the answer begins."""
         self._writer.write(request)
         while True:
@@ -150,12 +150,12 @@ class Wire:
             if head.status >= 200:
                 return head
 
-    async def ask(self, request: bytes) -> Answer:
+    async def ask(self, request: bytes) -> HttpResponse:
         """Send a request; return the whole answer."""
         head = await self.send(request)
-        return Answer(head, await self._body(head))
+        return HttpResponse(head, await self._body(head))
 
-    async def pieces(self, head: Head) -> AsyncIterator[bytes]:
+    async def pieces(self, head: ResponseHead) -> AsyncIterator[bytes]:
         """Yield the body as it arrives, one piece for each read of the socket."""
         chunks = Chunks() if head.chunked else None
         while not (chunks and chunks.ended):
@@ -166,7 +166,7 @@ class Wire:
                 return
             yield chunks.feed(data) if chunks else data
 
-    async def rest(self, head: Head) -> bytes:
+    async def rest(self, head: ResponseHead) -> bytes:
         """Return the body of an answer that `send` began."""
         return await self._body(head)
 
@@ -180,7 +180,7 @@ class Wire:
         except asyncio.LimitOverrunError:
             raise Garbled(f"an answer begins with more than {_HEAD_BYTES} bytes") from None
 
-    async def _body(self, head: Head) -> bytes:
+    async def _body(self, head: ResponseHead) -> bytes:
         if head.chunked or head.length < 0:
             return b"".join([piece async for piece in self.pieces(head)])
         return await self._reader.readexactly(head.length)

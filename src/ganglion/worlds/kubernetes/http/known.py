@@ -19,7 +19,7 @@ class HasMeta(Protocol):
 T = TypeVar("T", bound=HasMeta)
 
 
-class Change(Struct, Generic[T], frozen=True):
+class ObjectChange(Struct, Generic[T], frozen=True):
     """One thing that happened.
 
     Attributes:
@@ -33,7 +33,7 @@ class Change(Struct, Generic[T], frozen=True):
     item: T | None = None
 
 
-class Known(Generic[T]):
+class KnownObjects(Generic[T]):
     """Objects by UID, so that one of the same name that was made again is another."""
 
     def __init__(self) -> None:
@@ -46,23 +46,23 @@ class Known(Generic[T]):
         """Return the object as last seen."""
         return self._items.get(uid)
 
-    def replace(self, fresh: Mapping[str, T]) -> list[Change[T]]:
+    def replace(self, fresh: Mapping[str, T]) -> list[ObjectChange[T]]:
         """Take over a whole list; return what it changes: what is gone, then what is new."""
         old, self._items = self._items, dict(fresh)
-        gone: list[Change[T]] = [
-            Change("gone", item) for uid, item in old.items() if uid not in fresh
+        gone: list[ObjectChange[T]] = [
+            ObjectChange("gone", item) for uid, item in old.items() if uid not in fresh
         ]
         put = (item for uid, item in fresh.items() if _differs(old.get(uid), item))
-        return gone + [Change("put", item) for item in put]
+        return gone + [ObjectChange("put", item) for item in put]
 
-    def put(self, item: T) -> list[Change[T]]:
+    def put(self, item: T) -> list[ObjectChange[T]]:
         """Take over one object; return what that changes."""
         if not _differs(self._items.get(item.metadata.uid), item):
             return []
         self._items[item.metadata.uid] = item
-        return [Change("put", item)]
+        return [ObjectChange("put", item)]
 
-    def drop(self, uid: str, last: T | None) -> list[Change[T]]:
+    def drop(self, uid: str, last: T | None) -> list[ObjectChange[T]]:
         """Forget an object; return what that changes.
 
         Args:
@@ -70,7 +70,7 @@ class Known(Generic[T]):
             last: how it was in the end; None = not known, then as it was last seen.
         """
         known = self._items.pop(uid, None)
-        return [] if known is None else [Change("gone", last or known)]
+        return [] if known is None else [ObjectChange("gone", last or known)]
 
 
 def _differs(known: HasMeta | None, item: HasMeta) -> bool:

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.http.errors import Broken, Gone
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, Gone
 from ganglion.worlds.kubernetes.http.session import Params
 
 T = TypeVar("T")
@@ -15,7 +15,7 @@ _PAGED_TRIES = 3
 """Lists in pages that a compaction cut short before the whole is asked for at once."""
 
 
-class Listing(Struct, Generic[T]):
+class ObjectList(Struct, Generic[T]):
     """All objects of a kind at one moment.
 
     Attributes:
@@ -27,11 +27,11 @@ class Listing(Struct, Generic[T]):
     version: str
 
 
-class Unreadable(Struct, frozen=True):
+class UnreadableObject(Struct, frozen=True):
     """An object in a list that is not of the form expected."""
 
     raw: msgspec.Raw
-    error: Broken
+    error: ApiUnavailable
 
 
 class _ListMeta(Struct, rename={"version": "resourceVersion", "more": "continue"}):
@@ -45,10 +45,10 @@ class _Page(Struct, Generic[T]):
 
 
 Ask = Callable[[Params], Awaitable[bytes]]
-Left = Callable[[Unreadable], None]
+Left = Callable[[UnreadableObject], None]
 
 
-class Reading:
+class ListDecoders:
     """Decoders of all kinds that were asked for."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Reading:
         try:
             return decoder.decode(raw)  # type: ignore[return-value]  # it is the decoder of `kind`
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Broken(f"{path}: unexpected answer: {error}") from error
+            raise ApiUnavailable(f"{path}: unexpected answer: {error}") from error
 
     async def listing(
         self,
@@ -77,7 +77,7 @@ class Reading:
         limit: int,
         left: Left | None = None,
         page: Callable[[list[T]], None] = lambda _items: None,
-    ) -> Listing[T]:
+    ) -> ObjectList[T]:
         """Return all pages as one list.
 
         Args:
@@ -106,7 +106,7 @@ class Reading:
     def _page(self, path: str, kind: type[T], left: Left | None, raw: bytes) -> _Page[T]:
         try:
             return self.read(path, raw, _Page[kind])  # type: ignore[valid-type]  # known at run time
-        except Broken:
+        except ApiUnavailable:
             if left is None:
                 raise
         each = self.read(path, raw, _Page[msgspec.Raw])
@@ -116,13 +116,13 @@ class Reading:
     def _one(self, path: str, raw: msgspec.Raw, kind: type[T], left: Left) -> T | None:
         try:
             return self.read(path, raw, kind)
-        except Broken as error:
-            left(Unreadable(raw, error))
+        except ApiUnavailable as error:
+            left(UnreadableObject(raw, error))
             return None
 
 
-async def _pages(ask: Ask, read: Callable[[bytes], _Page[T]], params: Params) -> Listing[T]:
-    found: Listing[T] = Listing([], "")
+async def _pages(ask: Ask, read: Callable[[bytes], _Page[T]], params: Params) -> ObjectList[T]:
+    found: ObjectList[T] = ObjectList([], "")
     query = dict(params)
     while True:
         page = read(await ask(query))

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from time import monotonic
 
 from ganglion.worlds.kubernetes.http.connect import Address, dial
-from ganglion.worlds.kubernetes.http.http1 import Answer, Wire
+from ganglion.worlds.kubernetes.http.http1 import HttpResponse, Wire
 
 IDLE_S = 30.0
 """Unused connections are closed before API servers do (90 s) or balancers in between (60 s)."""
 
 
-class Pool:
+class RequestPool:
     """At most `most` requests at a time, each on a connection of its own.
 
     Args:
@@ -29,7 +29,7 @@ class Pool:
         self._idle: deque[tuple[Wire, float]] = deque()
         """With the time since when; the oldest first."""
 
-    async def ask(self, request: bytes, timeout_s: float) -> Answer:
+    async def ask(self, request: bytes, timeout_s: float) -> HttpResponse:
         """Send a request and return the answer; the wait for a turn takes none of the time.
 
         Raises:
@@ -60,7 +60,7 @@ class Pool:
         while self._idle:
             self._idle.pop()[0].close()
 
-    def _put_back(self, wire: Wire, answer: Answer) -> None:
+    def _put_back(self, wire: Wire, answer: HttpResponse) -> None:
         endless = not answer.head.chunked and answer.head.length < 0
         if answer.head.last or endless:
             wire.close()

@@ -18,17 +18,17 @@ from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.http.errors import (
     Absent,
     ApiError,
-    Broken,
+    ApiUnavailable,
     Gone,
-    Refused,
+    InvalidRequest,
     error_of_event,
     pause_s,
 )
-from ganglion.worlds.kubernetes.http.known import Change, HasMeta, Known
-from ganglion.worlds.kubernetes.http.listing import Unreadable
+from ganglion.worlds.kubernetes.http.known import HasMeta, KnownObjects, ObjectChange
+from ganglion.worlds.kubernetes.http.listing import UnreadableObject
 from ganglion.worlds.kubernetes.http.session import Params
 
-__all__ = ["Change", "HasMeta", "Reflector"]
+__all__ = ["HasMeta", "ObjectChange", "Reflector"]
 
 LONGEST_PAUSE_S = 5.0
 ABSENT_PAUSE_S = 30.0
@@ -96,7 +96,7 @@ class Reflector(Generic[T]):
         api: Api,
         path: str,
         kind: type[T],
-        sink: Callable[[list[Change[T]]], None],
+        sink: Callable[[list[ObjectChange[T]]], None],
         *,
         params: Params | None = None,
         on_trouble: Callable[[GanglionError], None] | None = None,
@@ -109,7 +109,7 @@ class Reflector(Generic[T]):
         self._kind, self._decoder = kind, msgspec.json.Decoder(kind)
         self._params: Mapping[str, str | int | bool] = params or {}
         self._on_trouble, self._silence_s, self._limit = on_trouble, silence_s, limit
-        self._known: Known[T] = Known()
+        self._known: KnownObjects[T] = KnownObjects()
         self.version = ""
         self._lines = self._failures = self._absences = 0
         self.synced = False
@@ -193,7 +193,7 @@ class Reflector(Generic[T]):
         if changes:
             self._sink(changes)
 
-    def _keep(self, found: Unreadable, kept: dict[str, T]) -> None:
+    def _keep(self, found: UnreadableObject, kept: dict[str, T]) -> None:
         """An object that cannot be read is not deleted: what was known of it stays."""
         mark = _marked.decode(found.raw).metadata
         if (item := self._known.get(mark.uid)) is not None:
@@ -203,12 +203,12 @@ class Reflector(Generic[T]):
     def _cannot_read(self, mark: _Mark, error: Exception) -> None:
         message = f"{self._path}: {mark.name} cannot be read: {error}"
         self.unreadable[mark.uid] = message
-        self._tell(Broken(message))
+        self._tell(ApiUnavailable(message))
 
     def _compare(self, fresh: dict[str, T]) -> None:
         changes = self._known.replace(fresh)
         self.synced = True
-        self._sink([*changes, Change("synced")])
+        self._sink([*changes, ObjectChange("synced")])
 
     async def _watch(self) -> None:
         query: Params = {
@@ -228,7 +228,7 @@ class Reflector(Generic[T]):
                     self._failures = 0  # a list alone proves little: each watch may fail
 
     def _take(self, lines: list[bytes]) -> None:
-        changes: list[Change[T]] = []
+        changes: list[ObjectChange[T]] = []
         try:
             for line in lines:
                 self._read(line, changes)
@@ -237,7 +237,7 @@ class Reflector(Generic[T]):
             if changes:
                 self._sink(changes)
 
-    def _read(self, line: bytes, changes: list[Change[T]]) -> None:
+    def _read(self, line: bytes, changes: list[ObjectChange[T]]) -> None:
         event = self._decoded_event(line)
         if event.type == "ERROR":
             raise error_of_event(f"watch {self._path}", event.object)
@@ -250,9 +250,9 @@ class Reflector(Generic[T]):
         try:
             return _event.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Broken(f"watch {self._path}: not an event: {error}") from None
+            raise ApiUnavailable(f"watch {self._path}: not an event: {error}") from None
 
-    def _object(self, event: _Event) -> list[Change[T]]:
+    def _object(self, event: _Event) -> list[ObjectChange[T]]:
         mark = _marked.decode(event.object).metadata
         self.version = mark.resource_version
         self.unreadable.pop(mark.uid, None)
@@ -272,6 +272,6 @@ class Reflector(Generic[T]):
 
 def _needs_list(error: GanglionError) -> bool:
     """Whether no watch can go on from the version we have."""
-    if isinstance(error, Gone | Refused | Absent):
+    if isinstance(error, Gone | InvalidRequest | Absent):
         return True
     return isinstance(error, ApiError) and error.caused_by(_TOO_LARGE)

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from ganglion import __version__
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.http.connect import address_of
-from ganglion.worlds.kubernetes.http.errors import ApiError, Broken, error_of
-from ganglion.worlds.kubernetes.http.http1 import Answer, Garbled, Head, Wire
-from ganglion.worlds.kubernetes.http.pool import Pool
+from ganglion.worlds.kubernetes.http.errors import ApiError, ApiUnavailable, error_of
+from ganglion.worlds.kubernetes.http.http1 import Garbled, HttpResponse, ResponseHead, Wire
+from ganglion.worlds.kubernetes.http.pool import RequestPool
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 from ganglion.worlds.kubernetes.sign_in.credentials import Proof, credentials_of
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person
@@ -57,14 +57,14 @@ class Exchange(Protocol):
         """Yield an answer as it arrives; an empty piece comes first.
 
         Raises:
-            ApiError: as `call`, and `Broken` after a silence.
+            ApiError: as `call`, and `ApiUnavailable` after a silence.
         """
 
     async def close(self) -> None:
         """Close all connections."""
 
 
-class Line:
+class ApiLine:
     """Talks to one API server over connections of its own.
 
     Args:
@@ -80,7 +80,7 @@ class Line:
         self._proof = Proof()
         self._heads: dict[str, bytes] = {}
         """Headers that every request has, by content type, for the present proof."""
-        self._pool = Pool(self._address, context_of(endpoint), in_flight)
+        self._pool = RequestPool(self._address, context_of(endpoint), in_flight)
 
     async def call(
         self, method: str, path: str, body: bytes, content: str, params: Params | None
@@ -107,7 +107,7 @@ class Line:
         """Yield an answer as it arrives, on a connection of its own; an empty piece comes first.
 
         Raises:
-            ApiError: as `call`, and `Broken` after a silence.
+            ApiError: as `call`, and `ApiUnavailable` after a silence.
         """
         request = await self._request("GET", self._target(path, params), b"", JSON)
         try:
@@ -126,7 +126,7 @@ class Line:
         for _ in range(_TURNS):
             await asyncio.sleep(0)
 
-    async def _ask(self, method: str, target: str, body: bytes, content: str) -> Answer:
+    async def _ask(self, method: str, target: str, body: bytes, content: str) -> HttpResponse:
         request = await self._request(method, target, body, content)
         try:
             return await self._pool.ask(request, self._timeout_s)
@@ -134,13 +134,13 @@ class Line:
             path = target.partition("?")[0]
             raise self._lost(f"{method} {path}", error) from error
 
-    async def _begin(self, wire: Wire, request: bytes, path: str) -> Head:
+    async def _begin(self, wire: Wire, request: bytes, path: str) -> ResponseHead:
         async with asyncio.timeout(self._timeout_s):
             head = await wire.send(request)
             if head.status >= 300:
                 if head.status == _UNAUTHORIZED:
                     self._credentials.refused()
-                raise _error(f"GET {path}", Answer(head, await wire.rest(head)))
+                raise _error(f"GET {path}", HttpResponse(head, await wire.rest(head)))
             return head
 
     async def _request(self, method: str, target: str, body: bytes, content: str) -> bytes:
@@ -165,15 +165,15 @@ class Line:
         self._proof = proof
         self._heads.clear()
 
-    def _fresh_pool(self, person: Person | None) -> Pool:
+    def _fresh_pool(self, person: Person | None) -> RequestPool:
         """Read all certificates anew, as they may have been replaced."""
         self._pool.forget()
         context = context_of(self._endpoint)
         if context is not None and person is not None:
             with_pair(context, self._endpoint, person)
-        return Pool(self._address, context, self._in_flight)
+        return RequestPool(self._address, context, self._in_flight)
 
-    def _lost(self, request: str, error: BaseException) -> Broken:
+    def _lost(self, request: str, error: BaseException) -> ApiUnavailable:
         if isinstance(error, ssl.SSLCertVerificationError):
             self._pool = self._fresh_pool(self._proof.person)
         return _broken(request, error, self._timeout_s)
@@ -204,7 +204,7 @@ def _plain(value: str | int | bool) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-def _error(request: str, answer: Answer) -> ApiError:
+def _error(request: str, answer: HttpResponse) -> ApiError:
     return error_of(request, answer.head.status, answer.body, answer.head.retry_after)
 
 
@@ -217,7 +217,7 @@ async def _within(silence_s: float, pieces: AsyncIterator[bytes]) -> bytes | Non
         raise Garbled(f"silent for {silence_s:g} s") from None
 
 
-def _broken(request: str, error: BaseException, timeout_s: float) -> Broken:
+def _broken(request: str, error: BaseException, timeout_s: float) -> ApiUnavailable:
     if isinstance(error, TimeoutError):
-        return Broken(f"{request}: no answer within {timeout_s:g} s")
-    return Broken(f"{request}: the connection failed: {error}")
+        return ApiUnavailable(f"{request}: no answer within {timeout_s:g} s")
+    return ApiUnavailable(f"{request}: the connection failed: {error}")

@@ -16,7 +16,7 @@ def resource_of(path: str) -> str:
     return "/".join(part for part in (*rest[:1], *rest[2:3]) if part) or "other"
 
 
-class Tally:
+class RequestTally:
     """Counts the requests of one client; read from any thread."""
 
     def __init__(self) -> None:

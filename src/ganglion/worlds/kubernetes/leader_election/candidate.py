@@ -19,7 +19,7 @@ def clock_s() -> float:
     return time.clock_gettime(_CLOCK)
 
 
-class Candidate:
+class LeaseCandidate:
     """Wants one Lease.
 
     The times in a Lease are written for people and never read: clocks of machines differ.

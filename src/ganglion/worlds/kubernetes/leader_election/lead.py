@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from ganglion.model.errors import GanglionError, InputError
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.leader_election.candidate import Candidate, clock_s
+from ganglion.worlds.kubernetes.leader_election.candidate import LeaseCandidate, clock_s
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
 
@@ -67,7 +67,7 @@ class Lead:
         self._stopping = threading.Event()
         self._release = True
         self._thread = threading.Thread(target=self._main, name="lead", daemon=True)
-        self._candidate: Candidate | None = None
+        self._candidate: LeaseCandidate | None = None
         self._wake: Callable[[], None] = _nothing
         """Ends the pause between two attempts; from any thread."""
         self.identity = f"{identity}_{secrets.token_hex(4)}"
@@ -122,7 +122,9 @@ class Lead:
         self._wake = lambda: _from_outside(loop, woken.set)
         # An attempt that hangs has to leave time for another before the lead is lost.
         api = Api(self._endpoint, in_flight=1, timeout_s=self._renew_s / 2)
-        self._candidate = Candidate(api, self._namespace, self._name, self.identity, self._lease_s)
+        self._candidate = LeaseCandidate(
+            api, self._namespace, self._name, self.identity, self._lease_s
+        )
         try:
             await self._want(self._candidate, woken)
             if self.held.is_set():
@@ -132,13 +134,13 @@ class Lead:
         finally:
             await api.close()
 
-    async def _want(self, candidate: Candidate, woken: asyncio.Event) -> None:
+    async def _want(self, candidate: LeaseCandidate, woken: asyncio.Event) -> None:
         while not await self._confirm(candidate):
             if not await self._pause(woken):
                 return
         self.held.set()
 
-    async def _keep(self, candidate: Candidate, woken: asyncio.Event) -> None:
+    async def _keep(self, candidate: LeaseCandidate, woken: asyncio.Event) -> None:
         """Confirm until stopped, lost to another, or not confirmed for too long."""
         while await self._pause(woken) and self.holds():
             try:
@@ -149,7 +151,7 @@ class Lead:
             if not confirmed and not self.trouble:
                 return
 
-    async def _confirm(self, candidate: Candidate) -> bool:
+    async def _confirm(self, candidate: LeaseCandidate) -> bool:
         began_s = clock_s()
         try:
             confirmed = await candidate.confirm()
@@ -161,7 +163,7 @@ class Lead:
             self._until_s = began_s + self._renew_s
         return confirmed
 
-    async def _give_back(self, candidate: Candidate) -> None:
+    async def _give_back(self, candidate: LeaseCandidate) -> None:
         try:
             await candidate.give_back()
         except GanglionError as error:

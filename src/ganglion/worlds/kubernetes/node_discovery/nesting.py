@@ -26,7 +26,7 @@ Domains = dict[str, str]
 """Node -> its domain at one level."""
 
 
-class Levels(Struct, frozen=True):
+class NestingFaults(Struct, frozen=True):
     """What does not fit together.
 
     Attributes:
@@ -46,7 +46,7 @@ class Levels(Struct, frozen=True):
         return replace(node, domains=kept)
 
 
-def check_levels(nodes: Iterable[Node]) -> Levels:
+def check_levels(nodes: Iterable[Node]) -> NestingFaults:
     """Find domains that lie in two others, as a rack under two blocks.
 
     Of two levels that contradict each other the less believed one is left out, for the nodes of
@@ -68,7 +68,7 @@ def check_levels(nodes: Iterable[Node]) -> Levels:
             if level in levels:
                 by_level[level].pop(node, None)
     frozen = {node: frozenset(levels) for node, levels in dropped.items()}
-    return Levels(frozen, tuple(sorted(troubles)))
+    return NestingFaults(frozen, tuple(sorted(troubles)))
 
 
 def _by_level(nodes: Iterable[Node]) -> dict[Level, Domains]:

@@ -7,13 +7,17 @@ from msgspec import Struct
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.gpu_discovery import dra
-from ganglion.worlds.kubernetes.gpu_discovery.devices import Layout, lay_out
-from ganglion.worlds.kubernetes.gpu_discovery.foreign import Held
+from ganglion.worlds.kubernetes.gpu_discovery.devices import DeviceLayout, lay_out
+from ganglion.worlds.kubernetes.gpu_discovery.foreign import ForeignUse
 from ganglion.worlds.kubernetes.gpu_discovery.kinds import model_of
 from ganglion.worlds.kubernetes.gpu_discovery.numbers import amount
-from ganglion.worlds.kubernetes.gpu_discovery.stock import WHOLE_GPUS, Offer, offer_of
+from ganglion.worlds.kubernetes.gpu_discovery.stock import WHOLE_GPUS, GpuOffer, offer_of
 from ganglion.worlds.kubernetes.node_discovery.openness import why_closed, why_doubtful
-from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, Sources, domains_of
+from ganglion.worlds.kubernetes.node_discovery.topology import (
+    DISCOVERED,
+    TopologySources,
+    domains_of,
+)
 from ganglion.worlds.kubernetes.types import node as objects
 from ganglion.worlds.kubernetes.types.bounds import CPU_MILLI, MEMORY_MIB, PODS, QUANTITY, within
 from ganglion.worlds.kubernetes.types.pod import Quantities
@@ -52,12 +56,12 @@ class Described(Struct, frozen=True):
 
 def describe(
     node: objects.Node,
-    held: Held,
+    held: ForeignUse,
     ours: Mapping[int, str],
     labels: Mapping[str, str],
     cluster: str = "",
     *,
-    sources: Sources = DISCOVERED,
+    sources: TopologySources = DISCOVERED,
     published: dra.Published = dra.NOTHING,
     domains: dict[Level, str] | None = None,
     counted: Collection[str] = (),
@@ -104,7 +108,7 @@ def describe(
 def place_of(
     node: objects.Node,
     cluster: str = "",
-    sources: Sources = DISCOVERED,
+    sources: TopologySources = DISCOVERED,
     published: dra.Published = dra.NOTHING,
 ) -> dict[Level, str]:
     """The domains that a node lies in, as its labels and drivers say."""
@@ -117,7 +121,7 @@ def place_of(
     )
 
 
-def _left(allocatable: Quantities, held: Held) -> tuple[int, int, int]:
+def _left(allocatable: Quantities, held: ForeignUse) -> tuple[int, int, int]:
     """CPU in milli, memory in MiB and pod slots that others leave; negative when they use more."""
     cpu = within("its CPU in milli", amount(allocatable.get("cpu", 0), 1000), CPU_MILLI)
     memory = within("its memory in MiB", amount(allocatable.get("memory", 0)) // MIB, MEMORY_MIB)
@@ -125,7 +129,7 @@ def _left(allocatable: Quantities, held: Held) -> tuple[int, int, int]:
     return cpu - held.ask.cpu_milli, memory - held.ask.memory_mib, pods - held.pods
 
 
-def _extras(allocatable: Quantities, held: Held, counted: Collection[str]) -> dict[str, int]:
+def _extras(allocatable: Quantities, held: ForeignUse, counted: Collection[str]) -> dict[str, int]:
     """What others leave of extended resources."""
     taken = dict(held.ask.extras)
     left = {name: amount(allocatable.get(name, 0)) - taken.get(name, 0) for name in sorted(counted)}
@@ -142,7 +146,11 @@ def _alike(free: int, total: int) -> int:
 
 
 def _troubles(
-    node: objects.Node, offer: Offer, layout: Layout, deficit: Deficit, claims: Mapping[str, int]
+    node: objects.Node,
+    offer: GpuOffer,
+    layout: DeviceLayout,
+    deficit: Deficit,
+    claims: Mapping[str, int],
 ) -> Iterator[str]:
     name = node.metadata.name
     yield from (f"node {name}: {each}" for each in offer.troubles)

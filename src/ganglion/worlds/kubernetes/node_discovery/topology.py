@@ -21,7 +21,7 @@ _UNNAMED_CLUSTER = "00000000-0000-0000-0000-000000000000"
 """Fabric that was never set up; every node without one reports it."""
 
 
-class Sources(Struct, frozen=True):
+class TopologySources(Struct, frozen=True):
     """Where the levels of the topology are read from.
 
     Attributes:
@@ -36,13 +36,13 @@ class Sources(Struct, frozen=True):
     relative: frozenset[Level] = frozenset()
 
 
-DISCOVERED = Sources()
+DISCOVERED = TopologySources()
 """Every level is discovered."""
 
 
 def sources_from(
     keys: Mapping[str, str], ignored: Iterable[str] = (), relative: Iterable[str] = ()
-) -> Sources:
+) -> TopologySources:
     """Sources as settings give them.
 
     Args:
@@ -53,7 +53,7 @@ def sources_from(
     Raises:
         FieldError: there is no such level above nodes.
     """
-    return Sources(
+    return TopologySources(
         {key: _level(name) for key, name in keys.items()},
         frozenset(map(_level, ignored)),
         frozenset(map(_level, relative)),
@@ -66,7 +66,7 @@ def domains_of(
     cluster: str = "",
     spans_nodes: bool = False,
     is_azure: bool = False,
-    sources: Sources = DISCOVERED,
+    sources: TopologySources = DISCOVERED,
 ) -> dict[Level, str]:
     """The domains that a node lies in, by level; levels without a label are left out.
 
@@ -140,7 +140,7 @@ def _level(name: str) -> Level:
     return found
 
 
-def _told(labels: Mapping[str, str], sources: Sources) -> dict[Level, str]:
+def _told(labels: Mapping[str, str], sources: TopologySources) -> dict[Level, str]:
     """The levels that settings name, empty where their labels are absent."""
     return {
         level: _first(labels, [key for key, each in sources.keys.items() if each is level])

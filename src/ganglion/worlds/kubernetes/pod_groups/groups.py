@@ -12,7 +12,7 @@ from ganglion.model.errors import FieldError, InputError
 from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes import markers, names
 from ganglion.worlds.kubernetes.pod_groups import upstream
-from ganglion.worlds.kubernetes.pod_groups.terms import Terms
+from ganglion.worlds.kubernetes.pod_groups.terms import GroupTerms
 from ganglion.worlds.kubernetes.requests import ask_of
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta, OwnerReference
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -20,7 +20,7 @@ from ganglion.worlds.kubernetes.workload_kinds import reading
 from ganglion.worlds.kubernetes.workload_kinds.shape import (
     ANYWHERE,
     MAIN,
-    Seat,
+    ClaimedSeat,
     SetShape,
     label_index,
     of_count,
@@ -28,7 +28,7 @@ from ganglion.worlds.kubernetes.workload_kinds.shape import (
 )
 
 
-class Group(Struct, frozen=True):
+class NamedPodGroup(Struct, frozen=True):
     """A group as a pod names it.
 
     Attributes:
@@ -68,16 +68,16 @@ TIERS = (Level.RACK, Level.BLOCK, Level.ZONE, Level.REGION)
 """What the tiers of Volcano's networkTopology mean here, from 1 on."""
 
 
-def group_of(pod: Pod) -> Group | None:
+def group_of(pod: Pod) -> NamedPodGroup | None:
     """The group a pod says it is in; its own field first, then ours, then the others' marks."""
     if name := upstream.group_name(pod):
-        return Group(upstream.FIELD, name, upstream.NOMINAL)
+        return NamedPodGroup(upstream.FIELD, name, upstream.NOMINAL)
     for key in (names.GANG, markers.KUEUE_GROUP):
         if name := _mark(pod, key):
-            return Group(key, name)
+            return NamedPodGroup(key, name)
     for key, api_version in _DESCRIBED:
         if name := _mark(pod, key):
-            return Group(key, name, api_version)
+            return NamedPodGroup(key, name, api_version)
     return None
 
 
@@ -85,7 +85,7 @@ def _mark(pod: Pod, key: str) -> str:
     return pod.metadata.labels.get(key) or pod.metadata.annotations.get(key, "")
 
 
-def terms_of(group: Group, pods: Sequence[Pod], described: Anything | None) -> Terms:
+def terms_of(group: NamedPodGroup, pods: Sequence[Pod], described: Anything | None) -> GroupTerms:
     """What a group's pods and its PodGroup say, but for those of Kubernetes itself.
 
     Raises:
@@ -105,10 +105,10 @@ def terms_of(group: Group, pods: Sequence[Pod], described: Anything | None) -> T
         raise FieldError(f"{least} is more than the {total} of {total_key}", key=names.GANG_MIN)
     if len(pods) > total:
         raise InputError(f"group {group.name!r} has {len(pods)} pods, but {total_key} is {total}")
-    return Terms(total, least)
+    return GroupTerms(total, least)
 
 
-def _agreed(group: Group, pods: Sequence[Pod], key: str) -> int:
+def _agreed(group: NamedPodGroup, pods: Sequence[Pod], key: str) -> int:
     """The number that all pods give. Raises InputError when they differ."""
     given = {text: pod for pod in pods if (text := pod.metadata.annotations.get(key))}
     if len(given) > 1:
@@ -120,11 +120,11 @@ def _agreed(group: Group, pods: Sequence[Pod], key: str) -> int:
     return reading.count(next(iter(given), "0"), key)
 
 
-def _coscheduling(spec: dict[str, Any]) -> Terms:
-    return Terms(least=reading.number(spec, "minMember", 1))
+def _coscheduling(spec: dict[str, Any]) -> GroupTerms:
+    return GroupTerms(least=reading.number(spec, "minMember", 1))
 
 
-def _volcano(spec: dict[str, Any]) -> Terms:
+def _volcano(spec: dict[str, Any]) -> GroupTerms:
     tasks = reading.inside(spec, "spec", "minTaskMember")
     least = {name: reading.number(tasks, name, 0, "spec.minTaskMember") for name in sorted(tasks)}
     if reading.listing(spec.get("subGroupPolicy"), "spec.subGroupPolicy"):
@@ -134,7 +134,7 @@ def _volcano(spec: dict[str, Any]) -> Terms:
             hint="give its pods kueue.x-k8s.io/podset-slice-size instead",
         )
     said = Meta(annotations={names.QUEUE: reading.text(spec, "queue"), **_volcano_levels(spec)})
-    return Terms(least=reading.number(spec, "minMember", 1), sets=least, said=said)
+    return GroupTerms(least=reading.number(spec, "minMember", 1), sets=least, said=said)
 
 
 def _volcano_levels(spec: dict[str, Any]) -> dict[str, str]:
@@ -160,7 +160,7 @@ def _volcano_levels(spec: dict[str, Any]) -> dict[str, str]:
     return {key: level or TIERS[tier - 1].value}
 
 
-def _kai(spec: dict[str, Any]) -> Terms:
+def _kai(spec: dict[str, Any]) -> GroupTerms:
     groups = reading.listing(spec.get("subGroups"), "spec.subGroups")
     _check_tree(spec, groups)
     parents = {reading.text(each, "parent") for each in groups}
@@ -174,7 +174,7 @@ def _kai(spec: dict[str, Any]) -> Terms:
     if reading.text(spec, "preemptibility") == "non-preemptible":
         said[names.PREEMPTIBLE] = "false"
     total = sum(least.values()) or 1
-    return Terms(
+    return GroupTerms(
         least=reading.number(spec, "minMember", total) or 1,
         sets=least,
         said=Meta(annotations=said),
@@ -219,14 +219,14 @@ def _kai_levels(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-_TERMS: Mapping[str, Callable[[dict[str, Any]], Terms]] = {
+_TERMS: Mapping[str, Callable[[dict[str, Any]], GroupTerms]] = {
     markers.COSCHEDULING: _coscheduling,
     markers.VOLCANO: _volcano,
     markers.KAI: _kai,
 }
 
 
-def seat(pod: Pod, made: Seat | None) -> Seat:
+def seat(pod: Pod, made: ClaimedSeat | None) -> ClaimedSeat:
     """Where a pod of a group belongs.
 
     Args:
@@ -238,8 +238,8 @@ def seat(pod: Pod, made: Seat | None) -> Seat:
     name = name or _mark(pod, markers.VOLCANO_TASK) or (known.pod_set if known else "")
     index = _index(pod)
     if index == ANYWHERE and made is not None:
-        return Seat(name or _alike(pod), made.index, made.block)
-    return Seat(name or _alike(pod), ordinal(pod) if index == ANYWHERE else index)
+        return ClaimedSeat(name or _alike(pod), made.index, made.block)
+    return ClaimedSeat(name or _alike(pod), ordinal(pod) if index == ANYWHERE else index)
 
 
 def _index(pod: Pod) -> int:
@@ -255,7 +255,9 @@ def _alike(pod: Pod) -> str:
     return f"pods-{sha256(msgspec.json.encode(needs, order='deterministic')).hexdigest()[:6]}"
 
 
-def sets(terms: Terms, pods: Sequence[Pod], seat_of: Callable[[Pod], Seat]) -> list[SetShape]:
+def sets(
+    terms: GroupTerms, pods: Sequence[Pod], seat_of: Callable[[Pod], ClaimedSeat]
+) -> list[SetShape]:
     """Sets of the pods that exist, with the fewest of each that may start. Raises InputError."""
     if terms.parts:
         mine = upstream.members(pods)
@@ -277,7 +279,7 @@ def sets(terms: Terms, pods: Sequence[Pod], seat_of: Callable[[Pod], Seat]) -> l
     ]
 
 
-def levels(terms: Terms, shapes: Sequence[SetShape]) -> dict[str, Meta]:
+def levels(terms: GroupTerms, shapes: Sequence[SetShape]) -> dict[str, Meta]:
     """Set -> what constrains it. Raises FieldError."""
     found = dict(terms.levels)
     for name, part in terms.parts.items():

@@ -5,7 +5,7 @@ from msgspec import Struct
 from ganglion.worlds.kubernetes.types.meta import Meta
 
 
-class Terms(Struct, frozen=True):
+class GroupTerms(Struct, frozen=True):
     """What is known about the size of a group.
 
     Attributes:
@@ -25,5 +25,5 @@ class Terms(Struct, frozen=True):
     is_gang: bool = True
     said: Meta = Meta()
     levels: dict[str, Meta] = {}
-    parts: "dict[str, Terms]" = {}
+    parts: "dict[str, GroupTerms]" = {}
     lacking: str = ""

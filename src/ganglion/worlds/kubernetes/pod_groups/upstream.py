@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import FieldError
 from ganglion.worlds.kubernetes import markers
-from ganglion.worlds.kubernetes.pod_groups.terms import Terms
+from ganglion.worlds.kubernetes.pod_groups.terms import GroupTerms
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta, OwnerReference
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_kinds import reading
@@ -33,7 +33,7 @@ Look = Callable[[OwnerReference, str], Anything | None]
 """(reference by name, namespace) -> the object; None = not known, and wanted from now on."""
 
 
-class Line(Struct, frozen=True):
+class GroupLine(Struct, frozen=True):
     """A PodGroup and the CompositePodGroups it is part of.
 
     Attributes:
@@ -78,20 +78,20 @@ def by_name(kind: str, name: str) -> OwnerReference:
     return OwnerReference(NOMINAL, kind, name)
 
 
-def line_of(name: str, namespace: str, look: Look) -> Line:
+def line_of(name: str, namespace: str, look: Look) -> GroupLine:
     """Follow a PodGroup up."""
     group = look(by_name(POD_GROUP, name), namespace)
     if group is None:
-        return Line(name, missing=f"{POD_GROUP} {namespace}/{name}")
+        return GroupLine(name, missing=f"{POD_GROUP} {namespace}/{name}")
     above: list[Anything] = []
     parent = _parent(group)
     while parent and len(above) < DEEPEST - 1:
         thing = look(by_name(COMPOSITE, parent), namespace)
         if thing is None:
-            return Line(name, group, tuple(above), f"{COMPOSITE} {namespace}/{parent}")
+            return GroupLine(name, group, tuple(above), f"{COMPOSITE} {namespace}/{parent}")
         above.append(thing)
         parent = _parent(thing)
-    return Line(name, group, tuple(above), too_deep=bool(parent))
+    return GroupLine(name, group, tuple(above), too_deep=bool(parent))
 
 
 def _parent(thing: Anything) -> str:
@@ -113,7 +113,7 @@ def members(pods: Sequence[Pod]) -> dict[str, list[Pod]]:
     return {name: found[name] for name in sorted(found)}
 
 
-def terms_of(lines: Mapping[str, Line], pods: Mapping[str, Sequence[Pod]]) -> Terms:
+def terms_of(lines: Mapping[str, GroupLine], pods: Mapping[str, Sequence[Pod]]) -> GroupTerms:
     """What the groups of one gang say.
 
     Args:
@@ -130,7 +130,7 @@ def terms_of(lines: Mapping[str, Line], pods: Mapping[str, Sequence[Pod]]) -> Te
     if first.head is None:
         return parts[first.name]
     lacking = [*_absent_groups(lines.values()), *_absent_pods(parts, pods)]
-    return Terms(
+    return GroupTerms(
         least=sum(each.least for each in parts.values()),
         said=_level(first.head),
         parts=parts,
@@ -138,7 +138,7 @@ def terms_of(lines: Mapping[str, Line], pods: Mapping[str, Sequence[Pod]]) -> Te
     )
 
 
-def _part(line: Line, count: int) -> Terms:
+def _part(line: GroupLine, count: int) -> GroupTerms:
     """What one PodGroup says. `all` of `disruptionMode` leaves no pod to be taken alone."""
     assert line.group
     where = _where(line.group, "schedulingPolicy", "gang")
@@ -146,7 +146,7 @@ def _part(line: Line, count: int) -> Terms:
     if any(_goes_whole(each) for each in (line.group, *line.above[: line.depth])):
         least = max(least, count)
     is_gang = not is_basic(line.group) or line.depth > 0
-    return Terms(least=least, is_gang=is_gang, said=_level(line.group))
+    return GroupTerms(least=least, is_gang=is_gang, said=_level(line.group))
 
 
 def _gang(thing: Anything) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _goes_whole(thing: Anything) -> bool:
     return reading.mapping(mode, where).get("all") is not None
 
 
-def _check(line: Line, pods: Sequence[Pod]) -> None:
+def _check(line: GroupLine, pods: Sequence[Pod]) -> None:
     """Refuse what a gang cannot be held to. Raises FieldError."""
     assert line.group
     if line.too_deep:
@@ -244,7 +244,7 @@ def _check_pods(top: Anything, pods: Sequence[Pod]) -> None:
             )
 
 
-def _absent_groups(lines: Iterable[Line]) -> Iterator[str]:
+def _absent_groups(lines: Iterable[GroupLine]) -> Iterator[str]:
     """CompositePodGroups of which not enough groups have pods. Raises FieldError."""
     below: dict[str, set[tuple[str, str]]] = {}
     things: dict[str, Anything] = {}
@@ -269,7 +269,9 @@ def _absent_groups(lines: Iterable[Line]) -> Iterator[str]:
             yield f"{have} of {wanted} groups of {COMPOSITE} {name} have pods"
 
 
-def _absent_pods(parts: Mapping[str, Terms], pods: Mapping[str, Sequence[Pod]]) -> Iterator[str]:
+def _absent_pods(
+    parts: Mapping[str, GroupTerms], pods: Mapping[str, Sequence[Pod]]
+) -> Iterator[str]:
     for name, part in parts.items():
         have = len(pods[name])
         if have < part.least:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from ganglion.worlds.kubernetes.feasibility.needs import (
+    AffinityTerm,
     Needs,
     Resident,
-    Term,
     Words,
     meant,
     telling,
@@ -17,7 +17,7 @@ Where = Mapping[str, int]
 """Node -> how many."""
 
 
-T = TypeVar("T", bound=Term)
+T = TypeVar("T", bound=AffinityTerm)
 
 
 class Guards(Generic[T]):

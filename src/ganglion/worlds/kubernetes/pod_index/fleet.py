@@ -22,7 +22,7 @@ _ENGINES = ("cpu", "memory", "pods")
 _QUESTIONS = 4096
 
 
-class NodeView(Struct, frozen=True):
+class RuleNode(Struct, frozen=True):
     """What dynamic rules read of a node.
 
     Attributes:
@@ -46,7 +46,7 @@ class Fleet:
     """
 
     def __init__(self) -> None:
-        self.views: dict[str, NodeView] = {}
+        self.views: dict[str, RuleNode] = {}
         self._memory: dict[Hashable, object] = {}
 
     def put(self, node: Node) -> None:
@@ -122,7 +122,7 @@ class Fleet:
         return [name for name, view in self.views.items() if key not in view.labels]
 
 
-def _view(node: Node) -> NodeView:
+def _view(node: Node) -> RuleNode:
     extras = {
         name: units(quantity)
         for name, quantity in node.status.allocatable.items()
@@ -130,4 +130,4 @@ def _view(node: Node) -> NodeView:
     }
     taints = tuple(Taint(t.key, t.value, t.effect) for t in node.spec.taints if t.effect in BARRING)
     labels = node.metadata.labels | {NODE_NAME: node.metadata.name}
-    return NodeView(labels, all_labels_of(node), taints, extras)
+    return RuleNode(labels, all_labels_of(node), taints, extras)

@@ -26,7 +26,7 @@ class Index(Protocol):
         """A pod left."""
 
 
-class Crowd:
+class PodIndex:
     """The pods of all schedulers that hold something on a node.
 
     Args:

@@ -31,7 +31,7 @@ class _Area(Struct):
     counts: dict[str, int]
 
 
-class Tally(Struct):
+class PodTally(Struct):
     """Counts as of a place in the log.
 
     Attributes:
@@ -59,7 +59,7 @@ class Tallies:
         self._by_label: dict[tuple[str, str], dict[str, Resident]] = defaultdict(dict)
         self._all: dict[str, Resident] = {}
         self._log: list[tuple[int, Resident]] = []
-        self._tallies: dict[Patterns, Tally] = {}
+        self._tallies: dict[Patterns, PodTally] = {}
 
     def add(self, one: Resident) -> None:
         """A pod came."""
@@ -109,7 +109,7 @@ class Tallies:
                 _add(area.counts, nodes.get(node), many)
         return area.counts
 
-    def _tally(self, patterns: Patterns) -> Tally:
+    def _tally(self, patterns: Patterns) -> PodTally:
         tally = self._tallies.get(patterns)
         if tally is None:
             return self._made(patterns)
@@ -117,17 +117,17 @@ class Tallies:
             self._catch_up(patterns, tally)
         return tally
 
-    def _made(self, patterns: Patterns) -> Tally:
+    def _made(self, patterns: Patterns) -> PodTally:
         if len(self._tallies) >= _TALLIES:
             self.forget()
         label = next(filter(None, map(telling, patterns)), None)
-        tally = self._tallies[patterns] = Tally(len(self._log), {}, label)
+        tally = self._tallies[patterns] = PodTally(len(self._log), {}, label)
         for one in self._candidates(patterns):
             if meant(patterns, one, self._namespaces):
                 _count(tally, one.node, 1)
         return tally
 
-    def _catch_up(self, patterns: Patterns, tally: Tally) -> None:
+    def _catch_up(self, patterns: Patterns, tally: PodTally) -> None:
         key, value = tally.label or ("", None)
         for sign, one in self._log[tally.at :]:
             if key and one.labels.get(key) != value:
@@ -170,7 +170,7 @@ class Tallies:
         self._log.clear()
 
 
-def _count(tally: Tally, node: str, many: int) -> None:
+def _count(tally: PodTally, node: str, many: int) -> None:
     _add(tally.counts, node, many)
     for area in tally.areas.values():
         _add(area.counts, area.nodes.get(node), many)

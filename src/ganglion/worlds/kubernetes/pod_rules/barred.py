@@ -5,13 +5,13 @@ from hashlib import blake2b
 
 from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.barrier import Barrier
 from ganglion.worlds.kubernetes.pod_rules.pod_affinity import alone, kept_away
 from ganglion.worlds.kubernetes.pod_rules.spread import crowded
 
 
-def barred(needs: Needs, crowd: Crowd, fleet: Fleet) -> dict[str, str]:
+def barred(needs: Needs, crowd: PodIndex, fleet: Fleet) -> dict[str, str]:
     """Nodes that are closed to a pod with these needs, each with one of the reasons."""
     found: dict[str, str] = {}
     for each in (
@@ -33,7 +33,7 @@ class Openness:
         fleet: the nodes.
     """
 
-    def __init__(self, needs: Needs, crowd: Crowd, fleet: Fleet) -> None:
+    def __init__(self, needs: Needs, crowd: PodIndex, fleet: Fleet) -> None:
         self._needs, self._crowd, self._fleet = needs, crowd, fleet
         self._barriers = _barriers(needs, crowd, fleet)
         self._is_simple = not (needs.ports or needs.extras or needs.claims)
@@ -62,7 +62,7 @@ class Openness:
         )
 
 
-def _barriers(needs: Needs, crowd: Crowd, fleet: Fleet) -> tuple[Barrier, ...]:
+def _barriers(needs: Needs, crowd: PodIndex, fleet: Fleet) -> tuple[Barrier, ...]:
     one = Resident("", "", needs, dict(needs.labels))
     return (
         *kept_away(one, crowd, fleet),

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.pod_index.fleet import Fleet, NodeView
+from ganglion.worlds.kubernetes.pod_index.fleet import Fleet, RuleNode
 
 
 class Barrier(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Barrier(Struct, frozen=True):
     but: bool = False
     lacking: bool = False
 
-    def closes(self, view: NodeView) -> bool:
+    def closes(self, view: RuleNode) -> bool:
         """Whether a node is closed."""
         value = view.labels.get(self.key)
         return self.lacking if value is None else (value in self.values) is not self.but

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.feasibility.needs import Resident, Term, meant
+from ganglion.worlds.kubernetes.feasibility.needs import AffinityTerm, Resident, meant
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 
 _TRIES = 256
 """Orders tried before giving up; gangs of one kind in one place need one."""
@@ -20,7 +20,7 @@ Domains = frozenset[tuple[str, str]]
 """(label, value) pairs."""
 
 
-class Group(Struct, frozen=True):
+class AlikeMembers(Struct, frozen=True):
     """Members that are alike and in the same domains.
 
     Attributes:
@@ -36,7 +36,7 @@ class Group(Struct, frozen=True):
     node: str
 
 
-def lonely(members: Sequence[Resident], crowd: Crowd, fleet: Fleet) -> tuple[str, str] | None:
+def lonely(members: Sequence[Resident], crowd: PodIndex, fleet: Fleet) -> tuple[str, str] | None:
     """A member that no order leads to the pods it has to be near, by its node; None = all do."""
     affinities = list(dict.fromkeys(each.needs.near for each in members if each.needs.near))
     if not affinities:
@@ -53,13 +53,13 @@ def lonely(members: Sequence[Resident], crowd: Crowd, fleet: Fleet) -> tuple[str
 class _Search:
     """A search for an order, up to a number of tries."""
 
-    def __init__(self, affinities: Sequence[tuple[Term, ...]]) -> None:
+    def __init__(self, affinities: Sequence[tuple[AffinityTerm, ...]]) -> None:
         self._keys = [{term.key for term in each} for each in affinities]
         self._tries = _TRIES
 
-    def left(self, present: tuple[Domains, ...], groups: list[Group]) -> list[Group]:
+    def left(self, present: tuple[Domains, ...], groups: list[AlikeMembers]) -> list[AlikeMembers]:
         """The groups without company in the best order found; none = every group has some."""
-        least: list[Group] | None = None
+        least: list[AlikeMembers] | None = None
         for first in (each for each in groups if self._may_begin(each, present)):
             if self._tries <= 0:
                 break
@@ -71,10 +71,12 @@ class _Search:
         left = self._follow(present, groups)
         return left if not left or least is None else least
 
-    def _may_begin(self, group: Group, present: tuple[Domains, ...]) -> bool:
+    def _may_begin(self, group: AlikeMembers, present: tuple[Domains, ...]) -> bool:
         return group.wants in group.kinds and not present[group.wants]
 
-    def _follow(self, present: tuple[Domains, ...], groups: list[Group]) -> list[Group]:
+    def _follow(
+        self, present: tuple[Domains, ...], groups: list[AlikeMembers]
+    ) -> list[AlikeMembers]:
         """Remove every group that finds company, until none does; return those left."""
         while True:
             left = [each for each in groups if not self._has_company(each, present)]
@@ -85,13 +87,13 @@ class _Search:
                     present = self._with(present, each)
             groups = left
 
-    def _has_company(self, group: Group, present: tuple[Domains, ...]) -> bool:
+    def _has_company(self, group: AlikeMembers, present: tuple[Domains, ...]) -> bool:
         if group.wants < 0:
             return True
         wanted = self._keys[group.wants]
         return all(home in present[group.wants] for home in group.homes if home[0] in wanted)
 
-    def _with(self, present: tuple[Domains, ...], group: Group) -> tuple[Domains, ...]:
+    def _with(self, present: tuple[Domains, ...], group: AlikeMembers) -> tuple[Domains, ...]:
         return tuple(
             there | {home for home in group.homes if home[0] in self._keys[number]}
             if number in group.kinds
@@ -102,13 +104,13 @@ class _Search:
 
 def _groups(
     members: Sequence[Resident],
-    affinities: Sequence[tuple[Term, ...]],
-    crowd: Crowd,
+    affinities: Sequence[tuple[AffinityTerm, ...]],
+    crowd: PodIndex,
     fleet: Fleet,
-) -> list[Group]:
+) -> list[AlikeMembers]:
     numbers = {near: number for number, near in enumerate(affinities)}
     keys = sorted({term.key for near in affinities for term in near})
-    found: dict[tuple[int, frozenset[int], Domains], Group] = {}
+    found: dict[tuple[int, frozenset[int], Domains], AlikeMembers] = {}
     for each in members:
         kinds = frozenset(
             number
@@ -118,12 +120,12 @@ def _groups(
         values = ((key, fleet.value(each.node, key)) for key in keys)
         homes = frozenset((key, value) for key, value in values if value is not None)
         wants = numbers.get(each.needs.near, -1)
-        found.setdefault((wants, kinds, homes), Group(wants, kinds, homes, each.node))
+        found.setdefault((wants, kinds, homes), AlikeMembers(wants, kinds, homes, each.node))
     return list(found.values())
 
 
 def _present(
-    affinities: Sequence[tuple[Term, ...]], crowd: Crowd, fleet: Fleet
+    affinities: Sequence[tuple[AffinityTerm, ...]], crowd: PodIndex, fleet: Fleet
 ) -> tuple[Domains, ...]:
     """For each affinity the domains that have pods which it means."""
     found = []
@@ -137,5 +139,5 @@ def _present(
     return tuple(found)
 
 
-def _why(near: tuple[Term, ...]) -> str:
+def _why(near: tuple[AffinityTerm, ...]) -> str:
     return f"no pod it has to be near in the same {' and '.join(sorted({t.key for t in near}))}"

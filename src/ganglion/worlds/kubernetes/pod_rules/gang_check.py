@@ -6,7 +6,7 @@ from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of, resident
 from ganglion.worlds.kubernetes.feasibility.rule import obstacle, rule_of
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.gang_affinity import lonely
 from ganglion.worlds.kubernetes.pod_rules.pod_affinity import Distances
 from ganglion.worlds.kubernetes.pod_rules.spread import Balance
@@ -18,7 +18,7 @@ Trouble = tuple[str, str]
 
 def check(
     members: Sequence[tuple[Pod, str]],
-    crowd: Crowd,
+    crowd: PodIndex,
     fleet: Fleet,
     gone: Iterable[str] = (),
     needs: Callable[[Pod], Needs] = needs_of,
@@ -59,7 +59,7 @@ def check(
         return in_place(found, crowd, fleet)
 
 
-def _misplaced(members: Sequence[tuple[Pod, str]], crowd: Crowd, fleet: Fleet) -> Trouble | None:
+def _misplaced(members: Sequence[tuple[Pod, str]], crowd: PodIndex, fleet: Fleet) -> Trouble | None:
     for pod, node in members:
         why = obstacle(rule_of(pod, crowd.volumes), fleet.views[node].asked)
         if why:
@@ -67,7 +67,7 @@ def _misplaced(members: Sequence[tuple[Pod, str]], crowd: Crowd, fleet: Fleet) -
     return None
 
 
-def _no_room(one: Resident, crowd: Crowd, fleet: Fleet) -> Trouble | None:
+def _no_room(one: Resident, crowd: PodIndex, fleet: Fleet) -> Trouble | None:
     needs, node = one.needs, one.node
     why = (
         crowd.ports.clash(needs.ports, node)
@@ -77,7 +77,7 @@ def _no_room(one: Resident, crowd: Crowd, fleet: Fleet) -> Trouble | None:
     return (node, why) if why else None
 
 
-def in_place(found: Sequence[Resident], crowd: Crowd, fleet: Fleet) -> Trouble | None:
+def in_place(found: Sequence[Resident], crowd: PodIndex, fleet: Fleet) -> Trouble | None:
     """The first of some pods, all of them on nodes, that what runs there keeps away."""
     distances, balance = Distances(crowd, fleet), Balance(crowd, fleet)
     for each in found:

@@ -6,13 +6,13 @@ from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident, meant
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.pod_affinity import is_its_own_kind
 from ganglion.worlds.kubernetes.pod_rules.spread import standing
 
 
 def levels_of(
-    needs: Needs, count: int, crowd: Crowd, fleet: Fleet, levels: Mapping[str, Level]
+    needs: Needs, count: int, crowd: PodIndex, fleet: Fleet, levels: Mapping[str, Level]
 ) -> Topology:
     """The topology that `count` pods with these needs amount to.
 
@@ -40,7 +40,7 @@ def levels_of(
     )
 
 
-def _together(one: Resident, crowd: Crowd, levels: Mapping[str, Level]) -> list[Level]:
+def _together(one: Resident, crowd: PodIndex, levels: Mapping[str, Level]) -> list[Level]:
     """Levels to share where the pods have to be near each other and none is there yet."""
     near = one.needs.near
     if not near or not is_its_own_kind(one, crowd):
@@ -51,7 +51,7 @@ def _together(one: Resident, crowd: Crowd, levels: Mapping[str, Level]) -> list[
 
 
 def _apart(
-    one: Resident, crowd: Crowd, fleet: Fleet, levels: Mapping[str, Level]
+    one: Resident, crowd: PodIndex, fleet: Fleet, levels: Mapping[str, Level]
 ) -> Iterator[Level]:
     """Levels of which no domain may have two of the pods; nodes without a label may."""
     if one.needs.ports:
@@ -72,7 +72,7 @@ def _fills_a_node(needs: Needs, fleet: Fleet) -> bool:
 
 
 def _one_each(
-    one: Resident, count: int, crowd: Crowd, fleet: Fleet, levels: Mapping[str, Level]
+    one: Resident, count: int, crowd: PodIndex, fleet: Fleet, levels: Mapping[str, Level]
 ) -> Iterator[Level]:
     """Levels over which the pods are spread so thinly that each has a domain to itself.
 

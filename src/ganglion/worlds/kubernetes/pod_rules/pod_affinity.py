@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ganglion.worlds.kubernetes.feasibility.needs import Resident, Term, meant
+from ganglion.worlds.kubernetes.feasibility.needs import AffinityTerm, Resident, meant
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.barrier import Barrier
 
 
-def kept_away(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
+def kept_away(one: Resident, crowd: PodIndex, fleet: Fleet) -> Iterator[Barrier]:
     """The domains of pods that this one must keep away from, or that keep it away."""
     for term in one.needs.apart:
         there = crowd.tallies.domains((term.pattern,), term.key, fleet.values_of(term.key))
@@ -21,7 +21,7 @@ def kept_away(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
         yield Barrier(key, values, "has a pod that keeps it away")
 
 
-def alone(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
+def alone(one: Resident, crowd: PodIndex, fleet: Fleet) -> Iterator[Barrier]:
     """All but the domains of pods that this one has to be near.
 
     The first of pods that want to be near each other may go anywhere.
@@ -39,7 +39,7 @@ def alone(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
         yield Barrier(term.key, domains, why, but=True, lacking=True)
 
 
-def is_its_own_kind(one: Resident, crowd: Crowd) -> bool:
+def is_its_own_kind(one: Resident, crowd: PodIndex) -> bool:
     """Whether the pods that a pod has to be near are pods like itself."""
     return meant([term.pattern for term in one.needs.near], one, crowd.namespaces)
 
@@ -47,11 +47,11 @@ def is_its_own_kind(one: Resident, crowd: Crowd) -> bool:
 class Distances:
     """Anti-affinity among pods that are all in place; each question costs a look-up."""
 
-    def __init__(self, crowd: Crowd, fleet: Fleet) -> None:
+    def __init__(self, crowd: PodIndex, fleet: Fleet) -> None:
         self._crowd = crowd
         self._fleet = fleet
-        self._meant: dict[Term, dict[str, int]] = {}
-        self._guards: dict[Term, dict[str, int]] = {}
+        self._meant: dict[AffinityTerm, dict[str, int]] = {}
+        self._guards: dict[AffinityTerm, dict[str, int]] = {}
 
     def too_close(self, one: Resident) -> str:
         """Why a pod may not be where it is; empty = it may."""
@@ -68,12 +68,14 @@ class Distances:
             if self._others(self._guards[term], term, one, term in one.needs.apart):
                 yield f"{term.key} has a pod that keeps it away"
 
-    def _meant_by(self, term: Term) -> dict[str, int]:
+    def _meant_by(self, term: AffinityTerm) -> dict[str, int]:
         if term not in self._meant:
             where = self._crowd.tallies.where((term.pattern,))
             self._meant[term] = self._fleet.domains(where, term.key)
         return self._meant[term]
 
-    def _others(self, domains: dict[str, int], term: Term, one: Resident, itself: bool) -> bool:
+    def _others(
+        self, domains: dict[str, int], term: AffinityTerm, one: Resident, itself: bool
+    ) -> bool:
         value = self._fleet.value(one.node, term.key)
         return value is not None and domains.get(value, 0) > int(itself)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident, Spread
+from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident, SpreadRule
 from ganglion.worlds.kubernetes.feasibility.node_preferences import MOST, Static, Taste, points
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.spread import counting
 
 BY_PODS, BY_SPREADING = 2, 2
@@ -21,7 +21,7 @@ _FINE = 10**12
 _LN_2 = 693_147_180_560
 
 
-class Standing(Struct, frozen=True):
+class NodeStanding(Struct, frozen=True):
     """A node as a pod sees it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Preferences:
         fleet: the nodes.
     """
 
-    def __init__(self, needs: Needs, taste: Taste, crowd: Crowd, fleet: Fleet) -> None:
+    def __init__(self, needs: Needs, taste: Taste, crowd: PodIndex, fleet: Fleet) -> None:
         self._needs, self._fleet = needs, fleet
         self._static = fleet.ranks(taste)
         self._pulls = list(_pulls(needs, crowd, fleet))
@@ -71,7 +71,7 @@ class Preferences:
 
         Those that no node of the fleet can surpass come as soon as they are met.
         """
-        rest: list[tuple[str, Standing]] = []
+        rest: list[tuple[str, NodeStanding]] = []
         for node in nodes:
             standing = self.standing(node)
             if standing == self._ideal:
@@ -81,7 +81,7 @@ class Preferences:
         worth = self.points(rest)
         yield from (rest[at][0] for at in sorted(range(len(rest)), key=lambda at: -worth[at]))
 
-    def standing(self, node: str) -> Standing:
+    def standing(self, node: str) -> NodeStanding:
         """A node as the pod sees it now."""
         near = 0
         for pull in self._pulls:
@@ -96,9 +96,9 @@ class Preferences:
             if all(key in labels for key in keys):
                 pairs = zip(keys, self._spreads, strict=True)
                 counts = tuple(each.get(labels[key], 0) for key, each in pairs)
-        return Standing(self._static.get(node, (0, 0)), near, counts)
+        return NodeStanding(self._static.get(node, (0, 0)), near, counts)
 
-    def points(self, nodes: Sequence[tuple[str, Standing]]) -> list[int]:
+    def points(self, nodes: Sequence[tuple[str, NodeStanding]]) -> list[int]:
         """What these nodes are worth compared with each other."""
         standings = [standing for _, standing in nodes]
         static = points([each.static for each in standings])
@@ -106,7 +106,7 @@ class Preferences:
         even = _by_spreading(self._crowding(nodes)) if self._spreads else [0] * len(nodes)
         return [sum(each) for each in zip(static, near, even, strict=True)]
 
-    def _crowding(self, nodes: Sequence[tuple[str, Standing]]) -> list[int | None]:
+    def _crowding(self, nodes: Sequence[tuple[str, NodeStanding]]) -> list[int | None]:
         """How many pods like it each node has around it; None = the node is not compared."""
         counted = [(node, each.counts) for node, each in nodes if each.counts is not None]
         views = self._fleet.views
@@ -121,7 +121,7 @@ class Preferences:
             for _, each in nodes
         ]
 
-    def _best(self) -> Standing:
+    def _best(self) -> NodeStanding:
         """A standing that no node can surpass, whatever nodes are compared."""
         weights = [weight for weight, _ in self._static.values()]
         worse = [worse for _, worse in self._static.values()]
@@ -131,10 +131,10 @@ class Preferences:
             _fewest(counts, self._fleet, rule.among.key)
             for rule, counts in zip(self._needs.soft, self._spreads, strict=True)
         )
-        return Standing(static, near, tuple(fewest))
+        return NodeStanding(static, near, tuple(fewest))
 
 
-def _pulls(needs: Needs, crowd: Crowd, fleet: Fleet) -> Iterator[_Pull]:
+def _pulls(needs: Needs, crowd: PodIndex, fleet: Fleet) -> Iterator[_Pull]:
     """What pods weigh that this one wants near or avoids, and those that do so with it."""
     for wish in needs.wishes:
         values = fleet.values_of(wish.key)
@@ -158,7 +158,7 @@ def _fewest(counts: Mapping[str, int], fleet: Fleet, key: str) -> int:
     return min(counts.values(), default=0) if is_everywhere else 0
 
 
-def _count(rule: Spread, crowd: Crowd, fleet: Fleet) -> Mapping[str, int]:
+def _count(rule: SpreadRule, crowd: PodIndex, fleet: Fleet) -> Mapping[str, int]:
     """Domain -> pods like it; domains without any are left out."""
     return crowd.tallies.domains((rule.pattern,), rule.among, counting(rule.among, fleet))
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.feasibility.clauses import meets
-from ganglion.worlds.kubernetes.feasibility.needs import Among, Resident, Spread, meant
+from ganglion.worlds.kubernetes.feasibility.needs import Among, Resident, SpreadRule, meant
 from ganglion.worlds.kubernetes.feasibility.taints import tolerated
-from ganglion.worlds.kubernetes.pod_index.fleet import Fleet, NodeView
-from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.pod_index.fleet import Fleet, RuleNode
+from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
 from ganglion.worlds.kubernetes.pod_rules.barrier import Barrier
 
 
-class Standing(Struct, frozen=True):
+class DomainPods(Struct, frozen=True):
     """Pods by domain.
 
     Attributes:
@@ -26,16 +26,16 @@ class Standing(Struct, frozen=True):
     nodes: dict[str, str]
 
 
-def standing(spread: Spread, crowd: Crowd, fleet: Fleet) -> Standing:
+def standing(spread: SpreadRule, crowd: PodIndex, fleet: Fleet) -> DomainPods:
     """How the pods of a constraint are spread now."""
     nodes = counting(spread.among, fleet)
     domains = fleet.remembered(("domains", spread.among), lambda: len(set(nodes.values())))
     counts = crowd.tallies.domains((spread.pattern,), spread.among, nodes)
     few = len(counts) < domains or domains < spread.min_domains
-    return Standing(counts, 0 if few else min(counts.values(), default=0), nodes)
+    return DomainPods(counts, 0 if few else min(counts.values(), default=0), nodes)
 
 
-def crowded(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
+def crowded(one: Resident, crowd: PodIndex, fleet: Fleet) -> Iterator[Barrier]:
     """The domains where one more pod would make the spread too uneven."""
     for spread in one.needs.spreads:
         now = standing(spread, crowd, fleet)
@@ -49,10 +49,10 @@ def crowded(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
 class Balance:
     """Spreading of pods that are all in place; each question costs a look-up."""
 
-    def __init__(self, crowd: Crowd, fleet: Fleet) -> None:
+    def __init__(self, crowd: PodIndex, fleet: Fleet) -> None:
         self._crowd = crowd
         self._fleet = fleet
-        self._standings: dict[Spread, Standing] = {}
+        self._standings: dict[SpreadRule, DomainPods] = {}
 
     def uneven(self, one: Resident) -> str:
         """Why a pod may not be where it is; empty = it may."""
@@ -69,7 +69,7 @@ class Balance:
                 return f"{key} {value} would have too many pods like it"
         return ""
 
-    def _standing(self, spread: Spread) -> Standing:
+    def _standing(self, spread: SpreadRule) -> DomainPods:
         if spread not in self._standings:
             self._standings[spread] = standing(spread, self._crowd, self._fleet)
         return self._standings[spread]
@@ -86,7 +86,7 @@ def _counting(among: Among, fleet: Fleet) -> dict[str, str]:
     }
 
 
-def _counts(among: Among, view: NodeView) -> bool:
+def _counts(among: Among, view: RuleNode) -> bool:
     return (
         all(key in view.labels for key in among.keys)
         and meets(among.clauses, view.labels)

@@ -14,7 +14,7 @@ from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.instance import FIRST
 from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING, SCHEDULED
 from ganglion.worlds.kubernetes.write_rules.bucket import Bucket
-from ganglion.worlds.kubernetes.write_rules.series import Happened, Series, Shelf
+from ganglion.worlds.kubernetes.write_rules.series import EventSeries, Happened, Shelf
 from ganglion.worlds.kubernetes.write_rules.times import Clock, steady
 from ganglion.worlds.kubernetes.writes.calls import always
 
@@ -72,7 +72,7 @@ class Recorder:
         self._hurried = Bucket(_HURRIED_PER_SECOND, 1, limit)
         self.is_hurried: Callable[[], bool] = never
         self._shelf = Shelf(_MOST_SERIES, _ENDS_MS)
-        self._queued: dict[str, Series] = {}
+        self._queued: dict[str, EventSeries] = {}
         self._lock = threading.Lock()
         self.dropped = 0
         """Events that were never written."""
@@ -114,17 +114,17 @@ class Recorder:
         """Whether one more event may be written now."""
         return (not self.is_hurried() or self._hurried.take()) and self._bucket.take()
 
-    def _ripe(self, *, everything: bool) -> list[Series]:
+    def _ripe(self, *, everything: bool) -> list[EventSeries]:
         """Return the series to be written now: rare ones first, then in the order they began."""
         with self._lock:
             now_ms = self._clock()
             due = [s for s in self._queued.values() if everything or self._due(s, now_ms)]
         return sorted(due, key=_is_routine)
 
-    def _due(self, series: Series, now_ms: int) -> bool:
+    def _due(self, series: EventSeries, now_ms: int) -> bool:
         return not series.written or now_ms - series.written_ms >= self._again_ms
 
-    async def _write(self, series: Series) -> None:
+    async def _write(self, series: EventSeries) -> None:
         told = series.count
         try:
             await (self._grow(series) if series.written else self._create(series))
@@ -133,15 +133,15 @@ class Recorder:
                 self.dropped += told - series.written
         series.written, series.written_ms = told, self._clock()
 
-    async def _create(self, series: Series) -> None:
+    async def _create(self, series: EventSeries) -> None:
         await self._api.create(series.path, series.whole(self._instance, self._controller))
 
-    async def _grow(self, series: Series) -> None:
+    async def _grow(self, series: EventSeries) -> None:
         try:
             await self._api.patch(f"{series.path}/{series.name}", series.more(), Patch.MERGE)
         except Absent:  # the server forgets events after a while
             await self._create(series)
 
 
-def _is_routine(series: Series) -> bool:
+def _is_routine(series: EventSeries) -> bool:
     return series.first.reason in _ROUTINE

@@ -128,7 +128,7 @@ class _ExecCredential(Struct, frozen=True, rename="camel"):
     status: _Printed
 
 
-class Program:
+class CredentialProgram:
     """A program that prints an ExecCredential, run again when that ends or is refused."""
 
     def __init__(self, plugin: Plugin, endpoint: Endpoint) -> None:
@@ -238,7 +238,7 @@ def credentials_of(endpoint: Endpoint) -> Credentials:
     """
     person = endpoint.person
     if person.exec is not None:
-        return Program(person.exec, endpoint)
+        return CredentialProgram(person.exec, endpoint)
     if person.token_file:
         return TokenFile(Path(person.token_file))
     if person.auth_provider:

@@ -82,7 +82,7 @@ class Person(Struct, omit_defaults=True):
         return f"Person({self.username or self.acts_as or '...'})"
 
 
-class Context(Struct):
+class KubeContext(Struct):
     """A cluster with a user and a namespace."""
 
     cluster: str
@@ -102,7 +102,7 @@ class _NamedPerson(Struct):
 
 class _NamedContext(Struct):
     name: str
-    context: Context
+    context: KubeContext
 
 
 class _File(Struct):
@@ -112,7 +112,7 @@ class _File(Struct):
     current: str | None = field(name="current-context", default=None)
 
 
-class Chosen(Struct, frozen=True):
+class ChosenContext(Struct, frozen=True):
     """One context of a kubeconfig with what it refers to; paths are absolute.
 
     Attributes:
@@ -127,7 +127,7 @@ class Chosen(Struct, frozen=True):
     file: str
 
 
-def read(files: Sequence[Path], context: str | None) -> Chosen:
+def read(files: Sequence[Path], context: str | None) -> ChosenContext:
     """Return the context of this name, or the current one.
 
     Raises:
@@ -178,7 +178,7 @@ def _resolve(holder: Struct, names: Iterable[str], folder: Path) -> None:
             setattr(holder, name, str(folder / path))
 
 
-def _choose(files: list[_File], place: str, context: str | None) -> Chosen:
+def _choose(files: list[_File], place: str, context: str | None) -> ChosenContext:
     contexts = _first((each.name, each.context) for file in files for each in file.contexts or ())
     name = context or next((file.current for file in files if file.current), "")
     if name not in contexts:
@@ -190,7 +190,7 @@ def _choose(files: list[_File], place: str, context: str | None) -> Chosen:
     people = _first((each.name, each.user) for file in files for each in file.users or ())
     key = f"contexts.{name}"
     person = _named(people, chosen.user, f"{key}.user", place) if chosen.user else None
-    return Chosen(
+    return ChosenContext(
         name=name,
         namespace=chosen.namespace or "default",
         server=_named(servers, chosen.cluster, f"{key}.cluster", place),

@@ -13,7 +13,7 @@ from ganglion.model import errors
 from ganglion.model.errors import GanglionError, InputError, StateError
 from ganglion.worlds.kubernetes.http import errors as api_errors
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, Broken, Refused
+from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, ApiUnavailable, InvalidRequest
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest
@@ -45,7 +45,7 @@ async def create(api: Api, manifests: Sequence[Manifest], *, key: str) -> None:
         for each in others:
             await _ensure(api, _owned(each, first, made.metadata.uid), made.metadata.uid)
     except (GanglionError, asyncio.CancelledError) as error:
-        if not isinstance(error, Broken):  # otherwise the same command finishes it
+        if not isinstance(error, ApiUnavailable):  # otherwise the same command finishes it
             await _undo(api, manifests, made.metadata.uid)
         raise
     await api.patch(place_of(first), _waking(first), Patch.MERGE, tries=TRIES)
@@ -158,7 +158,7 @@ def told(error: ApiError, manifest: Manifest) -> GanglionError:
             f"{title(manifest)} exists already",
             f"choose another name, or remove it first: ganglion cancel {name}",
         )
-    if isinstance(error, Refused):
+    if isinstance(error, InvalidRequest):
         return InputError(f"the cluster refuses {title(manifest)}: {said}", error.hint)
     if isinstance(error, Absent):
         hint = f"is there a namespace {meta['namespace']}?"

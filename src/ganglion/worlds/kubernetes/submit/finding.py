@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.types.meta import Anything
 TRIES = 3
 
 
-class Seen(Struct, frozen=True):
+class SeenWorkload(Struct, frozen=True):
     """A submitted workload as it lies in a cluster.
 
     Attributes:
@@ -30,7 +30,7 @@ class Seen(Struct, frozen=True):
     pods: tuple[SeenPod, ...]
 
 
-async def find(api: Api, namespace: str, name: str = "") -> tuple[Seen, ...]:
+async def find(api: Api, namespace: str, name: str = "") -> tuple[SeenWorkload, ...]:
     """Submitted workloads of a namespace, by name.
 
     Args:
@@ -53,7 +53,7 @@ async def find(api: Api, namespace: str, name: str = "") -> tuple[Seen, ...]:
     return _grouped(mains, pods.items)
 
 
-def _grouped(mains: list[Main], pods: list[SeenPod]) -> tuple[Seen, ...]:
+def _grouped(mains: list[Main], pods: list[SeenPod]) -> tuple[SeenWorkload, ...]:
     by_name: dict[str, tuple[list[Main], list[SeenPod]]] = {}
     for main in sorted(mains, key=lambda each: (each.metadata.name, each.kind)):
         by_name.setdefault(main.metadata.labels[marks.WORKLOAD], ([], []))[0].append(main)
@@ -61,7 +61,7 @@ def _grouped(mains: list[Main], pods: list[SeenPod]) -> tuple[Seen, ...]:
         known = by_name.get(pod.metadata.labels[marks.WORKLOAD])
         if known:
             known[1].append(pod)
-    return tuple(Seen(name, tuple(m), tuple(p)) for name, (m, p) in sorted(by_name.items()))
+    return tuple(SeenWorkload(name, tuple(m), tuple(p)) for name, (m, p) in sorted(by_name.items()))
 
 
 async def remove(
@@ -92,7 +92,7 @@ async def remove(
         await _sweep(api, namespace, name)
 
 
-def _of_gang(seen: Seen, index: int) -> tuple[Main, ...]:
+def _of_gang(seen: SeenWorkload, index: int) -> tuple[Main, ...]:
     chosen = tuple(m for m in seen.mains if m.metadata.labels.get(marks.GANG_INDEX) == str(index))
     if not chosen or len(chosen) == len(seen.mains):
         raise StateError(

@@ -10,7 +10,7 @@ from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.submit.finding import Seen, find
+from ganglion.worlds.kubernetes.submit.finding import SeenWorkload, find
 from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.objects import Main
 from ganglion.worlds.kubernetes.submit.places import collection, place
@@ -26,7 +26,7 @@ def sleeps(main: Main) -> str:
     return main.metadata.annotations.get(names.SLEEPS, "") if main.spec.replicas == 0 else ""
 
 
-async def workspaces(api: Api, namespace: str, ref: str) -> Seen:
+async def workspaces(api: Api, namespace: str, ref: str) -> SeenWorkload:
     """The workspace of a name, or of the only beginning of one; of any maker.
 
     Raises:
@@ -40,13 +40,13 @@ async def workspaces(api: Api, namespace: str, ref: str) -> Seen:
         name = each.metadata.labels.get(marks.WORKLOAD, each.metadata.name)
         by_name.setdefault(name, []).append(replace(each, kind=SET))
     if ref in by_name:
-        return Seen(ref, tuple(by_name[ref]), ())
+        return SeenWorkload(ref, tuple(by_name[ref]), ())
     fitting = [name for name in by_name if ref and name.startswith(ref)]
     if len(fitting) > 1:
         message = f"{ref!r} fits several workspaces"
         raise Conflict(message, f"write more of the name: {', '.join(fitting)}")
     if fitting:
-        return Seen(fitting[0], tuple(by_name[fitting[0]]), ())
+        return SeenWorkload(fitting[0], tuple(by_name[fitting[0]]), ())
     others = await find(api, namespace, ref)
     if others:
         kind = others[0].mains[0].metadata.labels.get(marks.KIND, "another kind")
@@ -55,7 +55,7 @@ async def workspaces(api: Api, namespace: str, ref: str) -> Seen:
     raise NotFound(f"there is no workspace {ref!r} in namespace {namespace}", hint)
 
 
-async def loss(api: Api, namespace: str, seen: Seen) -> str:
+async def loss(api: Api, namespace: str, seen: SeenWorkload) -> str:
     """What a workspace loses by being suspended, and what it keeps, for people.
 
     What its processes work on only the scheduler sees; which files stay follows from its volumes.
@@ -75,7 +75,9 @@ async def loss(api: Api, namespace: str, seen: Seen) -> str:
     )
 
 
-async def suspend(api: Api, namespace: str, seen: Seen, user: str, *, dry_run: bool) -> None:
+async def suspend(
+    api: Api, namespace: str, seen: SeenWorkload, user: str, *, dry_run: bool
+) -> None:
     """Leave a workspace without pods.
 
     Args:
@@ -96,7 +98,7 @@ async def suspend(api: Api, namespace: str, seen: Seen, user: str, *, dry_run: b
         await _patch(api, namespace, main, notes, 0, dry_run=dry_run)
 
 
-async def resume(api: Api, namespace: str, seen: Seen, counts: Mapping[str, int]) -> None:
+async def resume(api: Api, namespace: str, seen: SeenWorkload, counts: Mapping[str, int]) -> None:
     """Give a workspace its pods again.
 
     Args:

@@ -2,7 +2,7 @@
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Forbidden
-from ganglion.worlds.kubernetes.submit.finding import Seen
+from ganglion.worlds.kubernetes.submit.finding import SeenWorkload
 from ganglion.worlds.kubernetes.types.meta import Meta, Object
 
 FAILED_CREATE = "FailedCreate"
@@ -16,7 +16,7 @@ class Event(Object, frozen=True):
     message: str = ""
 
 
-async def trouble_of(api: Api, namespace: str, seen: Seen) -> str:
+async def trouble_of(api: Api, namespace: str, seen: SeenWorkload) -> str:
     """The last message about pods that could not be made; empty = nothing.
 
     Args:

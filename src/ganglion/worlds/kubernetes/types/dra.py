@@ -27,7 +27,7 @@ class BasicDevice(Object, frozen=True):
     attributes: dict[str, Attribute] = field(default_factory=dict)
 
 
-class Device(Object, frozen=True):
+class SliceDevice(Object, frozen=True):
     """One device; those of pools that span nodes may name their node themselves."""
 
     name: str = ""
@@ -41,7 +41,7 @@ class Device(Object, frozen=True):
         return self.basic.attributes if self.basic else self.attributes
 
 
-class Pool(Object, frozen=True):
+class SlicePool(Object, frozen=True):
     """The pool that a slice is a part of; only its newest generation counts."""
 
     name: str = ""
@@ -53,9 +53,9 @@ class SliceSpec(Object, frozen=True):
     """`spec` of a slice. Versions before `v1` write null for no devices."""
 
     driver: str = ""
-    pool: Pool = Pool()
+    pool: SlicePool = SlicePool()
     node_name: str = ""
-    devices: tuple[Device, ...] | None = ()
+    devices: tuple[SliceDevice, ...] | None = ()
 
 
 class ResourceSlice(Object, frozen=True):

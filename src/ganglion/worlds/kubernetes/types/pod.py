@@ -9,7 +9,7 @@ Quantities = dict[str, str | int]
 """Resource name -> quantity as written, as `{"cpu": "500m", "nvidia.com/gpu": 8}`."""
 
 
-class Resources(Object, frozen=True):
+class ContainerResources(Object, frozen=True):
     """What a container, or a whole pod, asks for."""
 
     requests: Quantities = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Container(Object, frozen=True):
     """A container of a pod; `restart_policy` `Always` makes an init container a sidecar."""
 
     name: str = ""
-    resources: Resources = Resources()
+    resources: ContainerResources = ContainerResources()
     ports: tuple[Port, ...] = ()
     restart_policy: str = ""
 
@@ -40,7 +40,7 @@ class ClaimSource(Object, frozen=True):
     claim_name: str = ""
 
 
-class Volume(Object, frozen=True):
+class PodVolume(Object, frozen=True):
     """A volume; only those that bear on placement are read."""
 
     name: str = ""
@@ -76,7 +76,7 @@ class PodSpec(Object, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: Quantities = field(default_factory=dict)
-    resources: Resources | None = None
+    resources: ContainerResources | None = None
     node_selector: dict[str, str] = field(default_factory=dict)
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
@@ -85,7 +85,7 @@ class PodSpec(Object, frozen=True):
     priority_class_name: str = ""
     preemption_policy: str = ""
     scheduling_gates: tuple[Named, ...] = ()
-    volumes: tuple[Volume, ...] = ()
+    volumes: tuple[PodVolume, ...] = ()
     host_network: bool = False
     termination_grace_period_seconds: int | None = None
     resource_claims: tuple[ResourceClaim, ...] = ()
@@ -123,7 +123,7 @@ class ContainerStatus(Object, frozen=True):
     ready: bool = False
     restart_count: int = 0
     allocated_resources: Quantities = field(default_factory=dict)
-    resources: Resources | None = None
+    resources: ContainerResources | None = None
 
 
 class PodStatus(Object, frozen=True):
@@ -139,7 +139,7 @@ class PodStatus(Object, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     allocated_resources: Quantities = field(default_factory=dict)
-    resources: Resources | None = None
+    resources: ContainerResources | None = None
 
 
 class Pod(Object, frozen=True):

@@ -4,7 +4,7 @@ from msgspec import field
 
 from ganglion.worlds.kubernetes.types.affinity import NodeSelector
 from ganglion.worlds.kubernetes.types.meta import LabelSelector, Meta, Object
-from ganglion.worlds.kubernetes.types.pod import Quantities, Resources
+from ganglion.worlds.kubernetes.types.pod import ContainerResources, Quantities
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 """Annotation that named the class of a claim or volume before there was a field for it."""
@@ -19,7 +19,7 @@ class ClaimSpec(Object, frozen=True):
     volume_name: str = ""
     storage_class_name: str = ""
     access_modes: tuple[str, ...] = ()
-    resources: Resources = Resources()
+    resources: ContainerResources = ContainerResources()
     selector: LabelSelector | None = None
     volume_mode: str = FILESYSTEM
     volume_attributes_class_name: str = ""

@@ -12,7 +12,7 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.annotations import Levels, Said, resolve
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundSet, Member, Owner
 from ganglion.worlds.kubernetes.workload_kinds import reading
-from ganglion.worlds.kubernetes.workload_kinds.shape import Seat, SetShape
+from ganglion.worlds.kubernetes.workload_kinds.shape import ClaimedSeat, SetShape
 
 
 class Draft(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Draft(Struct, frozen=True):
     name: str
     kind: Kind
     shapes: tuple[SetShape, ...]
-    seat_of: Callable[[Pod], Seat]
+    seat_of: Callable[[Pod], ClaimedSeat]
     layers: tuple[Meta, ...] = ()
     levels: dict[str, Meta] = {}
     owner: Owner | None = None

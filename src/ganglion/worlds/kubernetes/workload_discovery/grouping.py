@@ -8,8 +8,8 @@ from msgspec import Struct, field, structs
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.pod_groups import upstream
-from ganglion.worlds.kubernetes.pod_groups.groups import Group, terms_of
-from ganglion.worlds.kubernetes.pod_groups.terms import Terms
+from ganglion.worlds.kubernetes.pod_groups.groups import NamedPodGroup, terms_of
+from ganglion.worlds.kubernetes.pod_groups.terms import GroupTerms
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery import marked, owned
@@ -17,9 +17,9 @@ from ganglion.worlds.kubernetes.workload_discovery.annotations import STANDARD_L
 from ganglion.worlds.kubernetes.workload_discovery.build import found_of
 from ganglion.worlds.kubernetes.workload_discovery.draft import Draft
 from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
-from ganglion.worlds.kubernetes.workload_discovery.home import Home, home_of
+from ganglion.worlds.kubernetes.workload_discovery.home import GangName, home_of
 from ganglion.worlds.kubernetes.workload_discovery.seats import Held
-from ganglion.worlds.kubernetes.workload_discovery.sources import Need, Sources, needs_met_by
+from ganglion.worlds.kubernetes.workload_discovery.sources import GangSources, Need, needs_met_by
 from ganglion.worlds.kubernetes.workload_kinds.owners import Lookup, Wanted
 
 Part = TypeVar("Part")
@@ -29,7 +29,7 @@ class _Band(Struct):
     """Living pods with one key, and what was made of them last."""
 
     key: str
-    group: Group | None
+    group: NamedPodGroup | None
     pods: dict[str, Pod] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     draft: Draft | None = None
@@ -160,12 +160,12 @@ class Grouping:
         before = self._band_of.get(uid)
         if before and not home.settled and uid not in self._bands[before].unsettled:
             # What made it is being deleted: it stays what it was.
-            home = Home(before, self._bands[before].group)
+            home = GangName(before, self._bands[before].group)
         if before and before != home.key:
             self._leave(uid)
         self._join(pod, home)
 
-    def _join(self, pod: Pod, home: Home) -> None:
+    def _join(self, pod: Pod, home: GangName) -> None:
         uid = pod.metadata.uid
         band = self._bands.setdefault(home.key, _Band(home.key, home.group))
         band.pods[uid] = pod
@@ -204,8 +204,8 @@ class Grouping:
                     self._found[key] = found
             self._dirty.update(band.found)
 
-    def _sources(self) -> Sources:
-        return Sources(self._owners, self._metas.get)
+    def _sources(self) -> GangSources:
+        return GangSources(self._owners, self._metas.get)
 
     def _rebuild(self, band: _Band) -> None:
         sources = self._sources()
@@ -230,7 +230,7 @@ class Grouping:
         _move(self._wanted_by, band.key, band.missing, missing)
         band.needs, band.missing = needs, missing
 
-    def _understand(self, band: _Band, sources: Sources) -> Iterator[Found]:
+    def _understand(self, band: _Band, sources: GangSources) -> Iterator[Found]:
         pods = sorted(band.pods.values(), key=lambda pod: pod.metadata.name)
         if not pods:
             return
@@ -249,7 +249,7 @@ class Grouping:
         wrong = InputError(why)
         return {d.key: found_of(d, (pod,), {}, self._levels, wrong) for d, pod in drafts}
 
-    def _of_owner(self, band: _Band, pods: Sequence[Pod], sources: Sources) -> Found:
+    def _of_owner(self, band: _Band, pods: Sequence[Pod], sources: GangSources) -> Found:
         draft, wrong = owned.draft_of(band.key, pods, sources.chain, band.draft)
         found = found_of(draft, pods, band.held, self._levels, wrong, self._instance.gate)
         if not draft.missing and not wrong:
@@ -258,7 +258,7 @@ class Grouping:
         return found
 
     def _of_group(
-        self, band: _Band, group: Group, pods: Sequence[Pod], sources: Sources
+        self, band: _Band, group: NamedPodGroup, pods: Sequence[Pod], sources: GangSources
     ) -> Iterator[Found]:
         described = sources.described(group.reference, pods[0].metadata.namespace)
         lines = _lines(pods, sources) if group.source == upstream.FIELD else {}
@@ -276,7 +276,7 @@ class Grouping:
         things = _things(lines)
         yield from (structs.replace(each, groups=things) if things else each for each in found)
 
-    def _alone(self, pod: Pod, sources: Sources) -> Found:
+    def _alone(self, pod: Pod, sources: GangSources) -> Found:
         missing = sources.chain(pod).missing
         lacks = f"its {missing} is not known yet" if missing else ""
         draft = structs.replace(marked.alone(pod), missing=lacks)
@@ -285,11 +285,11 @@ class Grouping:
     def _of_marks(
         self,
         band: _Band,
-        group: Group,
+        group: NamedPodGroup,
         pods: Sequence[Pod],
-        sources: Sources,
+        sources: GangSources,
         described: Anything | None,
-        terms: Terms,
+        terms: GroupTerms,
         wrong: InputError | None,
     ) -> Found:
         try:
@@ -342,38 +342,38 @@ def _raised(_key: str, error: Exception) -> str:
     raise error
 
 
-def _lines(pods: Sequence[Pod], sources: Sources) -> dict[str, upstream.Line]:
+def _lines(pods: Sequence[Pod], sources: GangSources) -> dict[str, upstream.GroupLine]:
     """Kubernetes' own PodGroups that the pods name, by name."""
     space = pods[0].metadata.namespace
     named = (name for name in upstream.members(pods) if name)
     return {name: upstream.line_of(name, space, sources.described) for name in named}
 
 
-def _things(lines: Mapping[str, upstream.Line]) -> tuple[Anything, ...]:
+def _things(lines: Mapping[str, upstream.GroupLine]) -> tuple[Anything, ...]:
     """The PodGroups, and what gathers them, each once."""
     found = {each.metadata.uid: each for line in lines.values() for each in line.things}
     return tuple(found.values())
 
 
 def _terms(
-    group: Group,
+    group: NamedPodGroup,
     pods: Sequence[Pod],
     described: Anything | None,
-    lines: Mapping[str, upstream.Line],
-) -> tuple[Terms, InputError | None]:
+    lines: Mapping[str, upstream.GroupLine],
+) -> tuple[GroupTerms, InputError | None]:
     if group.reference and described is None:
-        return Terms(), None
+        return GroupTerms(), None
     named = upstream.members(pods) if lines else {}
     mine = {name: lines[name] for name in named}
     missing = next((each.missing for each in mine.values() if each.missing), "")
     if missing:
-        return Terms(lacking=f"its {missing} is not known yet"), None
+        return GroupTerms(lacking=f"its {missing} is not known yet"), None
     try:
         if mine:
             return upstream.terms_of(mine, named), None
         return terms_of(group, pods, described), None
     except InputError as error:
-        return Terms(), error
+        return GroupTerms(), error
 
 
 def _held(found: Found) -> Held:

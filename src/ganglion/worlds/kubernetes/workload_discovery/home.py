@@ -3,7 +3,7 @@
 from msgspec import Struct, structs
 
 from ganglion.worlds.kubernetes.pod_groups import upstream
-from ganglion.worlds.kubernetes.pod_groups.groups import Group, group_of
+from ganglion.worlds.kubernetes.pod_groups.groups import NamedPodGroup, group_of
 from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.rules import family_of
@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes.workload_kinds.kinds import JOB, ident_of
 from ganglion.worlds.kubernetes.workload_kinds.owners import Chain, ident
 
 
-class Home(Struct, frozen=True):
+class GangName(Struct, frozen=True):
     """A gang as one of its pods names it.
 
     Attributes:
@@ -21,7 +21,7 @@ class Home(Struct, frozen=True):
     """
 
     key: str
-    group: Group | None = None
+    group: NamedPodGroup | None = None
     settled: bool = True
 
 
@@ -37,7 +37,7 @@ def pod_key(pod: Pod) -> str:
     return f"{meta.namespace}/Pod/{meta.name}/{meta.uid}"
 
 
-def home_of(pod: Pod, chain: Chain, look: upstream.Look) -> Home:
+def home_of(pod: Pod, chain: Chain, look: upstream.Look) -> GangName:
     """The gang of a pod, as far as its makers, and what its group is part of, are known."""
     group = group_of(pod)
     if group and group.source == upstream.FIELD:
@@ -45,19 +45,19 @@ def home_of(pod: Pod, chain: Chain, look: upstream.Look) -> Home:
         if not is_default(line, chain):
             return _upstream_home(pod, group, line, chain)
     elif group:
-        return Home(f"{pod.metadata.namespace}/{group.key}", group)
+        return GangName(f"{pod.metadata.namespace}/{group.key}", group)
     owner = chain.owner
     if owner is not None:
         part = family_of(ident(owner), pod).part(pod)
-        return Home(_joined(owner_key(owner), part), settled=chain.missing is None)
+        return GangName(_joined(owner_key(owner), part), settled=chain.missing is None)
     ref = pod.metadata.controller
     if ref is None:
-        return Home(pod_key(pod))
+        return GangName(pod_key(pod))
     part = family_of(ident_of(ref) if chain.missing else None, pod).part(pod)
-    return Home(_joined(_reference_key(pod, ref), part), settled=chain.missing is None)
+    return GangName(_joined(_reference_key(pod, ref), part), settled=chain.missing is None)
 
 
-def is_default(line: upstream.Line, chain: Chain) -> bool:
+def is_default(line: upstream.GroupLine, chain: Chain) -> bool:
     """Whether a PodGroup is there only because its Job says nothing about one.
 
     The Job controller of Kubernetes 1.37 makes a basic one then: it says nothing about the pods.
@@ -70,12 +70,14 @@ def is_default(line: upstream.Line, chain: Chain) -> bool:
     return is_made and upstream.is_basic(group) and not owner.spec.get("scheduling")
 
 
-def _upstream_home(pod: Pod, group: Group, line: upstream.Line, chain: Chain) -> Home:
+def _upstream_home(
+    pod: Pod, group: NamedPodGroup, line: upstream.GroupLine, chain: Chain
+) -> GangName:
     if line.head is not None and not line.missing:
         name = line.head.metadata.name
         group = structs.replace(group, name=name, kind=upstream.COMPOSITE)
     settled = not line.missing and chain.missing is None
-    return Home(f"{pod.metadata.namespace}/{group.key}", group, settled)
+    return GangName(f"{pod.metadata.namespace}/{group.key}", group, settled)
 
 
 def _joined(key: str, part: str) -> str:

@@ -7,8 +7,8 @@ from msgspec import Struct, structs
 from ganglion.model.errors import InputError
 from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes.pod_groups import groups, upstream
-from ganglion.worlds.kubernetes.pod_groups.groups import Group
-from ganglion.worlds.kubernetes.pod_groups.terms import Terms
+from ganglion.worlds.kubernetes.pod_groups.groups import NamedPodGroup
+from ganglion.worlds.kubernetes.pod_groups.terms import GroupTerms
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.annotations import created_ms
@@ -18,7 +18,7 @@ from ganglion.worlds.kubernetes.workload_discovery.home import pod_key
 from ganglion.worlds.kubernetes.workload_discovery.owned import Chains, owner_of
 from ganglion.worlds.kubernetes.workload_discovery.rules import family_of
 from ganglion.worlds.kubernetes.workload_kinds.owners import Chain, ident
-from ganglion.worlds.kubernetes.workload_kinds.shape import MAIN, Seat, of_count
+from ganglion.worlds.kubernetes.workload_kinds.shape import MAIN, ClaimedSeat, of_count
 
 
 class Split(Struct, frozen=True):
@@ -61,7 +61,7 @@ def split(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Sp
     return _divided(pods, mine, _whose(first, chains(first)))
 
 
-def split_inner(parts: Split, chains: Chains, lines: Mapping[str, upstream.Line]) -> Split:
+def split_inner(parts: Split, chains: Chains, lines: Mapping[str, upstream.GroupLine]) -> Split:
     """Find strangers in each of several PodGroups that start together."""
     own, others, whose = set[str](), list(parts.strangers), [parts.whose]
     for name, pods in upstream.members(parts.rightful).items():
@@ -105,7 +105,7 @@ def _whose(pod: Pod, chain: Chain) -> str:
     )
 
 
-def stranger(pod: Pod, group: Group, whose: str) -> tuple[Draft, InputError]:
+def stranger(pod: Pod, group: NamedPodGroup, whose: str) -> tuple[Draft, InputError]:
     """A pod that borrows the name of a group: a gang of its own that is refused."""
     message = f"it names group {group.name!r}, which belongs to {whose}"
     return alone(pod), InputError(message, "give the group another name")
@@ -120,17 +120,17 @@ def alone(pod: Pod) -> Draft:
         name=pod.metadata.name,
         kind=Kind.BATCH,
         shapes=(of_count(MAIN, 1, pod),),
-        seat_of=lambda _: Seat(MAIN, 0),
+        seat_of=lambda _: ClaimedSeat(MAIN, 0),
     )
 
 
 def draft_of(
     key: str,
-    group: Group,
+    group: NamedPodGroup,
     pods: Sequence[Pod],
     chains: Chains,
     described: Anything | None,
-    terms: Terms,
+    terms: GroupTerms,
     known: Draft | None,
 ) -> Draft:
     """The gang of a group. Raises InputError.
@@ -145,7 +145,7 @@ def draft_of(
         known: what it was when it was last complete.
     """
 
-    def seat_of(pod: Pod) -> Seat:
+    def seat_of(pod: Pod) -> ClaimedSeat:
         chain = chains(pod)
         family = family_of(ident(chain.owner), pod) if chain.owner else None
         made = family.seat(pod, chain.below) if family and family.ranked else None
@@ -180,7 +180,7 @@ def draft_of(
 
 
 def _missing(
-    key: str, group: Group, pods: Sequence[Pod], chains: Chains, described: Anything | None
+    key: str, group: NamedPodGroup, pods: Sequence[Pod], chains: Chains, described: Anything | None
 ) -> str:
     if group.reference and described is None:
         return f"its {group.kind} {key.partition('/')[0]}/{group.name} is not known yet"
@@ -206,7 +206,7 @@ def _different(things: Sequence[Anything | None]) -> list[Anything | None]:
     return list({each.metadata.uid if each else "": each for each in things}.values())
 
 
-def crowd(key: str, group: Group, pods: Sequence[Pod]) -> Draft:
+def crowd(key: str, group: NamedPodGroup, pods: Sequence[Pod]) -> Draft:
     """Pods of a group of which nothing is known but that they exist."""
     shape = of_count(MAIN, len(pods), pods[0])
     return Draft(
@@ -215,5 +215,5 @@ def crowd(key: str, group: Group, pods: Sequence[Pod]) -> Draft:
         name=group.name,
         kind=Kind.TRAIN,
         shapes=(structs.replace(shape, strict=False),),
-        seat_of=lambda _: Seat(MAIN),
+        seat_of=lambda _: ClaimedSeat(MAIN),
     )

@@ -22,7 +22,13 @@ from ganglion.worlds.kubernetes.workload_kinds.kinds import (
     path_of,
 )
 from ganglion.worlds.kubernetes.workload_kinds.owners import Chain, ident
-from ganglion.worlds.kubernetes.workload_kinds.shape import MAIN, Seat, SetShape, View, of_count
+from ganglion.worlds.kubernetes.workload_kinds.shape import (
+    MAIN,
+    ClaimedSeat,
+    KindView,
+    SetShape,
+    of_count,
+)
 
 _SERVING = frozenset((INFERENCE_SERVICE, LLM_INFERENCE_SERVICE, RAY_SERVICE))
 
@@ -49,7 +55,7 @@ def draft_of(
     if chain.missing:
         return structs.replace(draft, missing=f"its {chain.missing} is not known yet"), None
     family = family_of(ident(chain.owner) if chain.owner else None, pods[0])
-    view = View(chain.owner or Anything(), _below(pods, chains), tuple(pods))
+    view = KindView(chain.owner or Anything(), _below(pods, chains), tuple(pods))
     try:
         shapes, deadlines = tuple(family.sets(view)), _deadlines(chain)
     except InputError as error:
@@ -74,7 +80,7 @@ def _outline(key: str, pods: Sequence[Pod], chain: Chain) -> Draft:
         name=top.metadata.name if top else pods[0].metadata.name,
         kind=Kind.BATCH,
         shapes=_crowd(pods),
-        seat_of=lambda _: Seat(MAIN),
+        seat_of=lambda _: ClaimedSeat(MAIN),
         layers=tuple(each.metadata for each in chain.things),
         owner=owner_of(owner, bool(part) or owner is not top) if owner else None,
         created_ms=0 if single or owner is None else created_ms(owner.metadata),

@@ -5,7 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Member
-from ganglion.worlds.kubernetes.workload_kinds.shape import ANYWHERE, Seat, SetShape, label_index
+from ganglion.worlds.kubernetes.workload_kinds.shape import (
+    ANYWHERE,
+    ClaimedSeat,
+    SetShape,
+    label_index,
+)
 
 Held = dict[str, tuple[str, int]]
 """UID of a pod -> set and index it sits at."""
@@ -21,7 +26,7 @@ class Seating:
     """
 
     def __init__(
-        self, shapes: Iterable[SetShape], seat_of: Callable[[Pod], Seat], held: Held
+        self, shapes: Iterable[SetShape], seat_of: Callable[[Pod], ClaimedSeat], held: Held
     ) -> None:
         self._shapes = {each.name: each for each in shapes}
         self._seat_of = seat_of
@@ -41,15 +46,17 @@ class Seating:
         members = tuple(Member(self._taken[each], *each) for each in seats)
         return members, tuple(sorted((pod for _, pod in wishes), key=lambda pod: pod.key))
 
-    def _wish(self, pod: Pod) -> Seat:
+    def _wish(self, pod: Pod) -> ClaimedSeat:
         named = pod.metadata.annotations.get(names.POD_SET, "")
         if named in self._shapes and (index := label_index(pod, names.INDEX)) != ANYWHERE:
-            return Seat(named, index)
+            return ClaimedSeat(named, index)
         return self._seat_of(pod)
 
     def _pass(
-        self, wishes: list[tuple[Seat, Pod]], place: Callable[[Seat, Pod, SetShape], int]
-    ) -> list[tuple[Seat, Pod]]:
+        self,
+        wishes: list[tuple[ClaimedSeat, Pod]],
+        place: Callable[[ClaimedSeat, Pod, SetShape], int],
+    ) -> list[tuple[ClaimedSeat, Pod]]:
         """Seat those that can be placed this way; returns the others."""
         left = []
         for wish, pod in wishes:
@@ -61,21 +68,21 @@ class Seating:
                 self._taken[shape.name, index] = pod
         return left
 
-    def _exact(self, wish: Seat, pod: Pod, shape: SetShape) -> int:
+    def _exact(self, wish: ClaimedSeat, pod: Pod, shape: SetShape) -> int:
         return (
             _number(wish, shape)
             if shape.strict or names.INDEX in pod.metadata.annotations
             else ANYWHERE
         )
 
-    def _as_before(self, wish: Seat, pod: Pod, shape: SetShape) -> int:
+    def _as_before(self, wish: ClaimedSeat, pod: Pod, shape: SetShape) -> int:
         name, index = self._held.get(pod.metadata.uid, ("", ANYWHERE))
         return index if name == shape.name and _may_move(wish, shape) else ANYWHERE
 
-    def _natural(self, wish: Seat, _pod: Pod, shape: SetShape) -> int:
+    def _natural(self, wish: ClaimedSeat, _pod: Pod, shape: SetShape) -> int:
         return _number(wish, shape) if _may_move(wish, shape) else ANYWHERE
 
-    def _anywhere(self, wish: Seat, _pod: Pod, shape: SetShape) -> int:
+    def _anywhere(self, wish: ClaimedSeat, _pod: Pod, shape: SetShape) -> int:
         if not _may_move(wish, shape):
             return ANYWHERE
         while (shape.name, self._free[shape.name]) in self._taken:
@@ -83,17 +90,17 @@ class Seating:
         return self._free[shape.name]
 
 
-def _may_move(wish: Seat, shape: SetShape) -> bool:
+def _may_move(wish: ClaimedSeat, shape: SetShape) -> bool:
     return not shape.strict or wish.index == ANYWHERE
 
 
-def _number(wish: Seat, shape: SetShape) -> int:
+def _number(wish: ClaimedSeat, shape: SetShape) -> int:
     if wish.index == ANYWHERE:
         return ANYWHERE
     return wish.block * shape.block + wish.index - shape.first
 
 
-def _first_come(each: tuple[Seat, Pod]) -> tuple[bool, int, int, str, str]:
+def _first_come(each: tuple[ClaimedSeat, Pod]) -> tuple[bool, int, int, str, str]:
     """A pod on a node keeps it; then by rank, age and name."""
     wish, pod = each
     meta = pod.metadata

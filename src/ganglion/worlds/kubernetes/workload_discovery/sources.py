@@ -17,7 +17,7 @@ def needs_met_by(thing: Anything) -> tuple[Need, Need]:
     return meta.uid, (meta.namespace, meta.name)
 
 
-class Sources:
+class GangSources:
     """One go at understanding a gang.
 
     Args:

@@ -15,10 +15,10 @@ from ganglion.worlds.kubernetes.workload_kinds.owners import ident
 from ganglion.worlds.kubernetes.workload_kinds.shape import (
     ANYWHERE,
     MAIN,
+    ClaimedSeat,
     Family,
-    Seat,
+    KindView,
     SetShape,
-    View,
     label_index,
     less,
     of_count,
@@ -26,7 +26,7 @@ from ganglion.worlds.kubernetes.workload_kinds.shape import (
 )
 
 
-def job_sets(view: View) -> list[SetShape]:
+def job_sets(view: KindView) -> list[SetShape]:
     """The pods of a Job that run at once: `parallelism`, or as many as are left to complete."""
     job = view.owner
     shape = one_job(MAIN, job.spec, "spec", job.metadata.annotations)
@@ -75,12 +75,12 @@ def _how_many(text: object) -> int:
     return total
 
 
-def job_seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
+def job_seat(pod: Pod, _below: tuple[Anything, ...]) -> ClaimedSeat:
     """By completion index, where there is one."""
-    return Seat(set_name(pod), label_index(pod, markers.JOB_INDEX))
+    return ClaimedSeat(set_name(pod), label_index(pod, markers.JOB_INDEX))
 
 
-def job_set_sets(view: View) -> list[SetShape]:
+def job_set_sets(view: KindView) -> list[SetShape]:
     """A set per replicated Job: `replicas` blocks of `parallelism` pods."""
     jobs = reading.listing(view.owner.spec.get("replicatedJobs"), "spec.replicatedJobs")
     shapes = [_replicated(view.owner, position, job) for position, job in enumerate(jobs)]
@@ -121,7 +121,7 @@ def _delayed(shape: SetShape, owner: Anything, position: int, found: dict[str, A
     return shape
 
 
-def _done(view: View, shape: SetShape) -> int:
+def _done(view: KindView, shape: SetShape) -> int:
     """Pods of a replicated Job that have succeeded."""
     done = 0
     for status in reading.listing(
@@ -137,31 +137,31 @@ def _done(view: View, shape: SetShape) -> int:
     )
 
 
-def job_set_seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
+def job_set_seat(pod: Pod, _below: tuple[Anything, ...]) -> ClaimedSeat:
     """By the replicated Job, the number of the Job in it, and the index in that."""
     labels = pod.metadata.labels
     block = label_index(pod, markers.JOBSET_JOB_INDEX)
     index = label_index(pod, markers.JOB_INDEX)
     if block == ANYWHERE:
-        return Seat(labels.get(markers.JOBSET_JOB, MAIN))
-    return Seat(labels.get(markers.JOBSET_JOB, MAIN), index, block)
+        return ClaimedSeat(labels.get(markers.JOBSET_JOB, MAIN))
+    return ClaimedSeat(labels.get(markers.JOBSET_JOB, MAIN), index, block)
 
 
-def train_job_sets(view: View) -> Sequence[SetShape]:
+def train_job_sets(view: KindView) -> Sequence[SetShape]:
     """Those of the JobSet that a TrainJob made."""
     inner = next((each for each in view.below if ident(each) == JOB_SET), None)
     if inner is None:
         return []
-    return job_set_sets(View(inner, view.below, view.pods))
+    return job_set_sets(KindView(inner, view.below, view.pods))
 
 
-def _trial_sets(view: View) -> list[SetShape]:
+def _trial_sets(view: KindView) -> list[SetShape]:
     template = reading.template(view.owner.spec.get("template"), "spec.template")
     return [of_count(MAIN, 1, template)]
 
 
-def _trial_seat(_pod: Pod, _below: tuple[Anything, ...]) -> Seat:
-    return Seat(MAIN, 0)
+def _trial_seat(_pod: Pod, _below: tuple[Anything, ...]) -> ClaimedSeat:
+    return ClaimedSeat(MAIN, 0)
 
 
 def _trial(pod: Pod) -> str:

@@ -13,10 +13,10 @@ from ganglion.worlds.kubernetes.workload_kinds.kinds import KUBEFLOW, MPI_JOB
 from ganglion.worlds.kubernetes.workload_kinds.owners import ident
 from ganglion.worlds.kubernetes.workload_kinds.shape import (
     MAIN,
+    ClaimedSeat,
     Family,
-    Seat,
+    KindView,
     SetShape,
-    View,
     label_index,
     less,
     of_count,
@@ -26,7 +26,7 @@ _RANKS = ("master", "chief", "launcher", "scheduler", "ps", "worker", "evaluator
 LAUNCHER, WORKER = "launcher", "worker"
 
 
-def replica_sets(view: View) -> list[SetShape]:
+def replica_sets(view: KindView) -> list[SetShape]:
     """A set per type of replica, those with the first ranks first."""
     owner = view.owner
     field = KUBEFLOW[ident(owner)]
@@ -71,13 +71,13 @@ def _comes_later(owner: Anything, name: str) -> bool:
     return policy == "WaitForWorkersReady" or owner.api_version.endswith("/v1")
 
 
-def seat(pod: Pod, below: tuple[Anything, ...]) -> Seat:
+def seat(pod: Pod, below: tuple[Anything, ...]) -> ClaimedSeat:
     """By type and index of the replica; the one pod of a Job below is the launcher."""
     labels: dict[str, Any] = pod.metadata.labels
     name = labels.get(markers.KUBEFLOW_TYPE) or labels.get(markers.KUBEFLOW_ROLE, "")
     if name.lower() == LAUNCHER or (below and not name):
-        return Seat(LAUNCHER, 0)
-    return Seat(name.lower() or MAIN, label_index(pod, markers.KUBEFLOW_INDEX))
+        return ClaimedSeat(LAUNCHER, 0)
+    return ClaimedSeat(name.lower() or MAIN, label_index(pod, markers.KUBEFLOW_INDEX))
 
 
 FAMILY = Family(Kind.TRAIN, replica_sets, seat)

@@ -7,16 +7,16 @@ from msgspec import structs
 from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes import markers
 from ganglion.worlds.kubernetes.types.meta import Anything
-from ganglion.worlds.kubernetes.types.pod import Container, Pod, PodSpec, Resources
+from ganglion.worlds.kubernetes.types.pod import Container, ContainerResources, Pod, PodSpec
 from ganglion.worlds.kubernetes.workload_kinds import reading
 from ganglion.worlds.kubernetes.workload_kinds.kinds import RAY_CLUSTER
 from ganglion.worlds.kubernetes.workload_kinds.owners import ident
 from ganglion.worlds.kubernetes.workload_kinds.shape import (
     ANYWHERE,
+    ClaimedSeat,
     Family,
-    Seat,
+    KindView,
     SetShape,
-    View,
     label_index,
     of_count,
 )
@@ -27,13 +27,15 @@ _SUBMITS_BY_JOB = ("", "K8sJobMode")
 _UNLIMITED = 2**31 - 1
 _SUBMITTER_POD = Pod(
     spec=PodSpec(
-        containers=(Container(resources=Resources(requests={"cpu": "500m", "memory": "200Mi"})),)
+        containers=(
+            Container(resources=ContainerResources(requests={"cpu": "500m", "memory": "200Mi"})),
+        )
     )
 )
 """What KubeRay makes where the RayJob has no template for it (its user guide on RayJobs)."""
 
 
-def cluster_sets(view: View) -> list[SetShape]:
+def cluster_sets(view: KindView) -> list[SetShape]:
     """The head and every group of workers."""
     return _of_spec(view.owner.spec, "spec")
 
@@ -66,7 +68,7 @@ def _workers(found: dict[str, Any], where: str, scales: bool) -> SetShape:
     return structs.replace(shape, block=hosts, strict=False)
 
 
-def job_sets(view: View) -> list[SetShape]:
+def job_sets(view: KindView) -> list[SetShape]:
     """The cluster that a RayJob made, and the pod that submits to it once it runs."""
     made = next((each for each in view.below if ident(each) == RAY_CLUSTER), None)
     if made is not None:
@@ -84,18 +86,18 @@ def _submitter(job: Anything) -> list[SetShape]:
     return [structs.replace(of_count(SUBMITTER, 1, template), upfront=0)]
 
 
-def seat(pod: Pod, below: tuple[Anything, ...]) -> Seat:
+def seat(pod: Pod, below: tuple[Anything, ...]) -> ClaimedSeat:
     """By the group; what is no part of a cluster is the submitter."""
     labels = pod.metadata.labels
     if markers.RAY_NODE not in labels and ident_below(below) != RAY_CLUSTER:
-        return Seat(SUBMITTER, 0)
+        return ClaimedSeat(SUBMITTER, 0)
     if labels.get(markers.RAY_NODE) == HEAD:
-        return Seat(HEAD, 0)
+        return ClaimedSeat(HEAD, 0)
     replica = label_index(pod, markers.RAY_REPLICA_INDEX)
     host = label_index(pod, markers.RAY_HOST_INDEX)
     if ANYWHERE in (replica, host):
-        return Seat(labels.get(markers.RAY_GROUP, ""))
-    return Seat(labels.get(markers.RAY_GROUP, ""), host, replica)
+        return ClaimedSeat(labels.get(markers.RAY_GROUP, ""))
+    return ClaimedSeat(labels.get(markers.RAY_GROUP, ""), host, replica)
 
 
 def ident_below(below: tuple[Anything, ...]) -> tuple[str, str] | None:

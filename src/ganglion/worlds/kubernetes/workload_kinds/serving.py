@@ -13,10 +13,10 @@ from ganglion.worlds.kubernetes.workload_kinds.owners import ident
 from ganglion.worlds.kubernetes.workload_kinds.shape import (
     ANYWHERE,
     MAIN,
+    ClaimedSeat,
     Family,
-    Seat,
+    KindView,
     SetShape,
-    View,
     label_index,
     of_count,
     ordinal,
@@ -26,7 +26,7 @@ from ganglion.worlds.kubernetes.workload_kinds.shape import (
 LEADER, WORKER = "leader", "worker"
 
 
-def stateful_sets(view: View) -> list[SetShape]:
+def stateful_sets(view: KindView) -> list[SetShape]:
     """All replicas. Where they start in order, the first one exists before the others."""
     spec = view.owner.spec
     template = reading.template(spec.get("template"), "spec.template")
@@ -44,19 +44,19 @@ def _least(said: dict[str, str], count: int) -> int:
     return min(reading.count(text, names.GANG_MIN) or count, count) if text else count
 
 
-def stateful_seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
+def stateful_seat(pod: Pod, _below: tuple[Anything, ...]) -> ClaimedSeat:
     """By ordinal."""
     index = label_index(pod, markers.POD_INDEX)
-    return Seat(set_name(pod), ordinal(pod) if index == ANYWHERE else index)
+    return ClaimedSeat(set_name(pod), ordinal(pod) if index == ANYWHERE else index)
 
 
-def notebook_sets(view: View) -> list[SetShape]:
+def notebook_sets(view: KindView) -> list[SetShape]:
     """The one pod of the StatefulSet that was made for a Notebook."""
     made = next((each for each in view.below if ident(each) == STATEFUL_SET), view.owner)
-    return stateful_sets(View(made, (), view.pods))
+    return stateful_sets(KindView(made, (), view.pods))
 
 
-def leader_worker_sets(view: View) -> list[SetShape]:
+def leader_worker_sets(view: KindView) -> list[SetShape]:
     """One replica: its leader and `size - 1` workers."""
     where = "spec.leaderWorkerTemplate"
     found = reading.branch(view.owner, "leaderWorkerTemplate")
@@ -95,24 +95,24 @@ def _sub_groups(owner: Anything, workers: SetShape) -> SetShape:
     return structs.replace(workers, block=size, each_block=level)
 
 
-def leader_worker_seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
+def leader_worker_seat(pod: Pod, _below: tuple[Anything, ...]) -> ClaimedSeat:
     """The first pod of a group is its leader."""
     index = label_index(pod, markers.LWS_WORKER)
-    return Seat(LEADER, 0) if index == 0 else Seat(WORKER, max(index - 1, ANYWHERE))
+    return ClaimedSeat(LEADER, 0) if index == 0 else ClaimedSeat(WORKER, max(index - 1, ANYWHERE))
 
 
 def _group(pod: Pod) -> str:
     return pod.metadata.labels.get(markers.LWS_GROUP, "0")
 
 
-def alone_sets(view: View) -> list[SetShape]:
+def alone_sets(view: KindView) -> list[SetShape]:
     """One pod."""
     return [of_count(MAIN, 1, view.pods[0])]
 
 
-def alone_seat(_pod: Pod, _below: tuple[Anything, ...]) -> Seat:
+def alone_seat(_pod: Pod, _below: tuple[Anything, ...]) -> ClaimedSeat:
     """The only one there is."""
-    return Seat(MAIN, 0)
+    return ClaimedSeat(MAIN, 0)
 
 
 def _name(pod: Pod) -> str:

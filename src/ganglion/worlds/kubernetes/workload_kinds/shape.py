@@ -16,7 +16,7 @@ ANYWHERE = -1
 """Index of pods that are as good as each other."""
 
 
-class Seat(Struct, frozen=True):
+class ClaimedSeat(Struct, frozen=True):
     """Where a pod says it belongs.
 
     Attributes:
@@ -82,7 +82,7 @@ def less(shape: SetShape, done: int) -> SetShape:
     )
 
 
-class View(Struct, frozen=True):
+class KindView(Struct, frozen=True):
     """What a kind's rule may look at.
 
     Attributes:
@@ -108,8 +108,8 @@ class Family(Struct, frozen=True):
     """
 
     kind: Kind
-    sets: Callable[[View], Sequence[SetShape]]
-    seat: Callable[[Pod, tuple[Anything, ...]], Seat]
+    sets: Callable[[KindView], Sequence[SetShape]]
+    seat: Callable[[Pod, tuple[Anything, ...]], ClaimedSeat]
     part: Callable[[Pod], str] = lambda _: ""
     ranked: bool = True
 

@@ -10,15 +10,15 @@ from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes import markers
 from ganglion.worlds.kubernetes.types.meta import Anything
-from ganglion.worlds.kubernetes.types.pod import Container, Pod, Resources
+from ganglion.worlds.kubernetes.types.pod import Container, ContainerResources, Pod
 from ganglion.worlds.kubernetes.types.quantity import MIB
 from ganglion.worlds.kubernetes.workload_kinds import reading
 from ganglion.worlds.kubernetes.workload_kinds.shape import (
     ANYWHERE,
+    ClaimedSeat,
     Family,
-    Seat,
+    KindView,
     SetShape,
-    View,
     of_count,
 )
 
@@ -39,7 +39,7 @@ _OVERHEAD_PERCENT = 10
 """Spark's defaults for what a JVM needs beyond its heap (its page Running on Kubernetes)."""
 
 
-def sets(view: View) -> list[SetShape]:
+def sets(view: KindView) -> list[SetShape]:
     """The driver at once; a place for the executors, which it asks for when it runs."""
     owner = view.owner
     executor = _pod(owner, EXECUTOR)
@@ -67,7 +67,7 @@ def _pod(owner: Anything, role: str) -> Pod:
     common = reading.branch(owner, "nodeSelector")
     own["nodeSelector"] = {**common, **reading.inside(found, where, "nodeSelector")}
     said = reading.template({"spec": own}, where).spec
-    main = Container(resources=Resources(requests=_requests(found, where)))
+    main = Container(resources=ContainerResources(requests=_requests(found, where)))
     spec = structs.replace(
         pod.spec,
         containers=(main, *pod.spec.containers[1:]),
@@ -105,11 +105,11 @@ def _mib(text: str, where: str) -> int:
     return -(-int(match[1]) * _BYTES[match[2].lower()] // MIB)
 
 
-def seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
+def seat(pod: Pod, _below: tuple[Anything, ...]) -> ClaimedSeat:
     """By role; executors are numbered from 1, and new ones get new numbers."""
     if pod.metadata.labels.get(markers.SPARK_ROLE) == EXECUTOR:
-        return Seat(EXECUTOR, ANYWHERE)
-    return Seat(DRIVER, 0)
+        return ClaimedSeat(EXECUTOR, ANYWHERE)
+    return ClaimedSeat(DRIVER, 0)
 
 
 FAMILY = Family(Kind.BATCH, sets, seat)

@@ -14,15 +14,15 @@ from ganglion.worlds.kubernetes.workload_kinds.kinds import POD
 from ganglion.worlds.kubernetes.workload_kinds.owners import ident
 from ganglion.worlds.kubernetes.workload_kinds.shape import (
     MAIN,
+    ClaimedSeat,
     Family,
-    Seat,
+    KindView,
     SetShape,
-    View,
     of_count,
 )
 
 
-def sets(view: View) -> list[SetShape]:
+def sets(view: KindView) -> list[SetShape]:
     """Those of all components, each named for its own."""
     where = "spec.components"
     found = reading.listing(view.owner.spec.get("components"), where)
@@ -33,7 +33,7 @@ def sets(view: View) -> list[SetShape]:
     ]
 
 
-def _component(view: View, found: dict[str, Any], where: str) -> list[SetShape]:
+def _component(view: KindView, found: dict[str, Any], where: str) -> list[SetShape]:
     body = reading.mapping(found.get("template"), where)
     thing = _thing(body, where)
     name = thing.metadata.name
@@ -43,7 +43,7 @@ def _component(view: View, found: dict[str, Any], where: str) -> list[SetShape]:
     if family is None:
         return []
     live = next((each for each in view.below if _same(each, thing)), thing)
-    inner = View(live, view.below, view.pods)
+    inner = KindView(live, view.below, view.pods)
     return [structs.replace(each, name=_joined(name, each.name)) for each in family.sets(inner)]
 
 
@@ -62,13 +62,13 @@ def _joined(component: str, name: str) -> str:
     return component if name == MAIN else f"{component}-{name}"
 
 
-def seat(pod: Pod, below: tuple[Anything, ...]) -> Seat:
+def seat(pod: Pod, below: tuple[Anything, ...]) -> ClaimedSeat:
     """Where the component puts it."""
     if not below:
-        return Seat(pod.metadata.name, 0)
+        return ClaimedSeat(pod.metadata.name, 0)
     component = below[-1]
     family = FAMILIES.get(ident(component))
-    inner = family.seat(pod, below[:-1]) if family else Seat(MAIN)
+    inner = family.seat(pod, below[:-1]) if family else ClaimedSeat(MAIN)
     return structs.replace(inner, pod_set=_joined(component.metadata.name, inner.pod_set))
 
 

@@ -15,7 +15,7 @@ from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.pod import Pod
 
 
-class Spent:
+class SpentDisruptions:
     """Disruptions taken from budgets by one batch of evictions, per state of the budget."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ def counted(pod: Pod, budget: PodDisruptionBudget) -> bool:
     return not (status.current_healthy >= status.desired_healthy > 0)
 
 
-def forbids(pod: Pod, budgets: Sequence[PodDisruptionBudget], spent: Spent) -> str:
+def forbids(pod: Pod, budgets: Sequence[PodDisruptionBudget], spent: SpentDisruptions) -> str:
     """Return which budget forbids the end of a pod, for people; empty = none does.
 
     Args:

@@ -62,7 +62,7 @@ class Happened(Struct, frozen=True):
         return self.regarding, self.reason, self.action, self.warning, self.related, token
 
 
-class Series:
+class EventSeries:
     """Equal events: how many there were, and how many of them were written."""
 
     def __init__(self, first: Happened, now_ms: int, number: int) -> None:
@@ -118,10 +118,10 @@ class Shelf:
 
     def __init__(self, most: int, ends_ms: int) -> None:
         self._most, self._ends_ms = most, ends_ms
-        self._series: OrderedDict[tuple[object, ...], Series] = OrderedDict()
+        self._series: OrderedDict[tuple[object, ...], EventSeries] = OrderedDict()
         self._begun = 0
 
-    def add(self, event: Happened, now_ms: int) -> Series:
+    def add(self, event: Happened, now_ms: int) -> EventSeries:
         """Count an event. Returns its series."""
         series = self._series.get(event.same)
         if series and now_ms - series.last_ms < self._ends_ms:
@@ -129,7 +129,7 @@ class Shelf:
             series.add(now_ms)
             return series
         self._begun += 1
-        self._series[event.same] = series = Series(event, now_ms, self._begun)
+        self._series[event.same] = series = EventSeries(event, now_ms, self._begun)
         self._series.move_to_end(event.same)
         while len(self._series) > self._most:
             self._series.popitem(last=False)

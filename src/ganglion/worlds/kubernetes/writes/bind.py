@@ -13,9 +13,16 @@ from msgspec import Struct
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.writes.calls import PACE, Job, Pace, reader, settle, work_off
+from ganglion.worlds.kubernetes.writes.calls import (
+    PACE,
+    RankedCall,
+    RetryPace,
+    reader,
+    settle,
+    work_off,
+)
 from ganglion.worlds.kubernetes.writes.devices import record
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Verdict, path_of
+from ganglion.worlds.kubernetes.writes.outcome import WriteOutcome, WriteVerdict, path_of
 
 
 class BindOrder(Struct, frozen=True):
@@ -52,37 +59,39 @@ def binding(order: BindOrder) -> dict[str, Any]:
     }
 
 
-def judge(pod: Pod, node: str) -> Outcome | None:
+def judge(pod: Pod, node: str) -> WriteOutcome | None:
     """Return what a pod that was read back says about its binding; None = it can still be bound."""
     if there := pod.spec.node_name:
         if there == node:
-            return Outcome(Verdict.ALREADY_HERE, node=node)
-        return Outcome(Verdict.ELSEWHERE, f"pod {pod.key} runs on {there}", there)
+            return WriteOutcome(WriteVerdict.ALREADY_HERE, node=node)
+        return WriteOutcome(WriteVerdict.ELSEWHERE, f"pod {pod.key} runs on {there}", there)
     if pod.is_leaving or pod.is_over:
-        return Outcome(Verdict.GONE, f"pod {pod.key} is {'over' if pod.is_over else 'leaving'}")
+        return WriteOutcome(
+            WriteVerdict.GONE, f"pod {pod.key} is {'over' if pod.is_over else 'leaving'}"
+        )
     if pod.spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
-        return Outcome(Verdict.GATED, f"pod {pod.key} is held by {gates}")
+        return WriteOutcome(WriteVerdict.GATED, f"pod {pod.key} is held by {gates}")
     return None
 
 
-async def bind(api: Api, order: BindOrder, pace: Pace = PACE) -> Outcome:
+async def bind(api: Api, order: BindOrder, pace: RetryPace = PACE) -> WriteOutcome:
     """Bind one pod."""
     body = binding(order)
     outcome = await settle(
         lambda: api.create(path_of(order, "binding"), body),
         reader(api, order, lambda pod: judge(pod, order.node)),
         pace,
-        Verdict.BOUND,
+        WriteVerdict.BOUND,
     )
-    if outcome.verdict is Verdict.BOUND:
-        return Outcome(Verdict.BOUND, node=order.node)
+    if outcome.verdict is WriteVerdict.BOUND:
+        return WriteOutcome(WriteVerdict.BOUND, node=order.node)
     return outcome
 
 
 async def bind_gangs(
-    api: Api, gangs: Sequence[Sequence[BindOrder]], pace: Pace = PACE
-) -> dict[str, Outcome]:
+    api: Api, gangs: Sequence[Sequence[BindOrder]], pace: RetryPace = PACE
+) -> dict[str, WriteOutcome]:
     """Bind the pods of several gangs.
 
     Args:
@@ -94,7 +103,7 @@ async def bind_gangs(
     Returns:
         Pod uid -> outcome, for every order.
     """
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, WriteOutcome] = {}
     jobs = [
         job for rank, gang in enumerate(gangs) for job in _begin(api, rank, gang, pace, outcomes)
     ]
@@ -102,7 +111,9 @@ async def bind_gangs(
     return outcomes
 
 
-async def bind_all(api: Api, orders: Sequence[BindOrder], pace: Pace = PACE) -> dict[str, Outcome]:
+async def bind_all(
+    api: Api, orders: Sequence[BindOrder], pace: RetryPace = PACE
+) -> dict[str, WriteOutcome]:
     """Bind pods that do not depend on each other. Returns pod uid -> outcome."""
     return await bind_gangs(api, [(order,) for order in orders], pace)
 
@@ -111,19 +122,19 @@ def _begin(
     api: Api,
     rank: int,
     gang: Sequence[BindOrder],
-    pace: Pace,
-    outcomes: dict[str, Outcome],
-) -> list[Job]:
-    rest = [Job((rank, i), _run(api, order, pace, outcomes)) for i, order in enumerate(gang)]
+    pace: RetryPace,
+    outcomes: dict[str, WriteOutcome],
+) -> list[RankedCall]:
+    rest = [RankedCall((rank, i), _run(api, order, pace, outcomes)) for i, order in enumerate(gang)]
     if len(gang) < 2 or not gang[0].notes:
         return rest
-    return [Job((rank, 0), _lead(rest, gang, outcomes))]
+    return [RankedCall((rank, 0), _lead(rest, gang, outcomes))]
 
 
 def _run(
-    api: Api, order: BindOrder, pace: Pace, outcomes: dict[str, Outcome]
-) -> Callable[[], Awaitable[Sequence[Job]]]:
-    async def run() -> tuple[Job, ...]:
+    api: Api, order: BindOrder, pace: RetryPace, outcomes: dict[str, WriteOutcome]
+) -> Callable[[], Awaitable[Sequence[RankedCall]]]:
+    async def run() -> tuple[RankedCall, ...]:
         outcomes[order.uid] = await bind(api, order, pace)
         return ()
 
@@ -131,15 +142,17 @@ def _run(
 
 
 def _lead(
-    jobs: list[Job], gang: Sequence[BindOrder], outcomes: dict[str, Outcome]
-) -> Callable[[], Awaitable[Sequence[Job]]]:
-    async def run() -> Sequence[Job]:
+    jobs: list[RankedCall], gang: Sequence[BindOrder], outcomes: dict[str, WriteOutcome]
+) -> Callable[[], Awaitable[Sequence[RankedCall]]]:
+    async def run() -> Sequence[RankedCall]:
         await jobs[0].run()
         first = outcomes[gang[0].uid]
         if first.is_bound:
             return jobs[1:]
         message = f"{gang[0].namespace}/{gang[0].name} came first: {first.message}"
-        outcomes.update({each.uid: Outcome(Verdict.WITHHELD, message) for each in gang[1:]})
+        outcomes.update(
+            {each.uid: WriteOutcome(WriteVerdict.WITHHELD, message) for each in gang[1:]}
+        )
         return ()
 
     return run

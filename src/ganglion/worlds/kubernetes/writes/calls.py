@@ -8,11 +8,17 @@ from msgspec import Struct
 from ganglion.model.errors import EnvironmentFault
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, Forbidden, Refused, TooMany
+from ganglion.worlds.kubernetes.http.errors import (
+    Absent,
+    ApiError,
+    Forbidden,
+    InvalidRequest,
+    TooMany,
+)
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome, Verdict, path_of
+from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome, WriteVerdict, path_of
 
-Judge = Callable[[Pod], Outcome | None]
+Judge = Callable[[Pod], WriteOutcome | None]
 """What a pod, read back after a write went wrong, says about it; None = it was not done yet."""
 
 
@@ -21,7 +27,7 @@ def always() -> bool:
     return True
 
 
-class Pace(Struct, frozen=True):
+class RetryPace(Struct, frozen=True):
     """How hard to try.
 
     Attributes:
@@ -47,15 +53,15 @@ class Pace(Struct, frozen=True):
             yield pause * self.effects.randomness.uniform(0.5, 1)
 
 
-PACE = Pace()
+PACE = RetryPace()
 
 
 async def settle(
     write: Callable[[], Awaitable[object]],
-    look: Callable[[], Awaitable[Outcome | None]],
-    pace: Pace = PACE,
-    done: Verdict = Verdict.DONE,
-) -> Outcome:
+    look: Callable[[], Awaitable[WriteOutcome | None]],
+    pace: RetryPace = PACE,
+    done: WriteVerdict = WriteVerdict.DONE,
+) -> WriteOutcome:
     """Write until it is known what became of it, or the attempts are used up.
 
     Args:
@@ -67,11 +73,13 @@ async def settle(
     last = ""
     for pause in pace.pauses():
         if not pace.may():
-            return Outcome(Verdict.UNKNOWN if last else Verdict.WITHHELD, last or _NOT_OURS)
+            return WriteOutcome(
+                WriteVerdict.UNKNOWN if last else WriteVerdict.WITHHELD, last or _NOT_OURS
+            )
         try:
             await write()
         except Absent as error:
-            return Outcome(Verdict.GONE, error.message)
+            return WriteOutcome(WriteVerdict.GONE, error.message)
         except ApiError as error:
             last = error.message
             if outcome := await _after(error, look):
@@ -81,60 +89,62 @@ async def settle(
             last = fault.message
             await pace.effects.clock.pause(pause)
         else:
-            return Outcome(done)
-    return Outcome(Verdict.UNKNOWN, last)
+            return WriteOutcome(done)
+    return WriteOutcome(WriteVerdict.UNKNOWN, last)
 
 
 _NOT_OURS = "another scheduler has taken over"
 
 
-async def _after(error: ApiError, look: Callable[[], Awaitable[Outcome | None]]) -> Outcome | None:
+async def _after(
+    error: ApiError, look: Callable[[], Awaitable[WriteOutcome | None]]
+) -> WriteOutcome | None:
     """Judge an error that leaves open what is so now; None = try again."""
     if isinstance(error, TooMany):  # turned away before anything was done
         return None
     found = await look()
-    if found is None and isinstance(error, Refused | Forbidden):
-        return Outcome(Verdict.REFUSED, error.message)
+    if found is None and isinstance(error, InvalidRequest | Forbidden):
+        return WriteOutcome(WriteVerdict.REFUSED, error.message)
     return found
 
 
-def nothing(pod: Pod) -> Outcome | None:  # noqa: ARG001  a Judge for writes that may be repeated
+def nothing(pod: Pod) -> WriteOutcome | None:  # noqa: ARG001  a Judge for writes that may be repeated
     """Judge that a write to a pod that still exists is to be sent again."""
     return None
 
 
 def reader(
     api: Api, who: Identity, judge: Judge = nothing
-) -> Callable[[], Awaitable[Outcome | None]]:
+) -> Callable[[], Awaitable[WriteOutcome | None]]:
     """Return what reads a pod back and judges it."""
 
-    async def look() -> Outcome | None:
+    async def look() -> WriteOutcome | None:
         try:
             pod = await api.get(path_of(who), Pod)
         except Absent as error:
-            return Outcome(Verdict.GONE, error.message)
+            return WriteOutcome(WriteVerdict.GONE, error.message)
         except EnvironmentFault:  # still unknown: the write is sent again and its error reported
             return None
         if pod.metadata.uid != who.uid:
-            return Outcome(Verdict.GONE, f"pod {pod.key} was made anew")
+            return WriteOutcome(WriteVerdict.GONE, f"pod {pod.key} was made anew")
         return judge(pod)
 
     return look
 
 
-class Job(Struct, frozen=True):
+class RankedCall(Struct, frozen=True):
     """Something to do, and where it stands in line: lower ranks go first."""
 
     rank: tuple[int, ...]
-    run: Callable[[], Awaitable[Iterable["Job"]]]
+    run: Callable[[], Awaitable[Iterable["RankedCall"]]]
 
 
-async def work_off(jobs: Sequence[Job], at_once: int) -> None:
+async def work_off(jobs: Sequence[RankedCall], at_once: int) -> None:
     """Run jobs, and those they lead to, by rank and at most `at_once` at any time."""
-    line: asyncio.PriorityQueue[tuple[tuple[int, ...], int, Job]] = asyncio.PriorityQueue()
+    line: asyncio.PriorityQueue[tuple[tuple[int, ...], int, RankedCall]] = asyncio.PriorityQueue()
     added = 0
 
-    def add(more: Iterable[Job]) -> None:
+    def add(more: Iterable[RankedCall]) -> None:
         nonlocal added
         for job in more:
             added += 1
@@ -155,8 +165,8 @@ async def work_off(jobs: Sequence[Job], at_once: int) -> None:
 
 
 async def each_of(
-    whos: Sequence[Identity], write: Callable[[int], Awaitable[Outcome]], at_once: int
-) -> dict[str, Outcome]:
+    whos: Sequence[Identity], write: Callable[[int], Awaitable[WriteOutcome]], at_once: int
+) -> dict[str, WriteOutcome]:
     """Do one write per pod, many at once. Returns uid -> outcome, in the order given.
 
     Args:
@@ -164,14 +174,14 @@ async def each_of(
         write: from the position in `whos` to what became of it.
         at_once: most writes under way at any time.
     """
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, WriteOutcome] = {}
 
-    def job(index: int) -> Job:
-        async def run() -> tuple[Job, ...]:
+    def job(index: int) -> RankedCall:
+        async def run() -> tuple[RankedCall, ...]:
             outcomes[whos[index].uid] = await write(index)
             return ()
 
-        return Job((index,), run)
+        return RankedCall((index,), run)
 
     await work_off([job(index) for index in range(len(whos))], min(at_once, len(whos)))
     return {who.uid: outcomes[who.uid] for who in whos}

@@ -7,11 +7,11 @@ from ganglion.worlds.kubernetes.feasibility.volumes import BOUND_BY_CONTROLLER, 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Conflict
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.writes.calls import PACE, Pace, settle
-from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome, Verdict
+from ganglion.worlds.kubernetes.writes.calls import PACE, RetryPace, settle
+from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome, WriteVerdict
 
 
-class Claim(Identity, Protocol):
+class SeenClaim(Identity, Protocol):
     """A claim as it was seen."""
 
     @property
@@ -19,7 +19,7 @@ class Claim(Identity, Protocol):
         """Its resource version then."""
 
 
-class Volume(Protocol):
+class SeenVolume(Protocol):
     """A volume as it was seen."""
 
     @property
@@ -39,7 +39,9 @@ class Volume(Protocol):
         """Whether it names the claim already, without its UID."""
 
 
-async def choose_node(api: Api, claim: Claim, node: str, pace: Pace = PACE) -> Outcome:
+async def choose_node(
+    api: Api, claim: SeenClaim, node: str, pace: RetryPace = PACE
+) -> WriteOutcome:
     """Write the node on a claim that names none: its provisioner makes the volume there.
 
     Args:
@@ -58,7 +60,9 @@ async def choose_node(api: Api, claim: Claim, node: str, pace: Pace = PACE) -> O
     return await _change(api, path, body, pace)
 
 
-async def bind_volume(api: Api, volume: Volume, claim: Claim, pace: Pace = PACE) -> Outcome:
+async def bind_volume(
+    api: Api, volume: SeenVolume, claim: SeenClaim, pace: RetryPace = PACE
+) -> WriteOutcome:
     """Write a claim on a volume: Kubernetes' own controller binds the two.
 
     Args:
@@ -86,7 +90,7 @@ async def bind_volume(api: Api, volume: Volume, claim: Claim, pace: Pace = PACE)
     return await _change(api, f"/api/v1/persistentvolumes/{volume.name}", body, pace)
 
 
-async def _change(api: Api, path: str, body: Mapping[str, Any], pace: Pace) -> Outcome:
+async def _change(api: Api, path: str, body: Mapping[str, Any], pace: RetryPace) -> WriteOutcome:
     """Patch an object that names its version."""
     is_another = False
 
@@ -97,8 +101,8 @@ async def _change(api: Api, path: str, body: Mapping[str, Any], pace: Pace) -> O
         except Conflict:
             is_another = True
 
-    async def look() -> Outcome | None:
+    async def look() -> WriteOutcome | None:
         return None  # written twice it is refused, as the first time made it another
 
     outcome = await settle(write, look, pace)
-    return Outcome(Verdict.UNCHANGED) if is_another else outcome
+    return WriteOutcome(WriteVerdict.UNCHANGED) if is_another else outcome

@@ -18,8 +18,8 @@ from ganglion.worlds.kubernetes.names import BY_SCHEDULER, DISRUPTION_TARGET, VI
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import seconds
 from ganglion.worlds.kubernetes.types.victims import INCOMPLETE, MESSAGE, victim_of
-from ganglion.worlds.kubernetes.writes.calls import PACE, Judge, Pace, each_of, reader, settle
-from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome, Verdict, path_of
+from ganglion.worlds.kubernetes.writes.calls import PACE, Judge, RetryPace, each_of, reader, settle
+from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome, WriteVerdict, path_of
 from ganglion.worlds.kubernetes.writes.patch import patch_pod
 
 SCHEDULED = "PodScheduled"
@@ -29,7 +29,9 @@ _LONGEST = 4096
 """Characters of a message; longer ones are cut."""
 
 
-async def mark_victim(api: Api, who: Identity, beneficiary: str, pace: Pace = PACE) -> Outcome:
+async def mark_victim(
+    api: Api, who: Identity, beneficiary: str, pace: RetryPace = PACE
+) -> WriteOutcome:
     """Mark a pod as a victim. Other conditions are kept.
 
     Args:
@@ -46,13 +48,15 @@ async def mark_victim(api: Api, who: Identity, beneficiary: str, pace: Pace = PA
     return await patch_pod(api, who, body, Patch.STRATEGIC, "status", pace)
 
 
-async def mark_incomplete(api: Api, who: Identity, message: str, pace: Pace = PACE) -> Outcome:
+async def mark_incomplete(
+    api: Api, who: Identity, message: str, pace: RetryPace = PACE
+) -> WriteOutcome:
     """Mark a pod that goes because its gang cannot be completed."""
     body = {"status": {"conditions": [_target(INCOMPLETE, message, pace)]}}
     return await patch_pod(api, who, body, Patch.STRATEGIC, "status", pace)
 
 
-async def clear_victim(api: Api, who: Identity, pace: Pace = PACE) -> Outcome:
+async def clear_victim(api: Api, who: Identity, pace: RetryPace = PACE) -> WriteOutcome:
     """Take the mark of a victim back, unless the pod is already on its way.
 
     The pod is read first and must not have changed when the mark goes: a mark that belongs to
@@ -67,11 +71,11 @@ async def clear_victim(api: Api, who: Identity, pace: Pace = PACE) -> Outcome:
     return await settle(write, reader(api, who, lambda pod: spared(pod, who)), pace)
 
 
-def spared(pod: Pod, who: Identity) -> Outcome | None:
+def spared(pod: Pod, who: Identity) -> WriteOutcome | None:
     """Say why there is no mark to take from a pod; None = there is one."""
     if pod.metadata.uid != who.uid or pod.is_leaving or pod.is_over:
-        return Outcome(Verdict.GONE, f"pod {pod.key} is gone or leaving")
-    return Outcome(Verdict.UNCHANGED) if victim_of(pod) is None else None
+        return WriteOutcome(WriteVerdict.GONE, f"pod {pod.key} is gone or leaving")
+    return WriteOutcome(WriteVerdict.UNCHANGED) if victim_of(pod) is None else None
 
 
 def _unmarked(pod: Pod) -> dict[str, Any]:
@@ -82,7 +86,7 @@ def _unmarked(pod: Pod) -> dict[str, Any]:
     }
 
 
-def _target(reason: str, message: str, pace: Pace) -> dict[str, str]:
+def _target(reason: str, message: str, pace: RetryPace) -> dict[str, str]:
     return {
         "type": DISRUPTION_TARGET,
         "status": "True",
@@ -109,7 +113,7 @@ def unschedulable(pod: Pod, message: str, now_ms: int) -> dict[str, Any] | None:
     return {"status": {"conditions": [{"type": SCHEDULED, **condition}]}}
 
 
-async def say_why(api: Api, pod: Pod, message: str, pace: Pace = PACE) -> Outcome:
+async def say_why(api: Api, pod: Pod, message: str, pace: RetryPace = PACE) -> WriteOutcome:
     """Say on a pod why it waits, if it does and does not say so yet.
 
     Args:
@@ -120,28 +124,28 @@ async def say_why(api: Api, pod: Pod, message: str, pace: Pace = PACE) -> Outcom
     """
     body = unschedulable(pod, message, pace.effects.clock.now_ms())
     if body is None:
-        return Outcome(Verdict.UNCHANGED)
+        return WriteOutcome(WriteVerdict.UNCHANGED)
     # A binding sets the condition to True: with the version that was seen, it is never undone.
     body["metadata"] = {"resourceVersion": pod.metadata.resource_version}
     return await patch_pod(api, pod.metadata, body, Patch.STRATEGIC, "status", pace, _changed(pod))
 
 
 async def say_all(
-    api: Api, said: Sequence[tuple[Pod, str]], pace: Pace = PACE
-) -> dict[str, Outcome]:
+    api: Api, said: Sequence[tuple[Pod, str]], pace: RetryPace = PACE
+) -> dict[str, WriteOutcome]:
     """Say on pods why they wait, as `say_why`. Returns pod uid -> outcome."""
 
-    async def write(index: int) -> Outcome:
+    async def write(index: int) -> WriteOutcome:
         return await say_why(api, *said[index], pace)
 
     return await each_of([pod.metadata for pod, _ in said], write, pace.at_once)
 
 
 def _changed(seen: Pod) -> Judge:
-    def judge(pod: Pod) -> Outcome | None:
+    def judge(pod: Pod) -> WriteOutcome | None:
         if pod.metadata.resource_version == seen.metadata.resource_version:
             return None
-        return Outcome(Verdict.UNCHANGED, f"pod {pod.key} has changed since it was seen")
+        return WriteOutcome(WriteVerdict.UNCHANGED, f"pod {pod.key} has changed since it was seen")
 
     return judge
 

@@ -9,18 +9,23 @@ from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import (
     Absent,
     ApiError,
-    Broken,
+    ApiUnavailable,
     Conflict,
     Forbidden,
-    Refused,
+    InvalidRequest,
     TooMany,
 )
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.write_rules.budgets import Spent, counted, forbids, guarding
-from ganglion.worlds.kubernetes.writes.calls import PACE, Pace, each_of, reader
+from ganglion.worlds.kubernetes.write_rules.budgets import (
+    SpentDisruptions,
+    counted,
+    forbids,
+    guarding,
+)
+from ganglion.worlds.kubernetes.writes.calls import PACE, RetryPace, each_of, reader
 from ganglion.worlds.kubernetes.writes.conditions import mark_incomplete
-from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome, Verdict, path_of
+from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome, WriteVerdict, path_of
 
 _BUDGET = "DisruptionBudget"
 _AGAIN_S = 5
@@ -44,24 +49,26 @@ class Evictions:
         pace: how hard to try, and how many at once.
     """
 
-    def __init__(self, api: Api, pace: Pace = PACE) -> None:
+    def __init__(self, api: Api, pace: RetryPace = PACE) -> None:
         self._api, self._pace = api, pace
-        self._spent = Spent()
+        self._spent = SpentDisruptions()
         self._one_by_one = asyncio.Lock()
 
-    async def evict_all(self, victims: Sequence[tuple[Identity, int | None]]) -> dict[str, Outcome]:
+    async def evict_all(
+        self, victims: Sequence[tuple[Identity, int | None]]
+    ) -> dict[str, WriteOutcome]:
         """Evict pods. Returns pod uid -> outcome, as `evict` says.
 
         Args:
             victims: pods, and how long each may take in seconds; None = as the pod says.
         """
 
-        async def write(index: int) -> Outcome:
+        async def write(index: int) -> WriteOutcome:
             return await self.evict(*victims[index])
 
         return await each_of([who for who, _ in victims], write, self._pace.at_once)
 
-    async def evict(self, who: Identity, grace_s: int | None = None) -> Outcome:
+    async def evict(self, who: Identity, grace_s: int | None = None) -> WriteOutcome:
         """Evict one pod.
 
         Returns:
@@ -69,75 +76,79 @@ class Evictions:
             it has to stay for now, with when to ask again: a budget forbids it, or we may not.
             UNKNOWN when there was no answer: ask again.
         """
-        outcome = Outcome(Verdict.UNKNOWN)
+        outcome = WriteOutcome(WriteVerdict.UNKNOWN)
         for pause in self._pace.pauses():
             if not self._pace.may():
-                return Outcome(Verdict.WITHHELD)
+                return WriteOutcome(WriteVerdict.WITHHELD)
             try:
                 await self._api.create(path_of(who, "eviction"), _eviction(who, grace_s))
             except ApiError as error:
                 outcome = await self._after(who, grace_s, error)
-                if outcome.verdict is not Verdict.UNKNOWN:
+                if outcome.verdict is not WriteVerdict.UNKNOWN:
                     return outcome
                 await self._pace.effects.clock.pause(max(pause, error.retry_after_s))
             except EnvironmentFault as fault:  # no credentials just now: nothing was sent
-                outcome = Outcome(Verdict.UNKNOWN, fault.message)
+                outcome = WriteOutcome(WriteVerdict.UNKNOWN, fault.message)
                 await self._pace.effects.clock.pause(pause)
             else:
-                return Outcome(Verdict.DONE)
+                return WriteOutcome(WriteVerdict.DONE)
         return outcome
 
-    async def _after(self, who: Identity, grace_s: int | None, error: ApiError) -> Outcome:
+    async def _after(self, who: Identity, grace_s: int | None, error: ApiError) -> WriteOutcome:
         match error:
             case Absent():
-                return Outcome(Verdict.GONE, error.message)
+                return WriteOutcome(WriteVerdict.GONE, error.message)
             case TooMany() if error.caused_by(_BUDGET):
                 return _blocked(error, _why(error))
-            case Forbidden() | Refused():
+            case Forbidden() | InvalidRequest():
                 return _blocked(error, error.message)
             case Conflict():
                 seen = await reader(self._api, who, _left)()
-                return seen or Outcome(Verdict.UNKNOWN, error.message)
-            case Broken(status=500):
+                return seen or WriteOutcome(WriteVerdict.UNKNOWN, error.message)
+            case ApiUnavailable(status=500):
                 return await self._by_hand(who, grace_s, error)
-        return Outcome(Verdict.UNKNOWN, error.message)
+        return WriteOutcome(WriteVerdict.UNKNOWN, error.message)
 
-    async def _by_hand(self, who: Identity, grace_s: int | None, error: ApiError) -> Outcome:
+    async def _by_hand(self, who: Identity, grace_s: int | None, error: ApiError) -> WriteOutcome:
         """Delete a pod that several budgets guard, if all of them allow it."""
         async with self._one_by_one:
             try:
                 return await self._delete_guarded(who, grace_s, error)
             except Absent as absent:
-                return Outcome(Verdict.GONE, absent.message)
+                return WriteOutcome(WriteVerdict.GONE, absent.message)
             except Conflict as other:
-                return Outcome(Verdict.GONE, other.message)
+                return WriteOutcome(WriteVerdict.GONE, other.message)
             except EnvironmentFault as failed:
-                return Outcome(Verdict.UNKNOWN, failed.message)
+                return WriteOutcome(WriteVerdict.UNKNOWN, failed.message)
 
-    async def _delete_guarded(self, who: Identity, grace_s: int | None, error: ApiError) -> Outcome:
+    async def _delete_guarded(
+        self, who: Identity, grace_s: int | None, error: ApiError
+    ) -> WriteOutcome:
         pod = await self._api.get(path_of(who), Pod)
         if pod.metadata.uid != who.uid or pod.is_leaving:
-            return Outcome(Verdict.GONE, f"pod {pod.key} is gone or leaving")
+            return WriteOutcome(WriteVerdict.GONE, f"pod {pod.key} is gone or leaving")
         path = f"/apis/policy/v1/namespaces/{who.namespace}/poddisruptionbudgets"
         listed = await self._api.list(path, PodDisruptionBudget)
         budgets = guarding(pod, listed.items)
         if len(budgets) < 2:  # the server failed for another reason
-            return Outcome(Verdict.UNKNOWN, error.message)
+            return WriteOutcome(WriteVerdict.UNKNOWN, error.message)
         if why := forbids(pod, budgets, self._spent):
-            return Outcome(Verdict.BLOCKED, why, retry_after_s=_AGAIN_S)
+            return WriteOutcome(WriteVerdict.BLOCKED, why, retry_after_s=_AGAIN_S)
         self._spent.take([each for each in budgets if counted(pod, each)])
         await self._api.delete(path_of(who), uid=who.uid, grace=grace_s)
-        return Outcome(Verdict.DONE)
+        return WriteOutcome(WriteVerdict.DONE)
 
 
-async def evict(api: Api, who: Identity, grace_s: int | None = None, pace: Pace = PACE) -> Outcome:
+async def evict(
+    api: Api, who: Identity, grace_s: int | None = None, pace: RetryPace = PACE
+) -> WriteOutcome:
     """Evict one pod; as `Evictions.evict`."""
     return await Evictions(api, pace).evict(who, grace_s)
 
 
 async def unbind(
-    api: Api, whos: Sequence[Identity], message: str, pace: Pace = PACE
-) -> dict[str, Outcome]:
+    api: Api, whos: Sequence[Identity], message: str, pace: RetryPace = PACE
+) -> dict[str, WriteOutcome]:
     """Take apart what was bound of a gang that cannot be completed.
 
     Each pod is marked first, so that its end is not counted as a failure, then evicted; its
@@ -145,7 +156,7 @@ async def unbind(
     """
     evictions = Evictions(api, pace)
 
-    async def write(index: int) -> Outcome:
+    async def write(index: int) -> WriteOutcome:
         marked = await mark_incomplete(api, whos[index], message, pace)
         return await evictions.evict(whos[index]) if marked.holds else marked
 
@@ -164,12 +175,14 @@ def _eviction(who: Identity, grace_s: int | None) -> dict[str, Any]:
     }
 
 
-def _left(pod: Pod) -> Outcome | None:
-    return Outcome(Verdict.GONE, f"pod {pod.key} is leaving") if pod.is_leaving else None
+def _left(pod: Pod) -> WriteOutcome | None:
+    return WriteOutcome(WriteVerdict.GONE, f"pod {pod.key} is leaving") if pod.is_leaving else None
 
 
-def _blocked(error: ApiError, message: str) -> Outcome:
-    return Outcome(Verdict.BLOCKED, message, retry_after_s=error.retry_after_s or _AGAIN_S)
+def _blocked(error: ApiError, message: str) -> WriteOutcome:
+    return WriteOutcome(
+        WriteVerdict.BLOCKED, message, retry_after_s=error.retry_after_s or _AGAIN_S
+    )
 
 
 def _why(error: ApiError) -> str:

@@ -8,27 +8,29 @@ stay; the pod then waits for them as well.
 from typing import Any
 
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Conflict, Refused
+from ganglion.worlds.kubernetes.http.errors import Conflict, InvalidRequest
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import GATE, HOSTNAME
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.writes.calls import PACE, Pace, reader, settle
-from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome, Verdict, path_of
+from ganglion.worlds.kubernetes.writes.calls import PACE, RetryPace, reader, settle
+from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome, WriteVerdict, path_of
 
 
-def lifted(pod: Pod, hostname: str, ours: str = GATE) -> Outcome | None:
+def lifted(pod: Pod, hostname: str, ours: str = GATE) -> WriteOutcome | None:
     """Say what there is to report on a pod's gate; None = it is still to be lifted."""
     if pod.is_leaving or pod.is_over:
-        return Outcome(Verdict.GONE, f"pod {pod.key} is over or leaving")
+        return WriteOutcome(WriteVerdict.GONE, f"pod {pod.key} is over or leaving")
     host = pod.spec.node_selector.get(HOSTNAME)
     if any(gate.name == ours for gate in pod.spec.scheduling_gates):
         if host in (None, hostname):
             return None
-        return Outcome(Verdict.REFUSED, f"pod {pod.key} selects the host {host} itself")
+        return WriteOutcome(WriteVerdict.REFUSED, f"pod {pod.key} selects the host {host} itself")
     if host == hostname:
-        return Outcome(Verdict.UNCHANGED, node=pod.spec.node_name)
-    return Outcome(Verdict.ELSEWHERE, f"pod {pod.key} was let go before", pod.spec.node_name)
+        return WriteOutcome(WriteVerdict.UNCHANGED, node=pod.spec.node_name)
+    return WriteOutcome(
+        WriteVerdict.ELSEWHERE, f"pod {pod.key} was let go before", pod.spec.node_name
+    )
 
 
 def lifting(pod: Pod, hostname: str, instance: Instance = FIRST) -> list[dict[str, Any]]:
@@ -46,8 +48,8 @@ def lifting(pod: Pod, hostname: str, instance: Instance = FIRST) -> list[dict[st
 
 
 async def ungate(
-    api: Api, who: Identity, hostname: str, pace: Pace = PACE, instance: Instance = FIRST
-) -> Outcome:
+    api: Api, who: Identity, hostname: str, pace: RetryPace = PACE, instance: Instance = FIRST
+) -> WriteOutcome:
     """Let another scheduler bind a pod to one host.
 
     Args:
@@ -75,7 +77,7 @@ async def _lift(api: Api, pod: Pod, hostname: str, instance: Instance) -> None:
     path = path_of(pod.metadata)
     try:
         await api.patch(path, lifting(pod, hostname, instance), Patch.JSON)
-    except Refused as refused:
+    except InvalidRequest as refused:
         # A test that fails is refused like a patch that is wrong; the pod itself shows which.
         now = await api.get(path, Pod)
         if now.metadata.resource_version != pod.metadata.resource_version:

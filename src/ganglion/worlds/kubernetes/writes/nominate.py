@@ -9,14 +9,14 @@ from typing import Any
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.writes.calls import PACE, Pace, each_of
-from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome
+from ganglion.worlds.kubernetes.writes.calls import PACE, RetryPace, each_of
+from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome
 from ganglion.worlds.kubernetes.writes.patch import patch_pod
 
 
 async def nominate(
-    api: Api, places: Sequence[tuple[Identity, str]], pace: Pace = PACE
-) -> dict[str, Outcome]:
+    api: Api, places: Sequence[tuple[Identity, str]], pace: RetryPace = PACE
+) -> dict[str, WriteOutcome]:
     """Write where pods are going to run. Returns pod uid -> outcome.
 
     Args:
@@ -25,14 +25,16 @@ async def nominate(
         pace: how hard to try, and how many at once.
     """
 
-    async def write(index: int) -> Outcome:
+    async def write(index: int) -> WriteOutcome:
         who, node = places[index]
         return await patch_pod(api, who, _nomination(node), Patch.MERGE, "status", pace)
 
     return await each_of([who for who, _ in places], write, pace.at_once)
 
 
-async def unnominate(api: Api, whos: Sequence[Identity], pace: Pace = PACE) -> dict[str, Outcome]:
+async def unnominate(
+    api: Api, whos: Sequence[Identity], pace: RetryPace = PACE
+) -> dict[str, WriteOutcome]:
     """Take promises back. Returns pod uid -> outcome."""
     return await nominate(api, [(who, "") for who in whos], pace)
 

@@ -24,7 +24,7 @@ class Identity(Protocol):
         """What distinguishes it from those that had its name before."""
 
 
-class Ref(Struct, frozen=True):
+class ObjectRef(Struct, frozen=True):
     """The plain form of an `Identity`."""
 
     namespace: str
@@ -32,9 +32,9 @@ class Ref(Struct, frozen=True):
     uid: str
 
 
-def ref_of(pod: Pod) -> Ref:
+def ref_of(pod: Pod) -> ObjectRef:
     """Return the identity of a pod."""
-    return Ref(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+    return ObjectRef(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 
 
 def path_of(who: Identity, subresource: str = "") -> str:
@@ -43,7 +43,7 @@ def path_of(who: Identity, subresource: str = "") -> str:
     return f"{path}/{subresource}" if subresource else path
 
 
-class Verdict(StrEnum):
+class WriteVerdict(StrEnum):
     """What became of one write."""
 
     BOUND = "bound"
@@ -80,7 +80,7 @@ class Verdict(StrEnum):
     """It was not tried: we may not write any more, or what had to come first failed."""
 
 
-class Outcome(Struct, frozen=True):
+class WriteOutcome(Struct, frozen=True):
     """What became of one write.
 
     Attributes:
@@ -90,7 +90,7 @@ class Outcome(Struct, frozen=True):
         retry_after_s: when to try again, in seconds; 0 = the server did not say.
     """
 
-    verdict: Verdict
+    verdict: WriteVerdict
     message: str = ""
     node: str = ""
     retry_after_s: int = 0
@@ -98,9 +98,9 @@ class Outcome(Struct, frozen=True):
     @property
     def is_bound(self) -> bool:
         """Whether the pod is bound where it was wanted."""
-        return self.verdict in (Verdict.BOUND, Verdict.ALREADY_HERE)
+        return self.verdict in (WriteVerdict.BOUND, WriteVerdict.ALREADY_HERE)
 
     @property
     def holds(self) -> bool:
         """Whether what was wanted is so now."""
-        return self.is_bound or self.verdict in (Verdict.DONE, Verdict.UNCHANGED)
+        return self.is_bound or self.verdict in (WriteVerdict.DONE, WriteVerdict.UNCHANGED)

@@ -18,8 +18,8 @@ from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.types.meta import Anything
-from ganglion.worlds.kubernetes.writes.calls import PACE, Pace, settle
-from ganglion.worlds.kubernetes.writes.outcome import Outcome, Verdict
+from ganglion.worlds.kubernetes.writes.calls import PACE, RetryPace, settle
+from ganglion.worlds.kubernetes.writes.outcome import WriteOutcome, WriteVerdict
 
 
 class Suspendable(Protocol):
@@ -76,11 +76,11 @@ async def suspend_owner(
     api: Api,
     owner: Suspendable,
     beneficiary: str,
-    pace: Pace = PACE,
+    pace: RetryPace = PACE,
     instance: Instance = FIRST,
     *,
     seen: Anything | None = None,
-) -> Outcome:
+) -> WriteOutcome:
     """Suspend an owner for a beneficiary, as one of several schedulers.
 
     Args:
@@ -106,11 +106,11 @@ async def suspend_owner(
 async def resume_owner(
     api: Api,
     owner: Suspendable,
-    pace: Pace = PACE,
+    pace: RetryPace = PACE,
     instance: Instance = FIRST,
     *,
     seen: Anything | None = None,
-) -> Outcome:
+) -> WriteOutcome:
     """Resume an owner if we suspended it; UNCHANGED when it was not.
 
     Args:
@@ -124,8 +124,8 @@ async def resume_owner(
 
 
 async def _turned_as_seen(
-    api: Api, owner: Suspendable, want: Want, pace: Pace, instance: Instance, seen: Anything
-) -> Outcome | None:
+    api: Api, owner: Suspendable, want: Want, pace: RetryPace, instance: Instance, seen: Anything
+) -> WriteOutcome | None:
     """Try one write without reading first; None = it has to be read what is so now."""
     wanted = want(Switch.of(seen, owner.suspend))
     if wanted is None or _settled(seen, owner, want) or not pace.may():
@@ -134,27 +134,27 @@ async def _turned_as_seen(
         await api.patch(owner.path, _turned(seen, owner.suspend, *wanted, instance), Patch.MERGE)
     except EnvironmentFault:
         return None
-    return Outcome(Verdict.DONE)
+    return WriteOutcome(WriteVerdict.DONE)
 
 
 async def _turn(
     api: Api,
     owner: Suspendable,
     want: Want,
-    pace: Pace,
+    pace: RetryPace,
     instance: Instance,
     last: Anything | None,
-) -> Outcome:
+) -> WriteOutcome:
     if not owner.suspend:
-        return Outcome(Verdict.REFUSED, f"{owner.path} cannot be suspended")
+        return WriteOutcome(WriteVerdict.REFUSED, f"{owner.path} cannot be suspended")
     if last and (quick := await _turned_as_seen(api, owner, want, pace, instance, last)):
         return quick
 
-    async def look() -> Outcome | None:
+    async def look() -> WriteOutcome | None:
         try:
             seen = await api.get(owner.path, Anything)
         except Absent as error:
-            return Outcome(Verdict.GONE, error.message)
+            return WriteOutcome(WriteVerdict.GONE, error.message)
         except EnvironmentFault:  # still unknown: the write is sent again and its error reported
             return None
         return _settled(seen, owner, want)
@@ -170,10 +170,14 @@ async def _turn(
     return await look() or await settle(write, look, pace)
 
 
-def _settled(seen: Anything, owner: Suspendable, want: Want) -> Outcome | None:
+def _settled(seen: Anything, owner: Suspendable, want: Want) -> WriteOutcome | None:
     if seen.metadata.uid != owner.uid or seen.metadata.deletion_timestamp:
-        return Outcome(Verdict.GONE, f"{owner.path} is gone or leaving")
-    return Outcome(Verdict.UNCHANGED) if want(Switch.of(seen, owner.suspend)) is None else None
+        return WriteOutcome(WriteVerdict.GONE, f"{owner.path} is gone or leaving")
+    return (
+        WriteOutcome(WriteVerdict.UNCHANGED)
+        if want(Switch.of(seen, owner.suspend)) is None
+        else None
+    )
 
 
 def _turned(

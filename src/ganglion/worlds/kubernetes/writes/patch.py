@@ -5,8 +5,8 @@ from typing import Any
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.writes.calls import PACE, Judge, Pace, nothing, reader, settle
-from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome, path_of
+from ganglion.worlds.kubernetes.writes.calls import PACE, Judge, RetryPace, nothing, reader, settle
+from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome, path_of
 
 
 async def patch_pod(
@@ -15,9 +15,9 @@ async def patch_pod(
     body: Mapping[str, Any],
     form: Patch,
     subresource: str = "",
-    pace: Pace = PACE,
+    pace: RetryPace = PACE,
     judge: Judge = nothing,
-) -> Outcome:
+) -> WriteOutcome:
     """Patch a pod; the server refuses when its UID is another.
 
     Args:

@@ -17,14 +17,14 @@ from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.ranks import slurm
 from ganglion.worlds.local.ranks.env import Facts, Gpu, hostfile, rank_env
-from ganglion.worlds.local.ranks.seats import Seat, Table, pod_id, seats
+from ganglion.worlds.local.ranks.seats import RankSeat, Table, pod_id, seats
 from ganglion.worlds.local.run_files import fence, paths, records
 from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.run_files.secret_store import SecretStore, without_credentials
 from ganglion.worlds.local.workspaces.kept import furnish, port_key
 
 
-class Ground(Struct, frozen=True):
+class LaunchSetup(Struct, frozen=True):
     """What every launch of one world shares.
 
     Attributes:
@@ -48,7 +48,7 @@ class Ground(Struct, frozen=True):
     term: Term | None = None
 
 
-def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -> Record:
+def prepare(ground: LaunchSetup, start: Start, workload: Workload, taken: set[int]) -> Record:
     """Make the attempt's directories and return its spec; the spec itself is not written.
 
     Args:
@@ -100,7 +100,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
 
 
 def resized(
-    ground: Ground, resize: Resize, workload: Workload, spec: Record, pods: list[Record]
+    ground: LaunchSetup, resize: Resize, workload: Workload, spec: Record, pods: list[Record]
 ) -> list[Record]:
     """The pods of an attempt after a change of its size; those that stay are as they were.
 
@@ -127,7 +127,7 @@ def resized(
     return [old.get(pod["id"], pod) for pod in found]
 
 
-def _term(ground: Ground) -> Record | None:
+def _term(ground: LaunchSetup) -> Record | None:
     """What shows a supervisor that its generation has ended; see `fence`."""
     if ground.term is None:
         return None
@@ -140,7 +140,7 @@ def _write_hosts(facts: Facts, table: Table) -> None:
     host.replace_whole(Path(facts.run_dir) / records.HOSTFILE, hostfile(table).encode("ascii"))
 
 
-def _check_place(ground: Ground, placement: Placement) -> None:
+def _check_place(ground: LaunchSetup, placement: Placement) -> None:
     for pod in placement.pods:
         gpus = ground.gpus.get(pod.node)
         if gpus is None:
@@ -149,7 +149,7 @@ def _check_place(ground: Ground, placement: Placement) -> None:
             raise NotFound(f"node {pod.node} has {len(gpus)} devices, not {max(pod.devices) + 1}")
 
 
-def _ports(ground: Ground, start: Start, run: Run, taken: set[int]) -> tuple[int, int]:
+def _ports(ground: LaunchSetup, start: Start, run: Run, taken: set[int]) -> tuple[int, int]:
     """Ports for the rendezvous and for a service."""
     # Two servers must not agree on one port.
     key = port_key(ground.home, start.gang, start.attempt)
@@ -158,7 +158,7 @@ def _ports(ground: Ground, start: Start, run: Run, taken: set[int]) -> tuple[int
     return master, free_port(f"{key} service", taken | {master}, run.port, free)
 
 
-def _facts(ground: Ground, decision: Start | Resize, name: str, ports: Sequence[int]) -> Facts:
+def _facts(ground: LaunchSetup, decision: Start | Resize, name: str, ports: Sequence[int]) -> Facts:
     gang, attempt = decision.gang, decision.attempt
     return Facts(
         attempt=attempt,
@@ -197,7 +197,7 @@ def _pods(
     return list(pods.values())
 
 
-def _pod(seat: Seat, run: Run, shell: str, facts: Facts) -> Record:
+def _pod(seat: RankSeat, run: Run, shell: str, facts: Facts) -> Record:
     """One pod; its devices as (number on the node, number on the machine)."""
     place = seat.pod
     gpus = facts.gpus[place.node]

@@ -19,7 +19,7 @@ MARGIN_S = 10.0
 """Time beyond the grace of its job that a supervisor has to end, and a killed process to go."""
 
 
-class Ended(Struct, frozen=True):
+class EndedAttempt(Struct, frozen=True):
     """What was ended.
 
     Attributes:
@@ -31,7 +31,7 @@ class Ended(Struct, frozen=True):
     waited_s: float
 
 
-def end_all(home: Path, ledger: str, generation: int) -> Ended:
+def end_all(home: Path, ledger: str, generation: int) -> EndedAttempt:
     """End all that a home runs for generations of a ledger below this one.
 
     Ranks have the grace of their checkpoint contract; then they are killed. When this returns,
@@ -62,7 +62,7 @@ def end_all(home: Path, ledger: str, generation: int) -> Ended:
     # Processes may outlive their run directory, or the whole home.
     runs += [(run, 0.0) for run in runs_below(home) if not host.exists(run / records.SPEC)]
     ran |= {run for run, grace_s in runs if _await_end(run, grace_s)}
-    return Ended(len(ran), time.monotonic() - began)
+    return EndedAttempt(len(ran), time.monotonic() - began)
 
 
 def _left(home: Path, ledger: str, generation: int) -> Iterator[tuple[Path, float]]:

@@ -10,7 +10,7 @@ import structlog
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event, GangEnded, Outcome
-from ganglion.worlds.local.attempts.watch import Watched
+from ganglion.worlds.local.attempts.watch import TrackedAttempt
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import paths, records
 from ganglion.worlds.local.run_files.records import Record
@@ -40,7 +40,7 @@ class Attempts:
 
     def __init__(self, home: Path, ledger: str = "") -> None:
         self._home, self._ledger = home, ledger
-        self.live: dict[Key, Watched] = {}
+        self.live: dict[Key, TrackedAttempt] = {}
         self._over: deque[Key] = deque(maxlen=REMEMBER)
         self._troubles: dict[str, str] = {}
 
@@ -52,11 +52,11 @@ class Attempts:
         """
         run = paths.run_dir(self._home, gang, attempt)
         records.write(run / records.SPEC, spec)
-        watched = Watched(run, spec)
+        watched = TrackedAttempt(run, spec)
         watched.begin()
         self.live[gang, attempt] = watched
 
-    def adopt(self, gang: str, attempt: int, *, started: bool = False) -> Watched | None:
+    def adopt(self, gang: str, attempt: int, *, started: bool = False) -> TrackedAttempt | None:
         """Track an attempt that exists on disk; None when there is none."""
         if (gang, attempt) in self.live:
             return self.live[gang, attempt]
@@ -67,7 +67,7 @@ class Attempts:
             return None
         if spec is None:
             return None
-        watched = self.live[gang, attempt] = Watched(run, spec, started=started)
+        watched = self.live[gang, attempt] = TrackedAttempt(run, spec, started=started)
         return watched
 
     def _is_foreign(self, spec: Record) -> bool:
@@ -94,7 +94,7 @@ class Attempts:
             except OSError as error:  # the next server tries it again
                 log.warning("cannot tidy", gang=gang, attempt=attempt, error=str(error))
 
-    def of(self, gang: str) -> Iterator[Watched]:
+    def of(self, gang: str) -> Iterator[TrackedAttempt]:
         """The live attempts of a gang: one, or none."""
         return (watched for (name, _), watched in self.live.items() if name == gang)
 
@@ -122,7 +122,7 @@ class Attempts:
             facts += news
         return facts
 
-    def _look(self, watched: Watched, now: int, up: int | None = None) -> list[Event]:
+    def _look(self, watched: TrackedAttempt, now: int, up: int | None = None) -> list[Event]:
         """Look again next time when the machine refuses, as a full disk does."""
         run = str(watched.run)
         try:
@@ -153,12 +153,12 @@ class Attempts:
             time.sleep(0.02)
         return killed
 
-    def _orphans(self, believed: set[Key]) -> Iterator[tuple[Key, Watched]]:
+    def _orphans(self, believed: set[Key]) -> Iterator[tuple[Key, TrackedAttempt]]:
         for key in paths.attempts_on_disk(self._home):
             run = paths.run_dir(self._home, *key)
             spec = None if host.exists(run / records.EXIT) else records.read(run / records.SPEC)
             if spec and (key not in believed or self._is_foreign(spec)):
-                watched = Watched(run, spec, started=True)
+                watched = TrackedAttempt(run, spec, started=True)
                 watched.stop(Outcome.CANCELLED, UNKNOWN, force=True)
                 yield key, watched
 

@@ -37,7 +37,7 @@ SUPERVISOR_LOG = "supervisor.log"
 _PACKAGES = str(Path(ganglion.__file__).parents[1])
 
 
-class Watched:
+class TrackedAttempt:
     """A tracked attempt.
 
     Args:

@@ -36,7 +36,7 @@ _FAKE = re.compile(r"(\d{1,4})(?::([A-Za-z][\w.-]*)(?::(\d{1,9})([A-Za-z]*))?)?"
 _UNITS = {"": 1, "M": 1, "MI": 1, "MB": 1, "MIB": 1, "G": 1024, "GI": 1024, "GB": 1024, "GIB": 1024}
 
 
-class Machine(Struct, frozen=True):
+class ThisMachine(Struct, frozen=True):
     """What this machine has.
 
     Attributes:
@@ -52,13 +52,13 @@ class Machine(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def this_machine(cgroup: Path = Path("/sys/fs/cgroup")) -> Machine:
+def this_machine(cgroup: Path = Path("/sys/fs/cgroup")) -> ThisMachine:
     """Look at this machine, within the limits of the container it may be in (cgroup v2)."""
     found = find_gpus()
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     cpu_milli = min(1000 * (cpus or 1), _cpu_limit(cgroup))
     memory = min(psutil.virtual_memory().total, _memory_limit(cgroup))
-    return Machine(cpu_milli, memory // MIB, found.devices, found.notes)
+    return ThisMachine(cpu_milli, memory // MIB, found.devices, found.notes)
 
 
 def _cpu_limit(cgroup: Path) -> int:
@@ -101,7 +101,7 @@ def machine_nodes(
     racks: int = 0,
     cpus: float | None = None,
     memory: int | None = None,
-    machine: Machine | None = None,
+    machine: ThisMachine | None = None,
 ) -> tuple[Node, ...]:
     """This machine as one node, or split into several pretend ones.
 

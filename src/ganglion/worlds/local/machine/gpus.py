@@ -24,7 +24,7 @@ _VENDOR = frozenset({"NVIDIA", "TESLA", "QUADRO", "GEFORCE"})
 MIB = 1024 * 1024
 
 
-class Found(Struct, frozen=True):
+class FoundGpus(Struct, frozen=True):
     """What was found on the machine.
 
     Attributes:
@@ -51,7 +51,7 @@ def find_gpus(
     matrix: Callable[[], str] | None = None,
     sysfs: Path = Path("/sys"),
     environ: Mapping[str, str] = os.environ,
-) -> Found:
+) -> FoundGpus:
     """Find the GPUs; none, without an error, where driver or library are absent.
 
     Args:
@@ -64,11 +64,11 @@ def find_gpus(
         nvml.nvmlInit()
     except nvml.NVMLError as error:
         silent = isinstance(error, nvml.NVMLError_LibraryNotFound) or _no_driver(nvml, error)
-        return Found((), () if silent else (f"NVML cannot be used: {error}",))
+        return FoundGpus((), () if silent else (f"NVML cannot be used: {error}",))
     try:
         return _ask(nvml, matrix or run_topo, sysfs, environ)
     except nvml.NVMLError as error:
-        return Found((), (f"NVML failed: {error}",))
+        return FoundGpus((), (f"NVML failed: {error}",))
     finally:
         nvml.nvmlShutdown()
 
@@ -77,7 +77,12 @@ def _no_driver(nvml: Any, error: Exception) -> bool:  # noqa: ANN401 - a module 
     return bool(getattr(error, "value", None) == nvml.NVML_ERROR_DRIVER_NOT_LOADED)
 
 
-def _ask(nvml: Any, matrix: Callable[[], str], sysfs: Path, environ: Mapping[str, str]) -> Found:  # noqa: ANN401 - a module without types
+def _ask(
+    nvml: Any,  # noqa: ANN401 - a module without types
+    matrix: Callable[[], str],
+    sysfs: Path,
+    environ: Mapping[str, str],
+) -> FoundGpus:
     parsed = topo.parse(matrix())
     islands = parsed.islands()
     devices, notes = [], []
@@ -87,7 +92,7 @@ def _ask(nvml: Any, matrix: Callable[[], str], sysfs: Path, environ: Mapping[str
         island = islands.get(index, len(islands) + index)
         devices.append(structs.replace(device, numa=numa, island=island))
         notes += [note] if note else []
-    return _hide(Found(tuple(devices), tuple(notes)), environ.get("CUDA_VISIBLE_DEVICES"))
+    return _hide(FoundGpus(tuple(devices), tuple(notes)), environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 def _device(nvml: Any, index: int, sysfs: Path) -> tuple[Device, str]:  # noqa: ANN401 - a module without types
@@ -122,7 +127,7 @@ def _numa(bus: str, sysfs: Path) -> int:
     return (host.numbers(path, 1) or (-1,))[0]
 
 
-def _hide(found: Found, visible: str | None) -> Found:
+def _hide(found: FoundGpus, visible: str | None) -> FoundGpus:
     """Devices that `CUDA_VISIBLE_DEVICES` does not name keep their number and are not used."""
     if visible is None:
         return found
@@ -133,7 +138,7 @@ def _hide(found: Found, visible: str | None) -> Found:
     ]
     hidden = sum(not _is_named(i, device, named) for i, device in enumerate(devices))
     note = f"{hidden} GPUs are hidden by CUDA_VISIBLE_DEVICES={visible}"
-    return Found(tuple(devices), (*found.notes, note) if hidden else found.notes)
+    return FoundGpus(tuple(devices), (*found.notes, note) if hidden else found.notes)
 
 
 def _is_named(number: int, device: Device, named: Sequence[str]) -> bool:

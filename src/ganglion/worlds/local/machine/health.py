@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from ganglion.lifecycle.failures.gpus import Condition, Reading, judge
+from ganglion.lifecycle.failures.gpus import DriverReading, GpuCondition, judge
 from ganglion.model.events import DeviceHealth
 from ganglion.model.fleet.node import Node
 from ganglion.worlds.local.machine.nvml import BINDING, says_absent, told
@@ -29,7 +29,7 @@ Place = tuple[str, int]
 log = structlog.get_logger(__name__)
 
 
-class Health:
+class DeviceWatcher:
     """Watches all devices that have an identifier, as real ones do.
 
     Args:
@@ -51,7 +51,7 @@ class Health:
             for index, device in enumerate(node.devices)
             if device.uuid and device.healthy
         }
-        self._conditions = {uuid: Condition() for uuid in self._places}
+        self._conditions = {uuid: GpuCondition() for uuid in self._places}
         self._xids: dict[str, list[int]] = {}
         self._silent: dict[str, int] = {}
         self._facts: list[DeviceHealth] = []
@@ -117,7 +117,7 @@ class Health:
                     self._facts.append(fact)
         self.rounds += 1
 
-    def _reading(self, uuid: str) -> Reading | None:
+    def _reading(self, uuid: str) -> DriverReading | None:
         """What the driver says of a device; None = it does not say now, which proves nothing."""
         nvml = self._nvml
         try:
@@ -126,13 +126,13 @@ class Health:
             self._silent[uuid] = self._silent.get(uuid, 0) + 1
             if not says_absent(nvml, error) and self._silent[uuid] < SILENT:
                 return None
-            return Reading(present=False, xids=tuple(self._xids.pop(uuid, ())))
+            return DriverReading(present=False, xids=tuple(self._xids.pop(uuid, ())))
         self._silent[uuid] = 0
         xids = tuple(self._xids.pop(uuid, ()))
         if not self._answers(handle):
-            return Reading(present=False, xids=xids)
+            return DriverReading(present=False, xids=xids)
         uncorrected, broken = self._uncorrected(handle), self._remap_failed(handle)
-        return Reading(xids=xids, uncorrected=uncorrected, remap_failed=broken)
+        return DriverReading(xids=xids, uncorrected=uncorrected, remap_failed=broken)
 
     def _answers(self, handle: Any) -> bool:  # noqa: ANN401 - the library's own
         """Whether a device does anything; what a model does not support is no fault."""

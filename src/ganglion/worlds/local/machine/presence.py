@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.processes import CPU_MILLI, Attached, Usage
+from ganglion.lifecycle.workspaces.processes import CPU_MILLI, Attached, ProcessUse
 from ganglion.worlds.local.machine import host
 
 TICK_MS = 10
@@ -59,15 +59,15 @@ def total(root: int, at: int, proc: Path = Path(host.PROC)) -> Total | None:
     )
 
 
-def usage(before: Total | None, now: Total) -> Usage:
+def usage(before: Total | None, now: Total) -> ProcessUse:
     """What was used between two moments; without a first one all counts are zero."""
     span = now.at - before.at if before else 0
     if before is None or span <= 0:
-        return Usage(now.at, 0, 0)
+        return ProcessUse(now.at, 0, 0)
     used, moved = now.cpu_ms - before.cpu_ms, now.moved - before.moved
     if used < 0 or moved < 0:  # a process ended, and its figures with it
-        return Usage(now.at, span, CPU_MILLI)
-    return Usage(now.at, span, used * 1000 // span, moved * 1000 // span)
+        return ProcessUse(now.at, span, CPU_MILLI)
+    return ProcessUse(now.at, span, used * 1000 // span, moved * 1000 // span)
 
 
 def attached(now: Total, port: int, proc: Path = Path(host.PROC)) -> Attached:

@@ -18,7 +18,7 @@ from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Checkpoint, Gang, Run
 from ganglion.worlds.environment import BIND_SWITCH, SLURM_SWITCH, split
 from ganglion.worlds.local.ranks import slurm
-from ganglion.worlds.local.ranks.seats import Seat, Table
+from ganglion.worlds.local.ranks.seats import RankSeat, Table
 from ganglion.worlds.local.run_files.records import CHECKPOINT, HOSTFILE, STOP_NOTE, report_file
 
 ADDRESS = "127.0.0.1"
@@ -70,7 +70,7 @@ class Facts(Struct, frozen=True):
     gpus: Mapping[str, tuple[Gpu, ...]]
 
 
-def rank_env(gang: Gang, table: Table, run: Run, seat: Seat, facts: Facts) -> dict[str, str]:
+def rank_env(gang: Gang, table: Table, run: Run, seat: RankSeat, facts: Facts) -> dict[str, str]:
     """What one rank gets beside the inherited environment; Ganglion's names win over `run.env`.
 
     Args:
@@ -118,7 +118,7 @@ def _nnodes(gang: Gang, table: Table) -> str:
     return f"{least}:{most}"
 
 
-def _torch(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
+def _torch(seat: RankSeat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
     port = str(facts.master_port)
     children = seat.procs if seat.procs > 1 else max(1, len(seat.pod.devices))
     return {
@@ -141,7 +141,7 @@ def _torch(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]
     }
 
 
-def _gpus(seat: Seat, run: Run, facts: Facts) -> dict[str, str]:
+def _gpus(seat: RankSeat, run: Run, facts: Facts) -> dict[str, str]:
     mine = seat.pod.devices
     if run.env.get(BIND_SWITCH) != "pod":
         mine = split(mine, seat.procs, seat.local_rank)
@@ -157,7 +157,7 @@ def _gpus(seat: Seat, run: Run, facts: Facts) -> dict[str, str]:
     return env
 
 
-def _own(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
+def _own(seat: RankSeat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
     pods = _pods(table)
     return {
         "GANGLION_JOB_ID": gang.workload,

@@ -9,7 +9,7 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Gang
 
 
-class Seat(Struct, frozen=True):
+class RankSeat(Struct, frozen=True):
     """Where in its gang a rank sits."""
 
     rank: int
@@ -19,7 +19,7 @@ class Seat(Struct, frozen=True):
     pod: PodPlacement
 
 
-Table = tuple[Seat, ...]
+Table = tuple[RankSeat, ...]
 """All ranks of a gang, pod by pod in the placement's order."""
 
 
@@ -59,9 +59,9 @@ class _Free:
             first + local for pod, (_, first) in self._kept.items() for local in range(procs[pod])
         }
 
-    def seat(self, pod: PodPlacement, procs: int) -> Iterator[Seat]:
+    def seat(self, pod: PodPlacement, procs: int) -> Iterator[RankSeat]:
         number, first = self._kept.get(pod_id(pod)) or self._take(procs)
-        return (Seat(first + local, number, local, procs, pod) for local in range(procs))
+        return (RankSeat(first + local, number, local, procs, pod) for local in range(procs))
 
     def _take(self, procs: int) -> tuple[int, int]:
         number = next(each for each in count() if each not in self._pods)

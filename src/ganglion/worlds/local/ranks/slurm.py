@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ganglion.model.workload import Gang
-from ganglion.worlds.local.ranks.seats import Seat, Table
+from ganglion.worlds.local.ranks.seats import RankSeat, Table
 from ganglion.worlds.local.run_files.records import LEAVE
 
 FOLDER = "bin"
@@ -32,7 +32,7 @@ touch "$GANGLION_CHECKPOINT_FILE" "$GANGLION_RUN_DIR/{LEAVE}"
 """
 
 
-def variables(seat: Seat, table: Table, gang: Gang, name: str, address: str) -> dict[str, str]:
+def variables(seat: RankSeat, table: Table, gang: Gang, name: str, address: str) -> dict[str, str]:
     """The variables of one task.
 
     Args:

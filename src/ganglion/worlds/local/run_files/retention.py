@@ -45,7 +45,7 @@ Key = tuple[str, int]
 log = structlog.get_logger(__name__)
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RetentionRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is kept.
 
     Attributes:
@@ -83,7 +83,7 @@ class Swept(msgspec.Struct, frozen=True):
     freed: int = 0
 
 
-def rule_of(home: Path) -> Rule:
+def rule_of(home: Path) -> RetentionRule:
     """The rule in force.
 
     Raises:
@@ -92,7 +92,7 @@ def rule_of(home: Path) -> Rule:
     path = home / FILE
     try:
         found = host.read(path)
-        rule = Rule() if found is None else msgspec.json.decode(found, type=Rule)
+        rule = RetentionRule() if found is None else msgspec.json.decode(found, type=RetentionRule)
     except (OSError, msgspec.MsgspecError) as error:
         raise EnvironmentFault(
             f"{path} cannot be used: {error}", 'write for example {"days": 30, "megabytes": 10000}'
@@ -130,7 +130,7 @@ def _remove_empty(folder: Path, top: Path) -> None:
             folder = folder.parent
 
 
-def sweep(home: Path, rule: Rule, live: Collection[Key], now: int) -> Swept:
+def sweep(home: Path, rule: RetentionRule, live: Collection[Key], now: int) -> Swept:
     """Remove ended attempts by the rule, the oldest first.
 
     Args:

@@ -27,11 +27,11 @@ PYTHON = (sys.executable, "-S", "-P", "-m")
 MODULE = "ganglion.worlds.local.executing"
 
 
-class Refused(Exception):
+class RefusedSession(Exception):
     """What is asked cannot be done; the message says why."""
 
 
-class Callers:
+class SessionCallers:
     """Takes callers and gives each a process of its own.
 
     Args:
@@ -67,8 +67,8 @@ class Callers:
         try:
             asked = json.loads(_received(connected))
             plan, pod = self._plan(asked), int(asked["pod"])
-        except (Refused, StartError, ValueError, KeyError, TypeError) as error:
-            known = isinstance(error, Refused | StartError)
+        except (RefusedSession, StartError, ValueError, KeyError, TypeError) as error:
+            known = isinstance(error, RefusedSession | StartError)
             said = str(error) if known else f"not understood: {error!r}"
             plan, pod = {"error": said}, 0
         self._start(connected, plan, pod)
@@ -76,7 +76,7 @@ class Callers:
     def _plan(self, asked: Record) -> Record:
         place = self._members.place(asked["pod"], asked["rank"])
         if place is None:
-            raise Refused(f"pod {asked['pod']} does not run, or has no such rank")
+            raise RefusedSession(f"pod {asked['pod']} does not run, or has no such rank")
         env, workdir = place
         term = {"TERM": str(asked["term"])} if asked["tty"] else {}
         return {
@@ -125,7 +125,7 @@ def _received(connected: socket.socket) -> bytes:
     """Read one message of at most `MOST` bytes."""
     (size,) = HEAD.unpack(_exactly(connected, HEAD.size))
     if size > MOST:
-        raise Refused(f"more than {MOST:,} bytes")
+        raise RefusedSession(f"more than {MOST:,} bytes")
     return _exactly(connected, size)
 
 
@@ -134,6 +134,6 @@ def _exactly(connected: socket.socket, size: int) -> bytes:
     while len(found) < size:
         chunk = connected.recv(size - len(found))
         if not chunk:
-            raise Refused("the caller left")
+            raise RefusedSession("the caller left")
         found += chunk
     return found

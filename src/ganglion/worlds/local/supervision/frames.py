@@ -22,7 +22,7 @@ MOST = 1 << 20
 """Longest message that is accepted; more than this is not kept for a slow reader."""
 
 
-class Broken(Exception):
+class BrokenMessage(Exception):
     """What came is no message."""
 
 
@@ -41,7 +41,7 @@ def status(**facts: Any) -> bytes:  # noqa: ANN401 - whatever JSON has
     return framed(message(STATUS, json.dumps(facts).encode()))
 
 
-class Caller:
+class FrameSocket:
     """The other end of a socket: reads and writes whole messages, and never blocks.
 
     Attributes:
@@ -95,7 +95,7 @@ class Caller:
         self._in += chunk
         try:
             return list(self._split())
-        except Broken:
+        except BrokenMessage:
             self.gone = True
             return []
 
@@ -104,7 +104,7 @@ class Caller:
         while len(self._in) >= HEAD.size:
             (size,) = HEAD.unpack_from(self._in)
             if not 0 < size <= MOST:
-                raise Broken
+                raise BrokenMessage
             if len(self._in) < HEAD.size + size:
                 break
             body = bytes(self._in[HEAD.size : HEAD.size + size])

@@ -21,7 +21,7 @@ TOKEN = "JUPYTER_TOKEN"
 TOKEN_BYTES = 24
 
 
-class Kept(Struct, frozen=True):
+class WorkspaceFolders(Struct, frozen=True):
     """Where the things of one workspace lie.
 
     Attributes:
@@ -44,10 +44,10 @@ class Kept(Struct, frozen=True):
         return host.files.read(self.secret).decode("ascii")
 
 
-def kept(home: Path, gang: Gang) -> Kept:
+def kept(home: Path, gang: Gang) -> WorkspaceFolders:
     """Where the things of a workspace lie, below Ganglion's home directory."""
     root = home / "workspaces" / gang.id
-    return Kept(root / "files", root / "token")
+    return WorkspaceFolders(root / "files", root / "token")
 
 
 def port_key(home: Path, gang: Gang, attempt: int) -> str:

@@ -48,7 +48,7 @@ class Speaker(Protocol):
         """Their reports."""
 
 
-class Place(Struct, frozen=True):
+class LookedAt(Struct, frozen=True):
     """What has to be known of an attempt to look at it.
 
     Attributes:
@@ -90,7 +90,7 @@ class LocalOnlooker:
 
     def __init__(
         self,
-        place: Place,
+        place: LookedAt,
         speaker: Speaker,
         clock: Callable[[], int],
         gpus: Gpus | None = None,
@@ -190,7 +190,7 @@ def _loss(
 
 def place_of(
     run: Path, spec: records.Record, gpus: Mapping[str, Sequence[Gpu]], idle: Idle
-) -> Place:
+) -> LookedAt:
     """What has to be known of an attempt.
 
     Args:
@@ -207,7 +207,7 @@ def place_of(
         for number, _ in pod["devices"]
     )
     shared = any(SHARE in rank["env"] for pod in spec["pods"] for rank in pod["ranks"])
-    return Place(
+    return LookedAt(
         run,
         spec["service_port"],
         facts.get("token") or _token(spec),

@@ -13,7 +13,7 @@ from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.metrics.fragmentation import Fragments, NodeRoom, Unit
 from ganglion.worlds.simulated.metrics.records import JobRecord, record_of
 from ganglion.worlds.simulated.metrics.steps import Steps
-from ganglion.worlds.simulated.watcher import End
+from ganglion.worlds.simulated.watcher import SimulatedEnd
 
 
 class Counts(Struct):
@@ -109,7 +109,7 @@ class Collector:
         self._move(job, gone, at, -1)
         self._move(job, came, at, 1)
 
-    def ended(self, job: SimJob, pods: Sequence[PodPlacement], end: End) -> None:
+    def ended(self, job: SimJob, pods: Sequence[PodPlacement], end: SimulatedEnd) -> None:
         """An attempt gives its resources back."""
         record = self.records[job.gang.id]
         self.running.add(end.at, -1)

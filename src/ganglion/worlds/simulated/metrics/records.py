@@ -62,7 +62,7 @@ def record_of(job: SimJob, unit: Unit) -> JobRecord:
     return JobRecord(job, size)
 
 
-class Spread(Struct, frozen=True):
+class Statistics(Struct, frozen=True):
     """Statistics of a quantity; all 0 when there is none of it."""
 
     count: int = 0
@@ -73,13 +73,13 @@ class Spread(Struct, frozen=True):
     max: float = 0.0
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> Statistics:
     """Mean, nearest-rank quantiles and maximum."""
     if not values:
-        return Spread()
+        return Statistics()
     ordered = sorted(values)
     p50, p90, p99 = (quantile(ordered, percent) for percent in (50, 90, 99))
-    return Spread(len(ordered), sum(ordered) / len(ordered), p50, p90, p99, ordered[-1])
+    return Statistics(len(ordered), sum(ordered) / len(ordered), p50, p90, p99, ordered[-1])
 
 
 def quantile(ordered: Sequence[float], percent: int) -> float:

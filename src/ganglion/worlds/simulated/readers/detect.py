@@ -6,10 +6,10 @@ from pathlib import Path
 from ganglion.model.errors import FileError
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.readers import jobs_csv, openb, swf
-from ganglion.worlds.simulated.readers.text import Table, lines
+from ganglion.worlds.simulated.readers.text import CsvTable, lines
 
 
-class Format(StrEnum):
+class TraceFormat(StrEnum):
     """Formats of traces."""
 
     AUTO = "auto"
@@ -18,7 +18,7 @@ class Format(StrEnum):
     SWF = "swf"
 
 
-def detect(path: Path) -> Format:
+def detect(path: Path) -> TraceFormat:
     """Return the format of a trace from its heading.
 
     Raises:
@@ -28,14 +28,14 @@ def detect(path: Path) -> Format:
     if not first:
         raise FileError(f"{path} is empty")
     if first.lstrip().startswith(";") or len(first.split()) == len(swf.FIELDS):
-        return Format.SWF
-    columns = Table(path).columns
+        return TraceFormat.SWF
+    columns = CsvTable(path).columns
     if openb.is_nodes(columns):
         raise FileError(f"{path} is a list of nodes, not a trace", "give it as --cluster")
     for known, fits in (
-        (Format.OPENB, openb.is_pods),
-        (Format.SWF, swf.is_metacentrum),
-        (Format.JOBS, jobs_csv.matches),
+        (TraceFormat.OPENB, openb.is_pods),
+        (TraceFormat.SWF, swf.is_metacentrum),
+        (TraceFormat.JOBS, jobs_csv.matches),
     ):
         if fits(columns):
             return known
@@ -45,7 +45,9 @@ def detect(path: Path) -> Format:
     )
 
 
-def read_trace(path: Path, fmt: Format = Format.AUTO, *, per_node: int = 8) -> list[SimJob]:
+def read_trace(
+    path: Path, fmt: TraceFormat = TraceFormat.AUTO, *, per_node: int = 8
+) -> list[SimJob]:
     """Read a trace of any known format.
 
     Args:
@@ -57,7 +59,7 @@ def read_trace(path: Path, fmt: Format = Format.AUTO, *, per_node: int = 8) -> l
         FileError: unreadable, no known format, or two jobs of one name.
         FieldError: a value cannot be used; names file, line and column.
     """
-    jobs = _read(path, detect(path) if fmt is Format.AUTO else fmt, per_node)
+    jobs = _read(path, detect(path) if fmt is TraceFormat.AUTO else fmt, per_node)
     seen: set[str] = set()
     for job in jobs:
         if job.gang.id in seen:
@@ -66,10 +68,10 @@ def read_trace(path: Path, fmt: Format = Format.AUTO, *, per_node: int = 8) -> l
     return jobs
 
 
-def _read(path: Path, known: Format, per_node: int) -> list[SimJob]:
-    if known is Format.OPENB:
+def _read(path: Path, known: TraceFormat, per_node: int) -> list[SimJob]:
+    if known is TraceFormat.OPENB:
         return openb.read_pods(path)
-    if known is Format.JOBS:
+    if known is TraceFormat.JOBS:
         return jobs_csv.read_jobs(path, gpus_per_node=per_node)
     first = next((line for _, line in lines(path) if line.strip()), "")
     if "," in first and not first.lstrip().startswith(";"):

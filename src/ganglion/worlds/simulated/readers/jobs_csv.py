@@ -6,7 +6,7 @@ from ganglion.model.errors import FieldError, FileError
 from ganglion.model.events import Outcome
 from ganglion.model.workload import Gang
 from ganglion.worlds.simulated.job import Shapes, SimJob
-from ganglion.worlds.simulated.readers.text import Row, Table
+from ganglion.worlds.simulated.readers.text import CsvTable, Row
 
 SECONDS, MINUTES = 1, 60
 SUBMIT = {"submit_s": SECONDS, "submit_time": SECONDS, "arrival_s": SECONDS, "submit_min": MINUTES}
@@ -59,7 +59,7 @@ def read_jobs(
         FileError: the file is unreadable, or a needed column is missing.
         FieldError: a value cannot be used; names file, line and column.
     """
-    reader = _Reader(Table(path), gpus_per_node, default_queue)
+    reader = _Reader(CsvTable(path), gpus_per_node, default_queue)
     jobs = [reader.job(row) for row in reader.table]
     if not jobs:
         raise FileError(f"{path} holds no jobs")
@@ -69,7 +69,7 @@ def read_jobs(
 class _Reader:
     """Knows where the columns of one table are."""
 
-    def __init__(self, table: Table, gpus_per_node: int, default_queue: str) -> None:
+    def __init__(self, table: CsvTable, gpus_per_node: int, default_queue: str) -> None:
         self.table = table
         self.submit = table.find(tuple(SUBMIT), "the submit time")
         self.duration = table.find(tuple(DURATION), "the duration")

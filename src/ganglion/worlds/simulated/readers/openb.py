@@ -7,7 +7,7 @@ from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.simulated.job import SimJob
-from ganglion.worlds.simulated.readers.text import Row, Table
+from ganglion.worlds.simulated.readers.text import CsvTable, Row
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
@@ -38,7 +38,7 @@ def read_nodes(path: Path) -> list[Node]:
         FileError: unreadable, empty, or a column is missing.
         FieldError: a value cannot be used, or a node is named twice.
     """
-    table = Table(path)
+    table = CsvTable(path)
     places = {name: table.find((name,), name) for name in NODE_COLUMNS}
     nodes: dict[str, Node] = {}
     for row in table:
@@ -83,7 +83,7 @@ def read_pods(path: Path, *, queue: str = "default") -> list[SimJob]:
         FileError: unreadable, empty, or a column is missing.
         FieldError: a value cannot be used; names file, line and column.
     """
-    reader = _Pods(Table(path), queue)
+    reader = _Pods(CsvTable(path), queue)
     jobs = [reader.job(row) for row in reader.table]
     if not jobs:
         raise FileError(f"{path} holds no pods")
@@ -93,7 +93,7 @@ def read_pods(path: Path, *, queue: str = "default") -> list[SimJob]:
 class _Pods:
     """Knows where the columns of one pod list are."""
 
-    def __init__(self, table: Table, queue: str) -> None:
+    def __init__(self, table: CsvTable, queue: str) -> None:
         self.table, self.queue = table, queue
         self.places = {name: table.find((name,), name) for name in POD_COLUMNS}
         self.spec = table.maybe(("gpu_spec",))

@@ -6,7 +6,7 @@ from ganglion.model.errors import FieldError, FileError
 from ganglion.model.events import Outcome
 from ganglion.model.workload import Gang
 from ganglion.worlds.simulated.job import Shapes, SimJob
-from ganglion.worlds.simulated.readers.text import Row, Table, as_number, lines, thousandths
+from ganglion.worlds.simulated.readers.text import CsvTable, Row, as_number, lines, thousandths
 
 FIELDS = (
     "job", "submit", "wait", "run", "procs", "cpu_time", "memory", "req_procs", "req_time",
@@ -134,7 +134,7 @@ def read_metacentrum(path: Path, *, cpus_per_node: int) -> list[SimJob]:
         FileError: unreadable, empty, or a column is missing.
         FieldError: a value cannot be used; names file, line and column.
     """
-    table, shapes = Table(path), Shapes(cpus_per_node)
+    table, shapes = CsvTable(path), Shapes(cpus_per_node)
     places = {name: table.find((name,), name) for name in META_COLUMNS}
     optional = {name: table.maybe((name,)) for name in ("queue", "user")}
     jobs = [_meta_job(row, places, optional, shapes) for row in table]

@@ -45,7 +45,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         raise FileError(f"{path} is not UTF-8 text", "give a CSV or SWF file") from error
 
 
-class Table:
+class CsvTable:
     """A CSV file with a heading, row by row.
 
     Args:

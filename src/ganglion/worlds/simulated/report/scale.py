@@ -13,7 +13,7 @@ HOURS = (1, 2, 3, 6, 12)
 LOG_TICKS = (1, 10, 60, 600, 3_600, 36_000, 86_400, 604_800, 6_048_000)
 
 
-class Scale(Struct, frozen=True):
+class PlotScale(Struct, frozen=True):
     """A mapping from values to points on the page.
 
     Attributes:
@@ -40,12 +40,14 @@ class Scale(Struct, frozen=True):
         return round(self.start + part * (self.end - self.start), 1)
 
 
-def linear(high: float, start: float, end: float, show: Callable[[float], str] = number) -> Scale:
+def linear(
+    high: float, start: float, end: float, show: Callable[[float], str] = number
+) -> PlotScale:
     """From 0 to `high` or the next round number, with about five ticks."""
     step = round_step(high / 5) if high > 0 else 1.0
     count = max(math.ceil(high / step - 1e-9), 1)
     ticks = tuple((step * place, show(step * place)) for place in range(count + 1))
-    return Scale(0.0, step * count, start, end, ticks)
+    return PlotScale(0.0, step * count, start, end, ticks)
 
 
 def round_step(least: float) -> float:
@@ -54,7 +56,7 @@ def round_step(least: float) -> float:
     return next(step * power for step in STEPS if step * power >= least * (1 - 1e-9))
 
 
-def time_axis(seconds: float, start: float, end: float) -> tuple[Scale, str]:
+def time_axis(seconds: float, start: float, end: float) -> tuple[PlotScale, str]:
     """From 0 to `seconds`, ticks in a unit that suits; also says which unit."""
     unit, size = next(((u, s) for u, s in UNITS if seconds >= 3 * s), UNITS[-1])
     length = max(seconds / size, 1e-9)
@@ -65,14 +67,14 @@ def time_axis(seconds: float, start: float, end: float) -> tuple[Scale, str]:
     ticks = tuple(
         (step * place * size, number(step * place)) for place in range(int(length / step) + 1)
     )
-    return Scale(0.0, max(seconds, 1e-9), start, end, ticks), unit
+    return PlotScale(0.0, max(seconds, 1e-9), start, end, ticks), unit
 
 
-def log_time(high: float, start: float, end: float) -> Scale:
+def log_time(high: float, start: float, end: float) -> PlotScale:
     """From 1 s to `high`, ticks at times that people name."""
     top = max(high, 10.0)
     ticks = tuple((float(t), _spell(t)) for t in LOG_TICKS if t <= top)
-    return Scale(1.0, top, start, end, ticks, log=True)
+    return PlotScale(1.0, top, start, end, ticks, log=True)
 
 
 def _spell(seconds: int) -> str:

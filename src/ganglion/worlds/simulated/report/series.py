@@ -13,7 +13,7 @@ MOST_QUEUES = 8
 REST = "all others"
 
 
-class Series(Struct, frozen=True):
+class TimeSeries(Struct, frozen=True):
     """Averages per bucket of time; all lists are equally long.
 
     Attributes:
@@ -35,12 +35,12 @@ class Series(Struct, frozen=True):
     queues: dict[str, tuple[float, ...]]
 
 
-def series_of(run: Run) -> Series:
+def series_of(run: Run) -> TimeSeries:
     """The series of a run."""
     collector, end = run.collector, run.ended
     fragments, free = collector.fragment.bins(end), collector.free.bins(end)
     weight = collector.fragments.weight
-    return Series(
+    return TimeSeries(
         bucket_s=collector.used.width / 1000,
         used=_units(collector.used, end),
         total=_units(collector.total, end),

@@ -9,8 +9,8 @@ from ganglion.model.policy import Policy
 from ganglion.worlds.causes import Trade
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import Faults
-from ganglion.worlds.simulated.metrics.records import JobRecord, Spread, spread
-from ganglion.worlds.simulated.report.series import Series, cdf, series_of
+from ganglion.worlds.simulated.metrics.records import JobRecord, Statistics, spread
+from ganglion.worlds.simulated.report.series import TimeSeries, cdf, series_of
 from ganglion.worlds.simulated.run import Run
 
 FORMAT = 1
@@ -141,9 +141,9 @@ class Summary(Struct, frozen=True):
     cycles: int
     jobs: JobsPart
     allocation: AllocationPart
-    wait_s: Spread
-    jct_s: Spread
-    slowdown: Spread
+    wait_s: Statistics
+    jct_s: Statistics
+    slowdown: Statistics
     fragmentation_pct: float
     headroom: float
     damage: DamagePart
@@ -151,7 +151,7 @@ class Summary(Struct, frozen=True):
     waits: tuple[WaitPart, ...]
     never: tuple[NeverPart, ...]
     queues: tuple[QueuePart, ...]
-    series: Series
+    series: TimeSeries
     wait_cdf: tuple[tuple[float, float], ...]
 
 

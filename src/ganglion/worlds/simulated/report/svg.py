@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from ganglion.worlds.simulated.report.scale import Scale
+from ganglion.worlds.simulated.report.scale import PlotScale
 
 WIDTH, HEIGHT = 860, 260
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 42
@@ -24,7 +24,7 @@ class Plot:
         x_label, y_label: their names, with units.
     """
 
-    def __init__(self, title: str, x: Scale, y: Scale, x_label: str, y_label: str) -> None:
+    def __init__(self, title: str, x: PlotScale, y: PlotScale, x_label: str, y_label: str) -> None:
         self.x, self.y = x, y
         self._title = title
         self._parts: list[str] = []

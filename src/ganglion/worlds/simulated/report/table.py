@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ganglion.model.events import Outcome
-from ganglion.worlds.simulated.metrics.records import Spread
+from ganglion.worlds.simulated.metrics.records import Statistics
 from ganglion.worlds.simulated.report.format import duration, number, pct
 from ganglion.worlds.simulated.report.summary import Summary
 
@@ -67,7 +67,7 @@ def quantities(summary: Summary) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _cells(values: Spread, show: Callable[[float], str]) -> list[str]:
+def _cells(values: Statistics, show: Callable[[float], str]) -> list[str]:
     if not values.count:
         return ["-"] * 5
     return [show(v) for v in (values.mean, values.p50, values.p90, values.p99, values.max)]

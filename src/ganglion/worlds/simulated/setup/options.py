@@ -15,8 +15,8 @@ from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import parse_faults
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.readers import openb
-from ganglion.worlds.simulated.readers.detect import Format, detect, read_trace
-from ganglion.worlds.simulated.readers.text import Table
+from ganglion.worlds.simulated.readers.detect import TraceFormat, detect, read_trace
+from ganglion.worlds.simulated.readers.text import CsvTable
 from ganglion.worlds.simulated.scenario import Scenario, with_queues_of
 from ganglion.worlds.simulated.setup.cluster import build_nodes, equal_quotas, nodes_for
 from ganglion.worlds.simulated.setup.policy_words import named_policy, read_policy
@@ -27,7 +27,7 @@ DEFAULT_JOBS, DEFAULT_NODES = 1_000, 8
 CSV_ENDINGS = (".csv", ".csv.gz")
 
 
-class Options(Struct, frozen=True):
+class RunOptions(Struct, frozen=True):
     """What a person may say about a run; None and "" leave the choice to us.
 
     Attributes:
@@ -49,7 +49,7 @@ class Options(Struct, frozen=True):
     """
 
     trace: Path | None = None
-    fmt: Format = Format.AUTO
+    fmt: TraceFormat = TraceFormat.AUTO
     synthetic: int | None = None
     seed: int = 1
     queue: str = ""
@@ -76,7 +76,7 @@ class _Cluster(Struct):
     policy: Policy = Policy()
 
 
-def scenario_of(options: Options) -> Scenario:
+def scenario_of(options: RunOptions) -> Scenario:
     """Read, draw and build everything a run needs.
 
     Raises:
@@ -115,7 +115,7 @@ def scenario_of(options: Options) -> Scenario:
     )
 
 
-def _timing(options: Options) -> Timing:
+def _timing(options: RunOptions) -> Timing:
     return Timing(
         start_ms=parse_ms(options.start_delay, "--start-delay"),
         restart_ms=parse_ms(options.restart_cost, "--restart-cost"),
@@ -125,12 +125,12 @@ def _timing(options: Options) -> Timing:
     )
 
 
-def _given_cluster(options: Options) -> _Cluster | None:
+def _given_cluster(options: RunOptions) -> _Cluster | None:
     path = options.cluster
     if path and options.nodes is not None:
         raise FieldError("give --cluster or --nodes, not both", key="--nodes")
     if path and path.name.endswith(CSV_ENDINGS):
-        if not openb.is_nodes(Table(path).columns):
+        if not openb.is_nodes(CsvTable(path).columns):
             names = ", ".join(openb.NODE_COLUMNS)
             raise FieldError(f"{path} is no list of nodes", key="--cluster", hint=f"needs {names}")
         return _Cluster(tuple(openb.read_nodes(path)))
@@ -143,15 +143,15 @@ def _given_cluster(options: Options) -> _Cluster | None:
 
 
 def _from_trace(
-    trace: Path, options: Options, given: _Cluster | None
+    trace: Path, options: RunOptions, given: _Cluster | None
 ) -> tuple[list[SimJob], _Cluster, str, list[str]]:
-    fmt = detect(trace) if options.fmt is Format.AUTO else options.fmt
+    fmt = detect(trace) if options.fmt is TraceFormat.AUTO else options.fmt
     jobs = read_trace(trace, fmt, per_node=_per_node(options, fmt, given))
     jobs = _chosen(jobs, trace, options)
     title = f"{trace.name}{f', queue {options.queue}' if options.queue else ''}"
     if given:
         return jobs, given, title, []
-    if fmt is Format.OPENB and options.nodes is None:
+    if fmt is TraceFormat.OPENB and options.nodes is None:
         raise FieldError(
             "an openb pod list needs the nodes that belong to it",
             key="--cluster",
@@ -161,16 +161,16 @@ def _from_trace(
     return jobs, _Cluster(nodes), title, notes
 
 
-def _per_node(options: Options, fmt: Format, given: _Cluster | None) -> int:
+def _per_node(options: RunOptions, fmt: TraceFormat, given: _Cluster | None) -> int:
     """GPUs, or cores for logs of CPU jobs, of the most common largest kind of node."""
-    if fmt is Format.SWF:
+    if fmt is TraceFormat.SWF:
         cores = [node.cpu_milli // 1000 for node in given.nodes] if given else []
         return max(cores, default=options.cpus_per_node)
     gpus = Counter(len(node.devices) for node in given.nodes if node.devices) if given else None
     return max(gpus) if gpus else options.gpus_per_node
 
 
-def _chosen(jobs: list[SimJob], trace: Path, options: Options) -> list[SimJob]:
+def _chosen(jobs: list[SimJob], trace: Path, options: RunOptions) -> list[SimJob]:
     if options.queue:
         names = sorted({job.gang.queue for job in jobs})
         jobs = [job for job in jobs if job.gang.queue == options.queue]
@@ -180,7 +180,7 @@ def _chosen(jobs: list[SimJob], trace: Path, options: Options) -> list[SimJob]:
     return jobs[: options.limit] if options.limit else jobs
 
 
-def _built_for(jobs: list[SimJob], options: Options) -> tuple[tuple[Node, ...], list[str]]:
+def _built_for(jobs: list[SimJob], options: RunOptions) -> tuple[tuple[Node, ...], list[str]]:
     types = {kind for j in jobs for pods in j.gang.pod_sets for kind in pods.request.gpu.types}
     if types:
         raise FieldError(
@@ -195,14 +195,14 @@ def _built_for(jobs: list[SimJob], options: Options) -> tuple[tuple[Node, ...], 
     return _nodes(options, count, gpus=gpus), notes
 
 
-def _nodes(options: Options, count: int, *, gpus: bool) -> tuple[Node, ...]:
+def _nodes(options: RunOptions, count: int, *, gpus: bool) -> tuple[Node, ...]:
     if gpus:
         return build_nodes(count, options.gpus_per_node, options.nodes_per_rack)
     return build_nodes(count, 0, options.nodes_per_rack, cpus=options.cpus_per_node)
 
 
 def _drawn(
-    options: Options, given: _Cluster | None, queues: tuple[Queue, ...]
+    options: RunOptions, given: _Cluster | None, queues: tuple[Queue, ...]
 ) -> tuple[list[SimJob], _Cluster, str, list[str]]:
     if options.queue:
         raise FieldError("only traces have queues to choose from", key="--queue")

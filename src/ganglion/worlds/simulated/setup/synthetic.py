@@ -43,7 +43,7 @@ CPU_PER_GPU, MEMORY_PER_GPU = 8_000, 64 * 1024
 T = TypeVar("T")
 
 
-class Shape(Struct, frozen=True):
+class JobShape(Struct, frozen=True):
     """A job before it is known when it arrives; `copies` arrive together as one sweep."""
 
     kind: Kind
@@ -99,7 +99,7 @@ def synthetic_jobs(
     ]
 
 
-def _shape(dice: Random, teams: Sequence[str], most: int, per_node: int, left: int) -> Shape:
+def _shape(dice: Random, teams: Sequence[str], most: int, per_node: int, left: int) -> JobShape:
     kind = Kind(_weighted(dice, KINDS))
     # the k-th team asks for 1/k of what the first one does (Zipf)
     team = dice.choices(teams, [1 / (k + 1) for k in range(len(teams))])[0]
@@ -107,7 +107,7 @@ def _shape(dice: Random, teams: Sequence[str], most: int, per_node: int, left: i
     pod_sets, topology = _pods(dice, kind, most, per_node)
     milli = sum(p.count * p.request.gpu.count * p.request.gpu.milli for p in pod_sets)
     copies = min(dice.choice((4, 8, 8, 16, 32)), left) if kind is Kind.SWEEP else 1
-    return Shape(
+    return JobShape(
         kind, team, user, pod_sets, topology, milli, _duration(dice, kind), _outcome(dice), copies
     )
 
@@ -173,7 +173,7 @@ def _arrivals(dice: Random, count: int, span: int) -> list[int]:
     return sorted(min(hour * HOUR_MS + dice.randrange(HOUR_MS), span) for hour in chosen)
 
 
-def _jobs(shape: Shape, number: int, at: int) -> list[SimJob]:
+def _jobs(shape: JobShape, number: int, at: int) -> list[SimJob]:
     workload = f"{shape.kind}-{number}"
     checkpoint = Checkpoint(interval_ms=HOUR_MS // 2) if shape.kind is Kind.TRAIN else None
     return [

@@ -9,7 +9,7 @@ from ganglion.specs.wording import first_of
 from ganglion.worlds.kubernetes.submit.manifests.environment import CLAIM
 from ganglion.worlds.kubernetes.submit.manifests.launcher import STOP_SIGNAL
 from ganglion.worlds.kubernetes.submit.manifests.pod import claimed
-from ganglion.worlds.kubernetes.submit.manifests.shape import Gang, trials
+from ganglion.worlds.kubernetes.submit.manifests.shape import ManifestGang, trials
 
 MOST_NAME = 63
 MOST_SET_NAME = 52
@@ -34,7 +34,7 @@ _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?", re.AS
 _DNS = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
 
 
-def check(workload: Workload, gangs: tuple[Gang, ...]) -> None:
+def check(workload: Workload, gangs: tuple[ManifestGang, ...]) -> None:
     """Refuse what would be wrong, or silently something else, in a cluster.
 
     Raises:
@@ -145,7 +145,7 @@ def _check_groups(workload: Workload) -> Iterator[FieldError]:
             )
 
 
-def _check_names(workload: Workload, gangs: tuple[Gang, ...]) -> Iterator[FieldError]:
+def _check_names(workload: Workload, gangs: tuple[ManifestGang, ...]) -> Iterator[FieldError]:
     crews = [(gang, crew) for gang in gangs for crew in gang.crews]
     if len(crews) > MOST_OBJECTS:
         yield FieldError(

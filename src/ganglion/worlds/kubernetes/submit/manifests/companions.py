@@ -6,13 +6,13 @@ from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import launcher, marks
 from ganglion.worlds.kubernetes.submit.manifests.environment import MASTER_PORT, NODES, children
 from ganglion.worlds.kubernetes.submit.manifests.pod import Making, Manifest
-from ganglion.worlds.kubernetes.submit.manifests.shape import Gang, domain_of, trials
+from ganglion.worlds.kubernetes.submit.manifests.shape import ManifestGang, domain_of, trials
 
 MOST_BYTES = 900_000
 """Most bytes of a config map; the API allows 1 MiB with everything around it."""
 
 
-def companions(making: Making, gangs: tuple[Gang, ...]) -> list[Manifest]:
+def companions(making: Making, gangs: tuple[ManifestGang, ...]) -> list[Manifest]:
     """Everything that a workload's pods need beside them.
 
     Raises:
@@ -29,7 +29,7 @@ def companions(making: Making, gangs: tuple[Gang, ...]) -> list[Manifest]:
     return found
 
 
-def _domain(making: Making, gang: Gang) -> Manifest:
+def _domain(making: Making, gang: ManifestGang) -> Manifest:
     """A headless service: every pod of the gang has a name in it, ready or not."""
     selector = {marks.WORKLOAD: making.workload.name, marks.GANG_INDEX: str(gang.crews[0].index)}
     ports = [{"name": "rendezvous", "port": MASTER_PORT}]
@@ -46,7 +46,7 @@ def _domain(making: Making, gang: Gang) -> Manifest:
     }
 
 
-def _with_front(making: Making, first: Gang, domains: list[Manifest]) -> list[Manifest]:
+def _with_front(making: Making, first: ManifestGang, domains: list[Manifest]) -> list[Manifest]:
     """A service for clients; that of a workspace takes the place of its domain, or joins it."""
     front = _front(making, first)
     if making.workload.kind is Kind.WORKSPACE and first.pods > 1:
@@ -56,7 +56,7 @@ def _with_front(making: Making, first: Gang, domains: list[Manifest]) -> list[Ma
     return [*(each for each in domains if each["metadata"]["name"] != name), front]
 
 
-def _front(making: Making, first: Gang) -> Manifest:
+def _front(making: Making, first: ManifestGang) -> Manifest:
     """Where clients find a service: its ready replicas, of each the first pod."""
     selector = {marks.WORKLOAD: making.workload.name}
     if first.pods > 1:
@@ -74,7 +74,7 @@ def _front(making: Making, first: Gang) -> Manifest:
     }
 
 
-def _files(making: Making, gangs: tuple[Gang, ...]) -> dict[str, str]:
+def _files(making: Making, gangs: tuple[ManifestGang, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     if any(making.launched(crew) for gang in gangs for crew in gang.crews):
         found[launcher.LAUNCH] = launcher.SCRIPT
@@ -91,7 +91,7 @@ def _files(making: Making, gangs: tuple[Gang, ...]) -> dict[str, str]:
     return found
 
 
-def hostfile(gang: Gang) -> str:
+def hostfile(gang: ManifestGang) -> str:
     """An MPI hostfile: one line `address slots=n` per pod."""
     slots = (children(crew.pods) for crew in gang.crews for _ in range(crew.pods.count))
     lines = zip(gang.hosts, slots, strict=True)

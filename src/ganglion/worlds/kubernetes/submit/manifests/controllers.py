@@ -5,14 +5,14 @@ from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.manifests.placing import topology_notes
 from ganglion.worlds.kubernetes.submit.manifests.pod import Making, Manifest, notes_of, template
-from ganglion.worlds.kubernetes.submit.manifests.shape import Crew, Gang, trials
+from ganglion.worlds.kubernetes.submit.manifests.shape import ControllerPods, ManifestGang, trials
 
 TTL_S = 7 * 24 * 3600
 """How long a Job that has ended, with its logs, stays."""
 INTERRUPTIONS = frozenset({"preemption", "node_failure"})
 
 
-def job(making: Making, gang: Gang, crew: Crew) -> Manifest:
+def job(making: Making, gang: ManifestGang, crew: ControllerPods) -> Manifest:
     """An Indexed Job: the pods of a gang, or the trials of a sweep."""
     workload = making.workload
     held = {"suspend": True} if workload.held else {}
@@ -33,14 +33,14 @@ def job(making: Making, gang: Gang, crew: Crew) -> Manifest:
     }
 
 
-def _meta(making: Making, crew: Crew) -> Manifest:
+def _meta(making: Making, crew: ControllerPods) -> Manifest:
     index = {} if crew.alone else {marks.GANG_INDEX: str(crew.index)}
     labels = making.labels() | {names.POD_SET: crew.pods.name} | index
     notes = notes_of(making.workload) | topology_notes(making.workload.topology)
     return making.meta(crew.name, annotations=notes) | {"labels": labels}
 
 
-def _of_gang(workload: Workload, gang: Gang, crew: Crew) -> Manifest:
+def _of_gang(workload: Workload, gang: ManifestGang, crew: ControllerPods) -> Manifest:
     pods = crew.pods.count
     own = workload.retry.limit if "failure" in workload.retry.on else 0
     # Elastic gangs may end with fewer pods than they have seats: the first pod decides.
@@ -65,7 +65,7 @@ def _of_trials(workload: Workload) -> Manifest:
     }
 
 
-def _interrupted(retry: Retry, crew: Crew) -> Manifest:
+def _interrupted(retry: Retry, crew: ControllerPods) -> Manifest:
     """What becomes of pods that were stopped for others, or lost with their node."""
     again = INTERRUPTIONS & set(retry.on)
     condition = {"type": names.DISRUPTION_TARGET, "status": "True"}
@@ -73,7 +73,7 @@ def _interrupted(retry: Retry, crew: Crew) -> Manifest:
     return {"action": "Ignore" if again else over, "onPodConditions": [condition]}
 
 
-def stateful_set(making: Making, gang: Gang, crew: Crew) -> Manifest:
+def stateful_set(making: Making, gang: ManifestGang, crew: ControllerPods) -> Manifest:
     """A StatefulSet: one replica of a service that spans several pods, or a workspace."""
     return {
         "apiVersion": "apps/v1",
@@ -90,12 +90,12 @@ def stateful_set(making: Making, gang: Gang, crew: Crew) -> Manifest:
     }
 
 
-def _selector(making: Making, crew: Crew) -> dict[str, str]:
+def _selector(making: Making, crew: ControllerPods) -> dict[str, str]:
     found = {marks.WORKLOAD: making.workload.name, names.POD_SET: crew.pods.name}
     return found if crew.alone else found | {marks.GANG_INDEX: str(crew.index)}
 
 
-def deployment(making: Making, gang: Gang, crew: Crew) -> Manifest:
+def deployment(making: Making, gang: ManifestGang, crew: ControllerPods) -> Manifest:
     """A Deployment: replicas of one pod each."""
     return {
         "apiVersion": "apps/v1",
@@ -114,7 +114,7 @@ def deployment(making: Making, gang: Gang, crew: Crew) -> Manifest:
     }
 
 
-def controller(making: Making, gang: Gang, crew: Crew) -> Manifest:
+def controller(making: Making, gang: ManifestGang, crew: ControllerPods) -> Manifest:
     """The object that makes the pods of a crew."""
     kind = making.workload.kind
     if kind is Kind.SERVICE and crew.alone:

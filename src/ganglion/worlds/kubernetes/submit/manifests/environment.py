@@ -10,7 +10,7 @@ from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Checkpoint, Kind, PodSet, Workload
 from ganglion.worlds.environment import BIND_SWITCH, SLURM_SWITCH, split
 from ganglion.worlds.kubernetes.submit.manifests import launcher
-from ganglion.worlds.kubernetes.submit.manifests.shape import Crew, Gang
+from ganglion.worlds.kubernetes.submit.manifests.shape import ControllerPods, ManifestGang
 
 Variable = dict[str, Any]
 Values = dict[str, str]
@@ -26,7 +26,12 @@ NODES = "nodes"
 
 
 def environment(
-    workload: Workload, gang: Gang, crew: Crew, *, launched: bool, secrets: frozenset[str]
+    workload: Workload,
+    gang: ManifestGang,
+    crew: ControllerPods,
+    *,
+    launched: bool,
+    secrets: frozenset[str],
 ) -> list[Variable]:
     """What the processes of a crew's pods find in their environment.
 
@@ -65,7 +70,7 @@ def _field(path: str) -> Variable:
     return {"valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def _index(workload: Workload, crew: Crew) -> dict[str, Variable]:
+def _index(workload: Workload, crew: ControllerPods) -> dict[str, Variable]:
     """The number that a controller gave the pod; Deployments give none."""
     if workload.kind is Kind.SERVICE and crew.alone:
         return {}
@@ -74,7 +79,7 @@ def _index(workload: Workload, crew: Crew) -> dict[str, Variable]:
     return {name: _field(SET_INDEX if numbered else JOB_INDEX)}
 
 
-def _fields(gang: Gang, crew: Crew, workload: Workload) -> dict[str, Variable]:
+def _fields(gang: ManifestGang, crew: ControllerPods, workload: Workload) -> dict[str, Variable]:
     found = {"GANGLION_NODE": _field("spec.nodeName"), "GANGLION_POD": _field("metadata.name")}
     if gang.pods == 1:
         return found
@@ -87,7 +92,7 @@ def _fields(gang: Gang, crew: Crew, workload: Workload) -> dict[str, Variable]:
     return found
 
 
-def _torch(workload: Workload, gang: Gang, crew: Crew, number: str) -> Values:
+def _torch(workload: Workload, gang: ManifestGang, crew: ControllerPods, number: str) -> Values:
     pods = crew.pods
     master, port = gang.hosts[0], str(MASTER_PORT)
     elastic = any(each.pods.min_count for each in gang.crews)
@@ -121,7 +126,7 @@ def devices(pods: PodSet) -> int:
     return pods.request.gpu.count
 
 
-def _own(workload: Workload, gang: Gang, crew: Crew, number: str) -> Values:
+def _own(workload: Workload, gang: ManifestGang, crew: ControllerPods, number: str) -> Values:
     gpu = crew.pods.request.gpu
     part = {"GANGLION_GPU_MILLI": str(gpu.milli)} if gpu.count and gpu.milli < WHOLE else {}
     several = {"GANGLION_HOSTFILE": f"{launcher.FOLDER}/{launcher.HOSTFILE}"}
@@ -153,7 +158,7 @@ def checkpoint_dir(contract: Checkpoint | None) -> str:
     return CHECKPOINTS if contract.path.startswith(CLAIM) else contract.path
 
 
-def _launched(workload: Workload, crew: Crew) -> Values:
+def _launched(workload: Workload, crew: ControllerPods) -> Values:
     """Environment variables for the launcher."""
     contract = workload.checkpoint or Checkpoint()
     pods = crew.pods
@@ -173,7 +178,7 @@ def _launched(workload: Workload, crew: Crew) -> Values:
     return {name: value for name, value in found.items() if value}
 
 
-def _slurm(workload: Workload, gang: Gang, crew: Crew) -> Values:
+def _slurm(workload: Workload, gang: ManifestGang, crew: ControllerPods) -> Values:
     rank = "$(GANGLION_POD_INDEX)" if gang.pods > 1 and not crew.first_pod else "0"
     return {
         "SLURM_JOB_NAME": workload.name,

@@ -9,7 +9,7 @@ from shlex import quote
 
 from ganglion.lifecycle.expand import PARAM_PREFIX, params_of, run_of
 from ganglion.model.workload import Workload
-from ganglion.worlds.kubernetes.submit.manifests.shape import Crew
+from ganglion.worlds.kubernetes.submit.manifests.shape import ControllerPods
 
 FOLDER = "/etc/ganglion"
 LAUNCH = "launch"
@@ -103,7 +103,7 @@ exit "$worst"
 """
 
 
-def is_needed(crew: Crew, signal: str, *, swept: bool) -> bool:
+def is_needed(crew: ControllerPods, signal: str, *, swept: bool) -> bool:
     """Whether a crew's pods cannot run their command as it is.
 
     Args:

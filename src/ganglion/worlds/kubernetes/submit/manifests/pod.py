@@ -21,7 +21,7 @@ from ganglion.worlds.kubernetes.submit.manifests.placing import (
     tolerations,
     topology_notes,
 )
-from ganglion.worlds.kubernetes.submit.manifests.shape import Crew, Gang
+from ganglion.worlds.kubernetes.submit.manifests.shape import ControllerPods, ManifestGang
 
 Manifest = dict[str, Any]
 
@@ -62,18 +62,18 @@ class Making:
         """`metadata` of an object."""
         return {"name": name, "namespace": self.namespace, "labels": self.labels(), **more}
 
-    def launched(self, crew: Crew) -> bool:
+    def launched(self, crew: ControllerPods) -> bool:
         """Whether the launcher starts a crew's processes."""
         contract = self.workload.checkpoint or Checkpoint()
         swept = self.workload.kind is Kind.SWEEP and crew.alone
         return launcher.is_needed(crew, contract.signal, swept=swept)
 
-    def has_files(self, gang: Gang) -> bool:
+    def has_files(self, gang: ManifestGang) -> bool:
         """Whether a gang's pods mount files."""
         return gang.pods > 1 or any(self.launched(crew) for crew in gang.crews)
 
 
-def template(making: Making, gang: Gang, crew: Crew) -> Manifest:
+def template(making: Making, gang: ManifestGang, crew: ControllerPods) -> Manifest:
     """Pod template of a crew."""
     index = {} if crew.alone else {marks.GANG_INDEX: str(crew.index)}
     group = {names.GANG: gang.group} if len(gang.crews) > 1 else {}
@@ -84,7 +84,7 @@ def template(making: Making, gang: Gang, crew: Crew) -> Manifest:
     return {"metadata": {"labels": labels, "annotations": notes}, "spec": _spec(making, gang, crew)}
 
 
-def _notes(workload: Workload, gang: Gang, crew: Crew) -> dict[str, str]:
+def _notes(workload: Workload, gang: ManifestGang, crew: ControllerPods) -> dict[str, str]:
     """A pod's annotations for the scheduler."""
     gpu, several = crew.pods.request.gpu, len(gang.crews) > 1
     found = {
@@ -133,7 +133,7 @@ def _duration(ms: int) -> str:
     return print_duration(ms) if ms else ""
 
 
-def _spec(making: Making, gang: Gang, crew: Crew) -> Manifest:
+def _spec(making: Making, gang: ManifestGang, crew: ControllerPods) -> Manifest:
     workload, pods = making.workload, crew.pods
     contract = workload.checkpoint or Checkpoint()
     drain_ms = workload.scaling.drain_ms if workload.scaling else 0
@@ -159,7 +159,7 @@ def _spec(making: Making, gang: Gang, crew: Crew) -> Manifest:
     }
 
 
-def _container(making: Making, gang: Gang, crew: Crew) -> Manifest:
+def _container(making: Making, gang: ManifestGang, crew: ControllerPods) -> Manifest:
     run = crew.run
     launched = making.launched(crew)
     ready = {"tcpSocket": {"port": run.port}, "periodSeconds": 5}
@@ -189,7 +189,7 @@ def _leaving(workload: Workload) -> Manifest:
     return {"preStop": {"sleep": {"seconds": seconds}}} if seconds else {}
 
 
-def _command(crew: Crew, *, launched: bool) -> Manifest:
+def _command(crew: ControllerPods, *, launched: bool) -> Manifest:
     # Trials replace words of the command themselves; the template is what the others share.
     words = [escaped(word) for word in crew.run.command]
     if not launched:
@@ -209,7 +209,7 @@ def _resources(pods: PodSet) -> Manifest:
     return {name: value for name, value in found.items() if value}
 
 
-def _volumes(making: Making, gang: Gang, pods: PodSet) -> list[Manifest]:
+def _volumes(making: Making, gang: ManifestGang, pods: PodSet) -> list[Manifest]:
     found: list[Manifest] = []
     if making.has_files(gang):
         config = {"name": making.workload.name, "defaultMode": 0o444}
@@ -227,7 +227,7 @@ def _volumes(making: Making, gang: Gang, pods: PodSet) -> list[Manifest]:
     return found
 
 
-def _items(making: Making, gang: Gang) -> list[Manifest]:
+def _items(making: Making, gang: ManifestGang) -> list[Manifest]:
     """Files of a gang that has siblings beside it in the config map."""
     if gang.crews[0].alone:
         return []
@@ -244,7 +244,7 @@ def needs_shm(pods: PodSet) -> bool:
     return bool(pods.shm_mib or pods.request.gpu.count)
 
 
-def _mounts(making: Making, gang: Gang, pods: PodSet) -> list[Manifest]:
+def _mounts(making: Making, gang: ManifestGang, pods: PodSet) -> list[Manifest]:
     found: list[Manifest] = []
     if making.has_files(gang):
         found.append({"name": "ganglion", "mountPath": launcher.FOLDER, "readOnly": True})

@@ -9,7 +9,7 @@ from ganglion.lifecycle.expand import gang_count, run_of
 from ganglion.model.workload import Kind, PodSet, Run, Workload
 
 
-class Crew(Struct, frozen=True):
+class ControllerPods(Struct, frozen=True):
     """The pods that one controller makes.
 
     Attributes:
@@ -34,7 +34,7 @@ class Crew(Struct, frozen=True):
         return self.index < 0
 
 
-class Gang(Struct, frozen=True):
+class ManifestGang(Struct, frozen=True):
     """Pods that start together, or many gangs of one pod each made by one controller.
 
     Attributes:
@@ -45,7 +45,7 @@ class Gang(Struct, frozen=True):
     """
 
     name: str
-    crews: tuple[Crew, ...]
+    crews: tuple[ControllerPods, ...]
     group: str = ""
     domain: str = ""
 
@@ -78,15 +78,15 @@ class Gang(Struct, frozen=True):
         )
 
 
-def gangs(workload: Workload) -> tuple[Gang, ...]:
+def gangs(workload: Workload) -> tuple[ManifestGang, ...]:
     """How a workload is made.
 
     Trials and replicas of one pod come from one controller, which numbers them; anything of
     several pods has a controller for each pod set of each gang.
     """
     if workload.kind in (Kind.SWEEP, Kind.SERVICE) and _pods(workload) == 1:
-        crew = Crew(workload.name, workload.pod_sets[0], workload.run, index=-1)
-        return (Gang(workload.name, (crew,)),)
+        crew = ControllerPods(workload.name, workload.pod_sets[0], workload.run, index=-1)
+        return (ManifestGang(workload.name, (crew,)),)
     return tuple(_gang(workload, index) for index in range(gang_count(workload)))
 
 
@@ -94,7 +94,7 @@ def _pods(workload: Workload) -> int:
     return sum(pods.count for pods in workload.pod_sets)
 
 
-def _gang(workload: Workload, index: int) -> Gang:
+def _gang(workload: Workload, index: int) -> ManifestGang:
     many = workload.kind in (Kind.SERVICE, Kind.SWEEP)
     stem = f"{workload.name}-{index}" if many else workload.name
     sets = workload.pod_sets
@@ -102,11 +102,13 @@ def _gang(workload: Workload, index: int) -> Gang:
     ranks = accumulate((each.count * each.procs for each in sets), initial=0)
     run = run_of(workload, index)
     crews = tuple(
-        Crew(f"{stem}-{each.name}" if len(sets) > 1 else stem, each, run, index, pod, rank)
+        ControllerPods(
+            f"{stem}-{each.name}" if len(sets) > 1 else stem, each, run, index, pod, rank
+        )
         for each, pod, rank in zip(sets, pods, ranks, strict=False)
     )
     named = _pods(workload) > 1 or workload.kind is Kind.WORKSPACE
-    return Gang(f"{workload.name}/{index}", crews, stem, domain_of(stem) if named else "")
+    return ManifestGang(f"{workload.name}/{index}", crews, stem, domain_of(stem) if named else "")
 
 
 def domain_of(stem: str) -> str:
