@@ -4,7 +4,9 @@ import sys
 
 from tools.archlint.asking import asks_past_the_seam
 from tools.archlint.bare import imports_packages_without_site
+from tools.archlint.classes import named_twice
 from tools.archlint.direction import circles, wrong_folder, wrong_way
+from tools.archlint.layout import crowded, fragments
 from tools.archlint.order import set_order
 from tools.archlint.prose import prose_decides
 from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
@@ -27,6 +29,9 @@ RULES = (
     idle,
     prose_decides,
     imports_packages_without_site,
+    named_twice,
+    crowded,
+    fragments,
     too_long,
     undocumented,
     unexplained,

@@ -78,7 +78,7 @@ IMPORTS_ALLOWED: dict[tuple[str, str], str] = {
     ("ganglion.identity.tokens", "zlib"): "computes a checksum of a given text",
     ("ganglion.lifecycle.schedules", "cronsim"): "computes dates from a given date",
     ("ganglion.lifecycle.schedules", "zoneinfo"): "reads the time zones of the system, as data",
-    ("ganglion.lifecycle.workspaces.hours", "zoneinfo"): "the same",
+    ("ganglion.lifecycle.workspaces.rule", "zoneinfo"): "the same",
     ("ganglion.lifecycle.metrics.page", "prometheus_client.parser"): "parses a given text",
     ("ganglion.lifecycle.metrics.page", "prometheus_client.samples"): "its values",
     (
@@ -152,7 +152,7 @@ MEMOS = frozenset({"functools.cache", "functools.lru_cache"})
 
 MEMOS_ALLOWED: dict[tuple[str, str], str] = {
     ("ganglion.engine.runtimes.estimates", "_keys_of"): "worked out for every gang, of few kinds",
-    ("ganglion.lifecycle.workspaces.hours", "_zone"): "opening a time zone reads a file",
+    ("ganglion.lifecycle.workspaces.rule", "_zone"): "opening a time zone reads a file",
     ("ganglion.worlds.kubernetes.gpu_discovery.numbers", "amount"): "the same few quantities",
     (
         "ganglion.worlds.kubernetes.gpu_discovery.products",
