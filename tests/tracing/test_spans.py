@@ -260,7 +260,7 @@ def test_a_collector_that_refuses_is_said_once_and_harms_nothing(
 def test_nothing_is_measured_or_imported_without_an_endpoint() -> None:
     program = (
         "import sys; from ganglion.tracing import spans\n"
-        "with spans.span('a', spans.Kind.INTERNAL): assert spans.current() is None\n"
+        "with spans.span('a', spans.SpanKind.INTERNAL): assert spans.current() is None\n"
         "print('ganglion.tracing.export' in sys.modules, 'urllib.request' in sys.modules)"
     )
     done = subprocess.run(

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.lifecycle.expand import gang_count, params_of
-from ganglion.lifecycle.sweeps.draw import drawn
-from ganglion.lifecycle.sweeps.trials import trial, trial_count
+from ganglion.lifecycle.sweeps.trials import drawn, trial, trial_count
 from ganglion.model.behaviour import Search
 from ganglion.model.workload import Kind, Workload
 

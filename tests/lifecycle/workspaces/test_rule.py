@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.lifecycle.workspaces.hours import allowed_ms, at_work
 from ganglion.lifecycle.workspaces.observations import Sight, Witness, WitnessMemory, doubtful
-from ganglion.lifecycle.workspaces.rule import Act, Warned, step
+from ganglion.lifecycle.workspaces.rule import Act, Warned, allowed_ms, at_work, step
 from ganglion.model.behaviour import Hours, Idle
 from ganglion.model.workload import Kind, Workload
 

@@ -5,11 +5,12 @@ pkg/autoscaler/scaling), pace and stabilisation those of Kubernetes' HorizontalP
 what is kept beside the load is in `spare`.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.lifecycle.autoscaling import backlog, spare
-from ganglion.lifecycle.autoscaling.hints import hinted
 from ganglion.lifecycle.autoscaling.lead import REMEMBERED, lead, reach
 from ganglion.lifecycle.autoscaling.load import asked_now, describe
 from ganglion.lifecycle.autoscaling.memory import (
@@ -25,7 +26,8 @@ from ganglion.lifecycle.autoscaling.reading import Reading, doubt
 from ganglion.lifecycle.autoscaling.slow import ReplicaBounds, slow
 from ganglion.lifecycle.autoscaling.trust import LOST, busy, trouble
 from ganglion.lifecycle.autoscaling.wanted import WantedReplicas
-from ganglion.model.behaviour import Scaling
+from ganglion.lifecycle.schedules import next_date
+from ganglion.model.behaviour import Hint, Scaling, Schedule
 
 
 class Desired(Struct, frozen=True):
@@ -170,3 +172,21 @@ class Scaler:
         scaling = self._scaling
         floor = max(scaling.floor, hinted(scaling.hints, now, self.lead_ms))
         return ReplicaBounds(min(floor, scaling.ceiling), scaling.ceiling)
+
+
+def hinted(hints: Iterable[Hint], now: int, lead_ms: int) -> int:
+    """The highest floor that hints ask for from now until a replica started now is ready.
+
+    Args:
+        hints: what is known beforehand.
+        now: the time, in ms since 1970.
+        lead_ms: how long a replica takes to start.
+    """
+    floors = (hint.floor for hint in hints if _holds(hint, now, lead_ms))
+    return max(floors, default=0)
+
+
+def _holds(hint: Hint, now: int, lead_ms: int) -> bool:
+    """Whether one of its dates has begun and is not over, or begins within the lead."""
+    date = next_date(Schedule(hint.cron, hint.zone), now - hint.for_ms)
+    return date is not None and date <= now + lead_ms

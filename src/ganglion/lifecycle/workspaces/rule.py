@@ -1,13 +1,16 @@
 """Warn, wait, suspend: what to do about a workspace by what is known of it."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.hours import allowed_ms
 from ganglion.lifecycle.workspaces.observations import Witness, WitnessMemory
 from ganglion.lifecycle.workspaces.verdict import IdleAnswer, IdleFinding, judge
+from ganglion.model.behaviour import Hours
 from ganglion.model.workload import Workload
 
 LOOK_MS = 15_000
@@ -117,3 +120,29 @@ def every_ms(workload: Workload, now: int) -> int:
     """How often a workspace is looked at."""
     allowed = allowed_ms(workload, now) or LOOK_MS * LOOKS
     return max(SOONEST_MS, min(LOOK_MS, allowed // LOOKS))
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> ZoneInfo:
+    return ZoneInfo(name)
+
+
+def at_work(hours: Hours, now: int) -> bool:
+    """Whether a moment lies within working hours, by the clocks on the wall of their zone.
+
+    Args:
+        hours: the hours.
+        now: the moment in ms.
+    """
+    there = datetime.fromtimestamp(now // 1000, UTC).astimezone(_zone(hours.zone))
+    minute = there.hour * 60 + there.minute
+    return there.weekday() in hours.days and hours.start_min <= minute < hours.end_min
+
+
+def allowed_ms(workload: Workload, now: int) -> int:
+    """How long a workspace may be idle as of now, in ms; 0 = for ever."""
+    hours, timeout = workload.idle.hours, workload.idle_timeout_ms
+    if hours is None or at_work(hours, now):
+        return timeout
+    soon = max(workload.idle.warn_ms, 1)
+    return min(timeout, soon) if timeout else soon
