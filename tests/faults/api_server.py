@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from copy import deepcopy
 from typing import Any
 
-from ganglion.worlds.kubernetes.http.errors import Broken, error_of
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, error_of
 from ganglion.worlds.kubernetes.http.session import Params
 from tests.faults.plan import Plan
 from tests.faults.randomness import SeededRandomness
@@ -112,7 +112,7 @@ class FakeServer:
             raise error_of(request, 409, b"the object has been modified")
         answer = self._write(request, path, content_of) if is_write else self._read(path)
         if is_write and self._plan.strikes("lost"):
-            raise Broken(f"{request}: the connection failed")
+            raise ApiUnavailable(f"{request}: the connection failed")
         await asyncio.sleep(self._randomness.uniform(*LATENCY_S))
         return json.dumps(answer).encode()
 
@@ -136,7 +136,7 @@ class FakeServer:
                 at += 1
                 if collection == path:
                     if self._plan.strikes("cut"):
-                        raise Broken(f"GET {path}: the connection failed")
+                        raise ApiUnavailable(f"GET {path}: the connection failed")
                     yield _line(kind, thing)
             try:
                 # `wait_for` would lose a cancellation that comes together with the news.
