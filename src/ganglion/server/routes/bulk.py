@@ -23,7 +23,7 @@ from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
 from ganglion.server.routes import bulk_turns
 from ganglion.server.routes.workloads import Update, admitted, changes_of
-from ganglion.server.state.refs import Ref, resolve
+from ganglion.server.state.refs import Referent, resolve
 from ganglion.server.state.transaction import Mind, Transaction
 
 if TYPE_CHECKING:
@@ -197,6 +197,6 @@ def _done(here: Context, which: Selection, verb: AccessVerb, act: bulk_turns.Act
     return here.service.ask(lambda draft: bulk_turns.apply(draft, chosen, allowed, find))
 
 
-def _found(caller: Caller, mind: Mind, ledger: "Ledger", ref: str) -> Ref:
+def _found(caller: Caller, mind: Mind, ledger: "Ledger", ref: str) -> Referent:
     """What a reference means among the workloads that a caller may see."""
     return resolve(mind, ledger, located(mind, ledger, ref, caller)[0])

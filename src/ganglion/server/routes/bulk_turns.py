@@ -15,7 +15,7 @@ from ganglion.api.workloads import Accepted
 from ganglion.model.errors import GanglionError
 from ganglion.server.commands import submit
 from ganglion.server.rest.filters import Wanted
-from ganglion.server.state.refs import Ref, resolve
+from ganglion.server.state.refs import Referent, resolve
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists
 
@@ -27,7 +27,7 @@ MOST_PROBLEMS = 100
 
 Act = Callable[[Transaction, str], object]
 """Does something to one workload, or raises why it cannot."""
-Find = Callable[[Mind, "Ledger", str], Ref]
+Find = Callable[[Mind, "Ledger", str], Referent]
 """Says what a reference means, or raises that it means nothing."""
 Admit = Callable[[Transaction, submit.Request, submit.Known], Accepted]
 """Takes a workload in, or raises why it is refused."""
