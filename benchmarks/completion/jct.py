@@ -22,7 +22,7 @@ from benchmarks.common.replay import Recipe, Schedule, replay
 from benchmarks.completion.engine import restart_ms, run_engine
 from benchmarks.registry import Progress, Report, Table
 from ganglion.model.kinds import Weighted
-from ganglion.model.policy import Backfill, Evict, Future, Order, Policy, Repack
+from ganglion.model.policy import Backfill, EvictionRules, Future, Order, Policy, Repack
 
 HOUR_MS = 3_600_000
 LAS_GPU_HOURS = 8
@@ -35,7 +35,7 @@ def textbook(order: Order, *, strict: bool = False) -> Policy:
         order=order,
         strict=strict,
         scores=(Weighted("bestfit"),),
-        evict=Evict(enabled=False),
+        evict=EvictionRules(enabled=False),
         timeshare=False,
         future=Future(backfill=Backfill.ANY, reservations=0),
         repack=Repack(consolidate=False),

@@ -29,8 +29,8 @@ from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.metrics.records import JobRecord
-from ganglion.worlds.simulated.run import Run, simulate
-from ganglion.worlds.simulated.scenario import Scenario
+from ganglion.worlds.simulated.run import FinishedRun, simulate
+from ganglion.worlds.simulated.scenario import SimulatedScenario
 
 DAYS, NODES = 60, 256
 GPU_HOUR = 1000 * fleet.HOUR
@@ -150,7 +150,7 @@ def once(seed: int, workload: str, nodes: int, measures: Measures) -> dict[str, 
     made = nodes_of(nodes)
     load = WORKLOADS[workload]
     policy = Policy(repack=Repack(consolidate=False))
-    scenario = Scenario(
+    scenario = SimulatedScenario(
         nodes=tuple(made),
         queues=(Queue(fleet.QUEUE),),
         jobs=tuple(load.jobs(seed, nodes, DAYS, load.in_place if measures.in_place else 0)),
@@ -169,7 +169,7 @@ def once(seed: int, workload: str, nodes: int, measures: Measures) -> dict[str, 
     return _figures(simulate(scenario, warden=warden), warden, nodes)
 
 
-def _figures(found: Run, warden: BenchWarden, nodes: int) -> dict[str, Any]:
+def _figures(found: FinishedRun, warden: BenchWarden, nodes: int) -> dict[str, Any]:
     collector, records = found.collector, found.collector.records.values()
     capacity = nodes * GPUS_PER_NODE * 1000 * DAYS * fleet.DAY
     lost = sum(record.lost_ms * record.size_milli for record in records)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from benchmarks.failures.fleet import MAINTENANCE
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.lifecycle.failures.guard import Guard
+from ganglion.lifecycle.failures.guard import FleetGuard
 from ganglion.model.events import BookingSet, Event, NodeAdded, NodeCordoned, NodeLost
 from ganglion.model.fleet.booking import Booking
 from ganglion.model.policy import Failures
@@ -22,7 +22,7 @@ class BenchWarden:
     def __init__(
         self, settings: Failures, maintenance: Sequence[tuple[int, str]], lead_ms: int
     ) -> None:
-        self._guard, self._lead = Guard(settings), lead_ms
+        self._guard, self._lead = FleetGuard(settings), lead_ms
         self._plan = list(reversed(maintenance))
         self._since: dict[str, int] = {}
         self._kept = self._count = 0

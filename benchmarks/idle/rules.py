@@ -18,7 +18,7 @@ from ganglion.lifecycle.workspaces.processes import (
     people_sight,
     process_sight,
 )
-from ganglion.lifecycle.workspaces.rule import Act, Pace, Warned, step
+from ganglion.lifecycle.workspaces.rule import Act, LookPace, Warned, step
 from ganglion.model.behaviour import Idle
 from ganglion.model.workload import Kind, Workload
 
@@ -26,7 +26,7 @@ MIN_MS = 60_000
 TIMEOUT_MIN, WARN_MIN = 30, 5
 EPOCH = 10_000 * MIN_MS
 """The time of minute 0: a notebook server that never did anything says so with an early time."""
-PACE = Pace(stale_ms=2 * MIN_MS, least_ms=MIN_MS)
+PACE = LookPace(stale_ms=2 * MIN_MS, least_ms=MIN_MS)
 WORKSPACE = Workload(
     "notebook",
     Kind.WORKSPACE,

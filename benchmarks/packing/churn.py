@@ -24,7 +24,7 @@ from benchmarks.registry import (
     compared,
 )
 from ganglion.model.kinds import Weighted
-from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack
+from ganglion.model.policy import Backfill, EvictionRules, Future, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.job import gpu_milli
 
@@ -37,7 +37,7 @@ def _scored(name: str) -> Policy:
     """Nothing but a score: first come, first served with overtaking, no pod moved."""
     return Policy(
         scores=(Weighted(name),),
-        evict=Evict(enabled=False),
+        evict=EvictionRules(enabled=False),
         future=Future(backfill=Backfill.ANY, reservations=0),
         repack=Repack(consolidate=False),
     )

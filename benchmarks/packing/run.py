@@ -20,7 +20,7 @@ from ganglion.engine.placement.place import Demand, place
 from ganglion.engine.plugins.builtin import builtin_plugins
 from ganglion.engine.plugins.protocols import Ints, NodeClass, Typical
 from ganglion.engine.plugins.scores.fgd import fragments
-from ganglion.engine.plugins.scores.target import Side, Target
+from ganglion.engine.plugins.scores.target import Side, TypicalTarget
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.topology.node_state import NodeState
 from ganglion.model.errors import FieldError
@@ -189,7 +189,7 @@ class Fragments:
 
     def __init__(self, classes: Sequence[NodeClass], typical: Typical) -> None:
         self._width = max(len(each.devices) for each in classes)
-        self.target = Target(typical, classes, self._width)
+        self.target = TypicalTarget(typical, classes, self._width)
 
     def of(self, states: Sequence[NodeState]) -> Ints:
         """Unusable thousandths of each state x number of typical pods, int64[N]."""

@@ -31,17 +31,17 @@ from benchmarks.registry import (
     compared,
 )
 from ganglion.model.errors import FieldError
-from ganglion.model.policy import Evict, Policy, Repack, VictimOrder
+from ganglion.model.policy import EvictionRules, Policy, Repack, VictimOrder
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.job import gpu_milli
 from ganglion.worlds.simulated.metrics.records import quantile
 
 GPU_HOUR = 3_600_000
 
-ORDERS: dict[str, Evict] = {
-    "price": Evict(victims=VictimOrder.PRICE),
-    "youngest": Evict(victims=VictimOrder.YOUNGEST),
-    "lowest-newest": Evict(victims=VictimOrder.NEWEST),
+ORDERS: dict[str, EvictionRules] = {
+    "price": EvictionRules(victims=VictimOrder.PRICE),
+    "youngest": EvictionRules(victims=VictimOrder.YOUNGEST),
+    "lowest-newest": EvictionRules(victims=VictimOrder.NEWEST),
 }
 """Ways to choose victims; the last two are what KAI-Scheduler and Kueue do at most."""
 
@@ -97,7 +97,7 @@ def _workload(options: BenchOptions) -> str:
     return wanted
 
 
-def _once(seed: int, workload: str, evict: Evict) -> dict[str, Any]:
+def _once(seed: int, workload: str, evict: EvictionRules) -> dict[str, Any]:
     stage = Stage(
         nodes_of(NODES),
         [Queue(QUEUE)],

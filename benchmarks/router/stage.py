@@ -14,7 +14,7 @@ from benchmarks.router import replica as router_replica
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import record
 from ganglion.router.balancing.stats import ReplicaStats
-from ganglion.router.balancing.table import Endpoint, Limits, Service, State
+from ganglion.router.balancing.table import Limits, ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.router.link import RouterLink
 
 NAME = "bench"
@@ -111,16 +111,16 @@ class RouterStage:
         while self._link.reading().stats.version < version:
             await asyncio.sleep(POLL_S)
 
-    def _service(self) -> Service:
+    def _service(self) -> RoutedService:
         endpoints = (
-            Endpoint(
+            ReplicaEndpoint(
                 each.name,
                 each.address,
-                State.DRAINING if each.name in self._draining else State.STARTING,
+                RoutingState.DRAINING if each.name in self._draining else RoutingState.STARTING,
             )
             for each in self.replicas.values()
         )
-        return Service(NAME, tuple(endpoints), self._limits)
+        return RoutedService(NAME, tuple(endpoints), self._limits)
 
     def _told(self, name: str) -> ReplicaStats:
         services = self._link.reading().stats.services

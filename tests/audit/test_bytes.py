@@ -14,7 +14,7 @@ from tests.effort import examples
 from ganglion.audit.export import exported
 from ganglion.audit.folder import CHECKPOINTS, PUBLIC, AuditFolder
 from ganglion.audit.sealing import contradicted
-from ganglion.audit.verify import Flaw, verified
+from ganglion.audit.verify import AuditFlaw, verified
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import FileError, GanglionError
 
@@ -47,7 +47,7 @@ def changed(whole: bytes, chance: random.Random) -> tuple[int, bytes]:
     return at, whole[:at] + bytes([other(whole[at], chance)]) + whole[at + 1 :]
 
 
-def flaws_of(home: Path) -> list[Flaw]:
+def flaws_of(home: Path) -> list[AuditFlaw]:
     """What `audit verify` finds in a home; an error that it ends with is a flaw, too."""
     folder = AuditFolder(home)
     try:
@@ -55,7 +55,7 @@ def flaws_of(home: Path) -> list[Flaw]:
             found = verified(exported(reader, folder), folder.public()).flaws
             return [*found, *contradicted(reader, folder)]
     except GanglionError as error:
-        return [Flaw(0, error.message)]
+        return [AuditFlaw(0, error.message)]
 
 
 def test_every_changed_byte_of_an_export_is_found_in_its_line(home: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 from tests.audit.trail import at_rest
 
-from ganglion.audit.export import Event as Row
+from ganglion.audit.export import ExportedEvent as Row
 from ganglion.audit.export import rows_of
 from ganglion.audit.forms import as_csv, as_syslog
-from ganglion.audit.placements import Found, labels_of, must_of, placements
-from ganglion.audit.records import SCHEDULER, Context, Record, Wanted, records
+from ganglion.audit.placements import PlacementsFound, labels_of, must_of, placements
+from ganglion.audit.records import SCHEDULER, AuditRecord, DecisionContext, WantedRecords, records
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch
 from ganglion.model import events as ev
@@ -85,16 +85,18 @@ def rows(home: Path) -> list[Row]:
         return list(rows_of(reader, 0))
 
 
-def shown(home: Path, wanted: Wanted) -> list[Record]:
-    return list(records(rows(home), Context(policy=0), wanted))
+def shown(home: Path, wanted: WantedRecords) -> list[AuditRecord]:
+    return list(records(rows(home), DecisionContext(policy=0), wanted))
 
 
-def stays(home: Path, queue: str = "", since: int = 0, until: int = 0, *must: str) -> Found:
-    return placements(rows(home), Context(policy=0), queue, must_of(must), since, until)
+def stays(
+    home: Path, queue: str = "", since: int = 0, until: int = 0, *must: str
+) -> PlacementsFound:
+    return placements(rows(home), DecisionContext(policy=0), queue, must_of(must), since, until)
 
 
 def test_a_record_says_who_for_which_queue_and_under_which_policy(home: Path) -> None:
-    found = shown(home, Wanted(since=2_000))
+    found = shown(home, WantedRecords(since=2_000))
     said = [(each.kind, each.actor, each.queue, each.workload, each.policy) for each in found]
     assert said[:3] == [
         ("gang_submitted", "ada", "ward", "scan-1", 3),
@@ -104,7 +106,7 @@ def test_a_record_says_who_for_which_queue_and_under_which_policy(home: Path) ->
     assert ("gang_updated", "ada", "ward", "scan-1", 3) in said
     assert said[-1] == ("gang_ended", "", "ward", "scan-1", 3)
     assert (found[0].request, len(found[0].checksum)) == ("r-2", 64)
-    assert [each.policy for each in shown(home, Wanted(until=2_000))] == [0] * 6 + [3]
+    assert [each.policy for each in shown(home, WantedRecords(until=2_000))] == [0] * 6 + [3]
 
 
 def test_the_actor_of_a_grant_or_token_is_who_gave_it(tmp_path: Path) -> None:
@@ -117,36 +119,39 @@ def test_the_actor_of_a_grant_or_token_is_who_gave_it(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "ledger.db")
     ledger.append(Batch(1, given, []))
     ledger.close()
-    assert [each.actor for each in shown(tmp_path, Wanted())] == ["ada"] * 4
+    assert [each.actor for each in shown(tmp_path, WantedRecords())] == ["ada"] * 4
 
 
 @pytest.mark.parametrize(
     ("wanted", "kinds"),
     [
-        (Wanted(actors=frozenset({"bob"})), ["gang_submitted"]),
-        (Wanted(queue="lab"), ["queue_set", "gang_submitted", "gang_placed"]),
-        (Wanted(queue="health", since=2_000, until=3_000), ["gang_submitted", "gang_placed"]),
-        (Wanted(workload="other"), ["gang_submitted", "gang_placed"]),
-        (Wanted(workload="other-2"), ["gang_submitted", "gang_placed"]),
-        (Wanted(workload="other-2/0"), ["gang_submitted", "gang_placed"]),
-        (Wanted(kinds=frozenset({"policy_set", "pods_left"})), ["policy_set", "pods_left"]),
-        (Wanted(workload="oth"), []),
+        (WantedRecords(actors=frozenset({"bob"})), ["gang_submitted"]),
+        (WantedRecords(queue="lab"), ["queue_set", "gang_submitted", "gang_placed"]),
+        (
+            WantedRecords(queue="health", since=2_000, until=3_000),
+            ["gang_submitted", "gang_placed"],
+        ),
+        (WantedRecords(workload="other"), ["gang_submitted", "gang_placed"]),
+        (WantedRecords(workload="other-2"), ["gang_submitted", "gang_placed"]),
+        (WantedRecords(workload="other-2/0"), ["gang_submitted", "gang_placed"]),
+        (WantedRecords(kinds=frozenset({"policy_set", "pods_left"})), ["policy_set", "pods_left"]),
+        (WantedRecords(workload="oth"), []),
     ],
 )
-def test_records_are_chosen(home: Path, wanted: Wanted, kinds: list[str]) -> None:
+def test_records_are_chosen(home: Path, wanted: WantedRecords, kinds: list[str]) -> None:
     assert [each.kind for each in shown(home, wanted)] == kinds
 
 
 def test_an_event_that_cannot_be_read_is_a_record_all_the_same(home: Path) -> None:
     changed = [replace(each, body='{"type":"gone"}') for each in rows(home)[:2]]
-    found = list(records(changed, Context()))
+    found = list(records(changed, DecisionContext()))
     assert [each.kind for each in found] == ["queue_set", "queue_set"]
     assert all("cannot be read" in each.problem for each in found)
-    assert placements(changed, Context(), "", {}, 0, 0).unread == [1, 2]
+    assert placements(changed, DecisionContext(), "", {}, 0, 0).unread == [1, 2]
 
 
 def test_csv_has_one_row_per_record_and_no_formula(home: Path) -> None:
-    read = records(rows(home), Context(policy=0))
+    read = records(rows(home), DecisionContext(policy=0))
     evil = (replace(each, actor="=cmd()") for each in read)
     table = list(csv.DictReader(io.StringIO(b"".join(as_csv(evil)).decode())))
     assert [int(each["seq"]) for each in table] == [*range(1, 17)]
@@ -156,7 +161,7 @@ def test_csv_has_one_row_per_record_and_no_formula(home: Path) -> None:
 
 
 def test_syslog_lines_are_those_of_the_rfc(home: Path) -> None:
-    read = records(rows(home), Context(policy=0))
+    read = records(rows(home), DecisionContext(policy=0))
     evil = [replace(each, actor='a"b]c\\d\n<1>') for each in read]
     lines = b"".join(as_syslog(evil, "box")).decode().splitlines()
     assert len(lines) == len(evil)
@@ -194,7 +199,7 @@ def test_a_place_that_breaks_what_must_hold_is_found_also_when_labels_change(hom
 
 def test_what_ran_where_the_trail_begins_is_a_stay_and_unknown_labels_are_broken() -> None:
     running = ev.GangPlaced(500, "old-1/0", 2, place(("n9", 1)))
-    found = placements([], Context(running=(running,)), "", must_of(["region=eu"]), 0, 0)
+    found = placements([], DecisionContext(running=(running,)), "", must_of(["region=eu"]), 0, 0)
     assert [(each.gang, each.seq, each.broken) for each in found.stays] == [
         ("old-1/0", 0, ("region=(none)",))
     ]

@@ -9,11 +9,11 @@ import pytest
 from tests.audit.trail import lines_of, signed, write
 
 from ganglion.audit.anchored import read_anchor
-from ganglion.audit.export import End, Event, Header
+from ganglion.audit.export import ExportedEvent, ExportEnd, ExportHeader
 from ganglion.audit.folder import AuditFolder
 from ganglion.audit.merkle import Frontier
 from ganglion.audit.notes import Signer
-from ganglion.audit.verify import Verdict, verified
+from ganglion.audit.verify import AuditVerdict, verified
 from ganglion.ledger.chain import GENESIS, link
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import FileError
@@ -30,7 +30,7 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-def problems(found: Verdict) -> str:
+def problems(found: AuditVerdict) -> str:
     return "; ".join(each.problem for each in found.flaws)
 
 
@@ -84,7 +84,9 @@ def test_what_is_no_export_is_called_that(lines: list[bytes]) -> None:
         verified(lines, None)
 
 
-def forged(home: Path, signer: Signer | None, change: Callable[[Event], Event]) -> list[bytes]:
+def forged(
+    home: Path, signer: Signer | None, change: Callable[[ExportedEvent], ExportedEvent]
+) -> list[bytes]:
     """An export with other events, whose chain, tree and digest were made to fit.
 
     Args:
@@ -96,7 +98,7 @@ def forged(home: Path, signer: Signer | None, change: Callable[[Event], Event]) 
     for written in lines_of(home)[:-1]:
         line = written
         if line.startswith(b'{"seq"'):
-            event = change(msgspec.json.decode(line, type=Event))
+            event = change(msgspec.json.decode(line, type=ExportedEvent))
             row = (event.seq, event.at, event.cycle, event.kind, event.body.encode())
             checksum = link(checksum, row, event.cycle_at, event.incoming)
             tree.add(checksum)
@@ -107,15 +109,15 @@ def forged(home: Path, signer: Signer | None, change: Callable[[Event], Event]) 
             note = signer.signed(tree.size, tree.root())
             line = msgspec.json.encode({"checkpoint": note}) + b"\n"
         elif line.startswith(b'{"format"') and signer:
-            named = msgspec.json.decode(line, type=Header)
+            named = msgspec.json.decode(line, type=ExportHeader)
             named = msgspec.structs.replace(named, key=str(signer.public))
             line = msgspec.json.encode(named) + b"\n"
         out.append(line)
     digest = sha256(b"".join(out)).hexdigest()
-    return [*out, msgspec.json.encode(End(events, head, checksum.hex(), digest)) + b"\n"]
+    return [*out, msgspec.json.encode(ExportEnd(events, head, checksum.hex(), digest)) + b"\n"]
 
 
-def lied(event: Event) -> Event:
+def lied(event: ExportedEvent) -> ExportedEvent:
     return msgspec.structs.replace(event, body=event.body.replace("eu", "us"))
 
 
@@ -178,7 +180,7 @@ def test_an_anchor_with_two_truths_is_a_flaw(home: Path) -> None:
 def test_time_that_goes_back_is_named(home: Path) -> None:
     signer = AuditFolder(home).signer()
 
-    def early(event: Event) -> Event:
+    def early(event: ExportedEvent) -> ExportedEvent:
         return msgspec.structs.replace(event, cycle_at=1) if event.seq > 6 else event
 
     assert "time goes back at event 7" in problems(verified(forged(home, signer, early), None))

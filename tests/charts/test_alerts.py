@@ -13,7 +13,7 @@ from tools import manifests as deploy
 
 from ganglion.extensions import load
 from ganglion.server.cluster.source import ClusterSource
-from ganglion.server.telemetry.metrics import Figures, Metrics, Standing
+from ganglion.server.telemetry.metrics import Metrics, ServerFigures, ServerStanding
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 LOCAL = deploy.ROOT / "deploy" / "local" / "alerts.yaml"
@@ -112,7 +112,7 @@ def test_what_rules_and_dashboard_ask_for_is_there(rules: Path) -> None:
 def test_metrics_of_one_machine_that_rules_ask_for_are_there() -> None:
     asked = {name for rule in rules_of(LOCAL) for name in NAME.findall(rule["expr"])}
     own = Metrics()
-    own.registry.register(Figures(lambda: Standing({"turns": "ok"}, 1, 1, 0, 0)))
+    own.registry.register(ServerFigures(lambda: ServerStanding({"turns": "ok"}, 1, 1, 0, 0)))
     known = {name for family in own.registry.collect() for name in names(family)}
     assert {each for each in asked if not OF_OTHERS.match(each)} - known == set()
 

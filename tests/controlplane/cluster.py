@@ -13,7 +13,7 @@ from tests.controlplane import manifests
 from tests.controlplane.manifests import Object
 
 from benchmarks.controlplane.control_plane import ControlPlane
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint, load
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint, load
 
 FORMS = {
     "merge": "application/merge-patch+json",
@@ -65,7 +65,7 @@ class Cluster:
         return self.plane.kubeconfig()
 
     @cached_property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> ApiEndpoint:
         """The same as the package's clients take it."""
         return load(self.kubeconfig)
 

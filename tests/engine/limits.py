@@ -14,7 +14,7 @@ from ganglion.engine.search.find import find
 from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model import events as ev
 from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Phase
@@ -155,9 +155,9 @@ def _by_quota(
         tentative.undo()
 
 
-def _whole(record: GangRecord) -> Unit:
+def _whole(record: GangRecord) -> VictimUnit:
     assert record.placement
-    return Unit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)
+    return VictimUnit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)
 
 
 def _used(state: ClusterState, queue: str) -> int:

@@ -4,15 +4,15 @@ from random import Random
 
 import pytest
 
-from ganglion.model.policy import Entitlement, Evict, Policy, VictimOrder
+from ganglion.model.policy import Entitlement, EvictionRules, Policy, VictimOrder
 from tests.effort import sample
 from tests.engine.contention import Contention, Lending
 
 POLICIES = {
     "default": Policy(),
     "kai": Policy(entitlement=Entitlement.KAI),
-    "newest": Policy(evict=Evict(victims=VictimOrder.NEWEST)),
-    "price first": Policy(evict=Evict(victims=VictimOrder.PRICE_FIRST)),
+    "newest": Policy(evict=EvictionRules(victims=VictimOrder.NEWEST)),
+    "price first": Policy(evict=EvictionRules(victims=VictimOrder.PRICE_FIRST)),
 }
 
 

@@ -10,7 +10,7 @@ from ganglion.model import events as ev
 from ganglion.model.policy import (
     Backfill,
     Entitlement,
-    Evict,
+    EvictionRules,
     Future,
     Policy,
     Repack,
@@ -22,7 +22,7 @@ from tests.engine.guarded import OURS
 from tests.engine.test_machine import Engine, random_step
 
 HOUR = 3_600_000
-AT_ONCE = Evict(restart_ms=0)
+AT_ONCE = EvictionRules(restart_ms=0)
 NO_BACKFILL = Future(backfill=Backfill.ANY, reservations=0)
 POLICIES = {
     "moving costs nothing": Policy(

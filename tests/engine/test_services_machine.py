@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.plan import Phase
-from ganglion.model.policy import Entitlement, Policy, Repack, Rights
+from ganglion.model.policy import Entitlement, Policy, Repack, StandbyCharge
 from tests.effort import sample
 from tests.engine import random_fleets as make
 from tests.engine.guarded import Guarded
@@ -19,7 +19,7 @@ from tests.engine.test_machine_policies import Lives
 POLICIES = OTHERS | {
     "default": Policy(),
     "lost pods are replaced": Policy(repair=True),
-    "sleep is free": Policy(sleeping=Rights.NOTHING, repack=Repack(empty_nodes=True)),
+    "sleep is free": Policy(sleeping=StandbyCharge.NOTHING, repack=Repack(empty_nodes=True)),
 }
 SEEDS = range(12)
 

@@ -20,7 +20,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Entitlement, Evict, Future, Policy
+from ganglion.model.policy import Entitlement, EvictionRules, Future, Policy
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import Amount
 from ganglion.model.workload import SPARE, Checkpoint, Gang
@@ -92,7 +92,7 @@ def test_nobody_is_moved_to_spare_it() -> None:
 
 
 def test_it_leaves_at_once_not_at_its_next_checkpoint_or_after_a_protected_time() -> None:
-    policy = Policy(evict=Evict(checkpoint_wait_ms=HOUR))
+    policy = Policy(evict=EvictionRules(checkpoint_wait_ms=HOUR))
     kept = Queue("team", preemption=Preemption(protected_ms=HOUR))
     state = state_of(node("n0"), policy=policy, queues=(kept,))
     saves = Checkpoint(interval_ms=600_000)

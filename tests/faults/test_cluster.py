@@ -18,13 +18,13 @@ from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.kubernetes.cluster_view.orders import Answer, PodRef, Spare
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
-from ganglion.worlds.kubernetes.controller import Controller, News
+from ganglion.worlds.kubernetes.controller import ClusterController, News
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.names import BY_SCHEDULER, VICTIM_OF
 from ganglion.worlds.kubernetes.order_writer import Hands
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.scheduler import PAUSE_S
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.watches import ALWAYS, Watching
 from tests.controlplane import manifests
 from tests.effort import examples
@@ -55,10 +55,10 @@ class Trial:
         self.server.watched = self.check_gpus
         effects = SYSTEM._replace(clock=LoopClock(), randomness=randomness)
         self.clock = effects.clock
-        endpoint = Endpoint(name="fake", url="https://fake")
+        endpoint = ApiEndpoint(name="fake", url="https://fake")
         self.api = Api(endpoint, exchange=self.server, effects=effects)
         policy = replace(Policy(), repair=True)
-        self.controller = Controller([""], Settings(), policy, load(policy))
+        self.controller = ClusterController([""], Settings(), policy, load(policy))
         self.controller.configure([Queue("default")], policy, self.clock.now_ms())
         self.news = list[News]()
         self.most_on_a_node = 0
@@ -200,7 +200,7 @@ def test_the_mark_of_a_victim_is_taken_back_however_long_the_server_is_away() ->
         outage = FaultPlan(0, 0.0, refused=1.0)
         server = FakeServer(outage, SeededRandomness(1), PODS)
         effects = SYSTEM._replace(clock=LoopClock(), randomness=SeededRandomness(0))
-        api = Api(Endpoint(name="fake", url="https://fake"), exchange=server, effects=effects)
+        api = Api(ApiEndpoint(name="fake", url="https://fake"), exchange=server, effects=effects)
         victim = manifests.pod("victim", annotations={VICTIM_OF: "high"}, nodeName="node-0")
         condition = {"type": "DisruptionTarget", "status": "True", "reason": BY_SCHEDULER}
         server.put(PODS, victim | {"status": {"phase": "Running", "conditions": [condition]}})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.lifecycle.losses import Span, lost_gpu_ms, measured
+from ganglion.lifecycle.losses import AttemptSpan, lost_gpu_ms, measured
 from ganglion.model.events import GangEnded, Outcome
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Checkpoint
@@ -33,18 +33,18 @@ WHEN_TOLD = Checkpoint(grace_ms=20)
 def test_what_is_lost_is_the_work_since_the_last_checkpoint(
     checkpoint: Checkpoint | None, committed: int, told: int, lost: int
 ) -> None:
-    span = Span(1_000, committed, told, TWO_AND_A_HALF)
+    span = AttemptSpan(1_000, committed, told, TWO_AND_A_HALF)
     assert lost_gpu_ms(span, checkpoint, 1_100) == lost * 5 // 2
 
 
 def test_who_had_to_be_killed_did_not_come_to_save() -> None:
-    span = Span(1_000, 0, 1_080, TWO_AND_A_HALF)
+    span = AttemptSpan(1_000, 0, 1_080, TWO_AND_A_HALF)
     assert lost_gpu_ms(span, WHEN_TOLD, 1_100, killed=True) == 100 * 5 // 2
 
 
 def test_what_never_ran_has_lost_nothing() -> None:
-    assert lost_gpu_ms(Span(0, 0, 0, TWO_AND_A_HALF), None, 1_100) == 0
-    assert lost_gpu_ms(Span(), None, 1_100) == 0
+    assert lost_gpu_ms(AttemptSpan(0, 0, 0, TWO_AND_A_HALF), None, 1_100) == 0
+    assert lost_gpu_ms(AttemptSpan(), None, 1_100) == 0
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_only_what_was_taken_from_a_gang_that_goes_on_is_lost(
     outcome: Outcome, requeue: bool, lost: int
 ) -> None:
     event = GangEnded(1_100, "a-1/0", 1, outcome, requeue=requeue)
-    found = measured(event, Span(1_000, 0, 0, TWO_AND_A_HALF), None)
+    found = measured(event, AttemptSpan(1_000, 0, 0, TWO_AND_A_HALF), None)
     assert found.lost_gpu_ms == lost
 
 
@@ -81,6 +81,6 @@ def test_never_more_is_lost_than_since_the_last_checkpoint_nor_less_than_nothing
 ) -> None:
     started, ended = 1_000, 1_000 + ran
     committed = started + saved if saved <= ran else 0
-    span = Span(started, committed, started + told if told <= ran else 0, TWO_AND_A_HALF)
+    span = AttemptSpan(started, committed, started + told if told <= ran else 0, TWO_AND_A_HALF)
     found = lost_gpu_ms(span, checkpoint, ended, killed=killed)
     assert 0 <= found <= (ended - max(committed, started)) * 5 // 2

@@ -9,7 +9,13 @@ from typing import Any
 
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.balancing.stats import ServiceStats
-from ganglion.router.balancing.table import Endpoint, Limits, RoutingTable, Service, State
+from ganglion.router.balancing.table import (
+    Limits,
+    ReplicaEndpoint,
+    RoutedService,
+    RoutingState,
+    RoutingTable,
+)
 from ganglion.router.process import LOOPBACK, bind, connections, serving
 from ganglion.router.proxy.connections import CallerLimits
 from ganglion.router.proxy.front import Front
@@ -139,11 +145,13 @@ class Actor:
         """Whether any connection is open."""
         return bool(self._wires)
 
-    def draining(self) -> Endpoint:
-        return self.endpoint(State.DRAINING)
+    def draining(self) -> ReplicaEndpoint:
+        return self.endpoint(RoutingState.DRAINING)
 
-    def endpoint(self, state: State = State.READY, models: tuple[str, ...] = ()) -> Endpoint:
-        return Endpoint(self.name, f"{LOOPBACK}:{self.port}", state, models)
+    def endpoint(
+        self, state: RoutingState = RoutingState.READY, models: tuple[str, ...] = ()
+    ) -> ReplicaEndpoint:
+        return ReplicaEndpoint(self.name, f"{LOOPBACK}:{self.port}", state, models)
 
 
 def says(answer: bytes) -> Script:
@@ -173,14 +181,14 @@ class Stage:
         self._actors.append(actor)
         return actor
 
-    def publish(self, *services: Service) -> None:
+    def publish(self, *services: RoutedService) -> None:
         self._version += 1
         self.services.apply(RoutingTable(self._version, services, HOSTS))
 
     def route(self, *actors: Actor, **limits: int) -> None:
         """Have `chat` served by these."""
         endpoints = tuple(actor.endpoint() for actor in actors)
-        self.publish(Service("chat", endpoints, Limits(**limits)))
+        self.publish(RoutedService("chat", endpoints, Limits(**limits)))
 
     async def call(self, address: str = LOOPBACK) -> Wire:
         """A new connection to the router, from an address of this machine."""

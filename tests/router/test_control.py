@@ -9,7 +9,12 @@ import msgspec
 
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.balancing.stats import Stats
-from ganglion.router.balancing.table import Endpoint, RoutingTable, Service, State
+from ganglion.router.balancing.table import (
+    ReplicaEndpoint,
+    RoutedService,
+    RoutingState,
+    RoutingTable,
+)
 from ganglion.router.control import Control
 from ganglion.router.process import LOOPBACK, bind, controlled
 from tests.router.stage import act
@@ -42,8 +47,8 @@ async def control(
 
 
 def table(version: int, name: str = "chat") -> bytes:
-    endpoints = (Endpoint(f"{name}/0", "127.0.0.1:1", State.READY),)
-    return msgspec.json.encode(RoutingTable(version, (Service(name, endpoints),)))
+    endpoints = (ReplicaEndpoint(f"{name}/0", "127.0.0.1:1", RoutingState.READY),)
+    return msgspec.json.encode(RoutingTable(version, (RoutedService(name, endpoints),)))
 
 
 def test_nothing_is_told_or_done_without_the_token() -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ganglion.router.balancing.table import Service
+from ganglion.router.balancing.table import RoutedService
 from ganglion.router.link import RouterLink
 from ganglion.router.proxy import request_body as upload
 from ganglion.router.proxy.connections import CallerLimits
-from ganglion.transport.limits import Gate
+from ganglion.transport.limits import CallerLimit
 from tests.router.stage import Stage, Wire, act, ok, request, says, stage, until
 
 HALF = b"GET /chat/ HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
@@ -18,7 +18,7 @@ CAP = 8
 
 
 def bounds(headers_s: float = 30.0) -> CallerLimits:
-    return CallerLimits(Gate(CAP), headers_s)
+    return CallerLimits(CallerLimit(CAP), headers_s)
 
 
 async def half(on: Stage, address: str = "127.0.0.1") -> Wire:
@@ -88,9 +88,9 @@ def test_a_body_that_stops_is_given_up_unless_an_answer_has_begun(
 
     async def story() -> None:
         async with stage() as on:
-            on.publish(Service("chat", (), keep_prefix=True))
+            on.publish(RoutedService("chat", (), keep_prefix=True))
             actor = await on.actor("a", talks)
-            on.publish(Service("chat", (actor.endpoint(),), keep_prefix=True))
+            on.publish(RoutedService("chat", (actor.endpoint(),), keep_prefix=True))
             begin = "Transfer-Encoding: chunked\r\n"
             stuck = await on.call()
             await stuck.send(request("POST", "/chat/never", extra=begin))

@@ -4,7 +4,7 @@ import asyncio
 import json
 from functools import partial
 
-from ganglion.router.balancing.table import Limits, Service
+from ganglion.router.balancing.table import Limits, RoutedService
 from tests.router.stage import Wire, act, ok, request, says, stage, until
 
 
@@ -24,7 +24,7 @@ class Gate:
 def test_requests_wait_for_the_first_replica_and_the_scaler_is_told() -> None:
     async def story() -> None:
         async with stage() as the:
-            the.publish(Service("chat"))
+            the.publish(RoutedService("chat"))
             seen = the.services.news
             calls = [asyncio.create_task(the.fetch(request("GET", "/chat/"))) for _ in range(5)]
             await the.services.news_beyond(seen, 10_000)
@@ -42,7 +42,7 @@ def test_requests_wait_for_the_first_replica_and_the_scaler_is_told() -> None:
 def test_whoever_waited_long_enough_is_told_to_come_again() -> None:
     async def story() -> None:
         async with stage() as the:
-            the.publish(Service("chat", limits=Limits(hold_ms=30)))
+            the.publish(RoutedService("chat", limits=Limits(hold_ms=30)))
             head, body = await the.fetch(request("GET", "/chat/"))
             assert head.startswith(b"HTTP/1.1 503 ")
             assert b"Retry-After: 5\r\n" in head
@@ -64,7 +64,7 @@ def test_whoever_waited_long_enough_is_told_to_come_again() -> None:
 def test_a_service_that_does_not_wake_is_refused_at_once() -> None:
     async def story() -> None:
         async with stage() as the:
-            the.publish(Service("chat", wakes=False))
+            the.publish(RoutedService("chat", wakes=False))
             head, _ = await the.fetch(request("GET", "/chat/"))
             assert head.startswith(b"HTTP/1.1 503 ")
 
@@ -74,7 +74,7 @@ def test_a_service_that_does_not_wake_is_refused_at_once() -> None:
 def test_those_who_wait_are_told_when_their_service_is_gone() -> None:
     async def story() -> None:
         async with stage() as the:
-            the.publish(Service("chat"))
+            the.publish(RoutedService("chat"))
             call = asyncio.create_task(the.fetch(request("GET", "/chat/")))
             await until(lambda: the.stats().waiting == 1)
             the.publish()
@@ -145,7 +145,7 @@ def test_one_that_drains_gets_nothing_new_and_loses_nothing() -> None:
             call = asyncio.create_task(the.fetch(request("GET", "/chat/")))
             await until(lambda: the.stats().running == 1)
             new = await the.actor("chat/1", says(ok(b"new")))
-            the.publish(Service("chat", (old.draining(), new.endpoint())))
+            the.publish(RoutedService("chat", (old.draining(), new.endpoint())))
             for _ in range(10):
                 assert (await the.fetch(request("GET", "/chat/")))[1] == b"new"
             assert the.stats().replicas[0].running == 1
@@ -163,7 +163,7 @@ def test_equal_keys_go_to_the_same_replica() -> None:
         async with stage() as the:
             actors = [await the.actor(f"chat/{n}", says(ok(b"%d" % n))) for n in range(4)]
             endpoints = tuple(actor.endpoint() for actor in actors)
-            the.publish(Service("chat", endpoints, affinity="X-Session"))
+            the.publish(RoutedService("chat", endpoints, affinity="X-Session"))
             for key in ("ada", "bob", "eve", "zoe"):
                 extra = f"x-session: {key}\r\n"
                 found = [await the.fetch(request("GET", "/chat/", extra=extra)) for _ in range(5)]

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ganglion.router.balancing.table import Service
+from ganglion.router.balancing.table import RoutedService
 from tests.router.stage import Wire, act, ok, request, says, stage, until
 
 
@@ -81,7 +81,7 @@ def test_a_caller_that_goes_away_amid_its_upload_ends_it() -> None:
 def test_a_caller_that_goes_away_while_it_waits_gives_up_its_place() -> None:
     async def story() -> None:
         async with stage() as the:
-            the.publish(Service("chat"))
+            the.publish(RoutedService("chat"))
             wire = await the.call()
             await wire.send(request("GET", "/chat/"))
             await until(lambda: the.stats().waiting == 1)

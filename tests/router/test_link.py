@@ -19,7 +19,12 @@ import pytest
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.router import launch, record
-from ganglion.router.balancing.table import Endpoint, RoutingTable, Service, State
+from ganglion.router.balancing.table import (
+    ReplicaEndpoint,
+    RoutedService,
+    RoutingState,
+    RoutingTable,
+)
 from ganglion.router.link import RouterLink
 from ganglion.router.process import Router, bind
 
@@ -45,12 +50,12 @@ class Hello(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def replica() -> Iterator[Endpoint]:
+def replica() -> Iterator[ReplicaEndpoint]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hello)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield Endpoint("chat/0", f"127.0.0.1:{server.server_port}", State.STARTING)
+        yield ReplicaEndpoint("chat/0", f"127.0.0.1:{server.server_port}", RoutingState.STARTING)
     finally:
         server.shutdown()
         server.server_close()
@@ -81,10 +86,10 @@ def pid_of(home: Path) -> int:
     return found.pid if found else 0
 
 
-def test_a_router_is_started_fed_and_heard(tmp_path: Path, replica: Endpoint) -> None:
+def test_a_router_is_started_fed_and_heard(tmp_path: Path, replica: ReplicaEndpoint) -> None:
     heard = threading.Event()
     with linked(tmp_path, heard.set) as link:
-        version = link.publish([Service("chat", (replica,))])
+        version = link.publish([RoutedService("chat", (replica,))])
         until(lambda: link.reading().stats.version >= version)
         assert heard.is_set()
         assert httpx2.get(f"{link.url}/chat/").text == "hello"
@@ -93,47 +98,47 @@ def test_a_router_is_started_fed_and_heard(tmp_path: Path, replica: Endpoint) ->
         assert link.reading().age_ms < 5_000
 
 
-def test_the_same_services_are_the_same_table(tmp_path: Path, replica: Endpoint) -> None:
+def test_the_same_services_are_the_same_table(tmp_path: Path, replica: ReplicaEndpoint) -> None:
     with linked(tmp_path) as link:
-        first = link.publish([Service("chat", (replica,))])
-        assert link.publish([Service("chat", (replica,))]) == first
+        first = link.publish([RoutedService("chat", (replica,))])
+        assert link.publish([RoutedService("chat", (replica,))]) == first
         assert link.publish([]) == first + 1
 
 
 def test_a_wrong_table_is_refused_and_the_one_before_stays(
-    tmp_path: Path, replica: Endpoint
+    tmp_path: Path, replica: ReplicaEndpoint
 ) -> None:
     with linked(tmp_path) as link:
-        link.publish([Service("chat", (replica,))])
+        link.publish([RoutedService("chat", (replica,))])
         with pytest.raises(FieldError):
-            link.publish([Service("no/name")])
+            link.publish([RoutedService("no/name")])
         until(lambda: link.reading().stats.version == 1)
         assert httpx2.get(f"{link.url}/chat/").text == "hello"
 
 
 def test_a_router_serves_on_without_its_server_and_is_found_again(
-    tmp_path: Path, replica: Endpoint
+    tmp_path: Path, replica: ReplicaEndpoint
 ) -> None:
     first = RouterLink(tmp_path, port=0)
     url = first.start()
-    version = first.publish([Service("chat", (replica,))])
+    version = first.publish([RoutedService("chat", (replica,))])
     until(lambda: first.reading().stats.version == version)
     first.stop()
     pid = pid_of(tmp_path)
     assert httpx2.get(f"{url}/chat/").text == "hello"
     with linked(tmp_path) as second:
         assert (second.url, pid_of(tmp_path)) == (url, pid)
-        assert second.publish([Service("other", (replica,))]) > version
+        assert second.publish([RoutedService("other", (replica,))]) > version
         until(lambda: httpx2.get(f"{url}/other/").text == "hello")
     until(lambda: not psutil.pid_exists(pid))
 
 
 def test_a_router_that_is_killed_is_replaced_where_callers_know_it(
-    tmp_path: Path, replica: Endpoint
+    tmp_path: Path, replica: ReplicaEndpoint
 ) -> None:
     with linked(tmp_path) as link:
         url = link.url
-        link.publish([Service("chat", (replica,))])
+        link.publish([RoutedService("chat", (replica,))])
         until(lambda: link.reading().stats.version > 0)
         before = pid_of(tmp_path)
         os.kill(before, signal.SIGKILL)
@@ -144,11 +149,11 @@ def test_a_router_that_is_killed_is_replaced_where_callers_know_it(
 
 
 def test_a_router_of_another_version_is_replaced_and_finishes_what_it_has(
-    tmp_path: Path, replica: Endpoint
+    tmp_path: Path, replica: ReplicaEndpoint
 ) -> None:
     first = RouterLink(tmp_path, port=0)
     first.start()
-    first.publish([Service("chat")])
+    first.publish([RoutedService("chat")])
     until(lambda: first.reading().stats.version == 1)
     with ThreadPoolExecutor() as pool:
         call = pool.submit(httpx2.get, f"{first.url}/chat/", timeout=PATIENCE_S)
@@ -162,7 +167,7 @@ def test_a_router_of_another_version_is_replaced_and_finishes_what_it_has(
             assert pid_of(tmp_path) != old.pid
             assert second.url == first.url
             # The old one still has a request, and gets the replica it waits for.
-            body = msgspec.json.encode(RoutingTable(2, (Service("chat", (replica,)),)))
+            body = msgspec.json.encode(RoutingTable(2, (RoutedService("chat", (replica,)),)))
             client.put("/table", content=body).raise_for_status()
             assert call.result(PATIENCE_S).text == "hello"
             until(lambda: not psutil.pid_exists(old.pid))
@@ -181,8 +186,8 @@ def test_a_router_whose_home_is_gone_ends(tmp_path: Path) -> None:
 def test_a_router_without_a_server_ends_once_no_replica_answers(tmp_path: Path) -> None:
     def fed(port: int) -> None:
         until(lambda: record.read(tmp_path) is not None)
-        endpoint = Endpoint("chat/0", f"127.0.0.1:{port}", State.READY)
-        table = RoutingTable(1, (Service("chat", (endpoint,)),))
+        endpoint = ReplicaEndpoint("chat/0", f"127.0.0.1:{port}", RoutingState.READY)
+        table = RoutingTable(1, (RoutedService("chat", (endpoint,)),))
         found = record.read(tmp_path)
         assert found
         with launch.control(tmp_path, found) as client:

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from ganglion.router.balancing.balancer import Balancer
 from ganglion.router.balancing.least_loaded import RequestPreferences
-from ganglion.router.balancing.table import Endpoint, Limits, Service, State
+from ganglion.router.balancing.table import Limits, ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.router.process import connections
 from ganglion.router.proxy.probe import Prober
 from ganglion.router.proxy.request import Visit
 from tests.effort import examples
 from tests.router.stage import Actor, Script, Stage, Wire, act, ok, request, stage, until
 
-READY = Endpoint("chat/0", "127.0.0.1:1", State.READY, ("m",))
-OTHER = Endpoint("chat/1", "127.0.0.1:2", State.READY)
+READY = ReplicaEndpoint("chat/0", "127.0.0.1:1", RoutingState.READY, ("m",))
+OTHER = ReplicaEndpoint("chat/1", "127.0.0.1:2", RoutingState.READY)
 
 
 def dies_after(what: str) -> Script:
@@ -47,7 +47,7 @@ async def with_unreachable(the: Stage, *good: Actor) -> None:
     gone = await the.actor("chat/gone", answers())
     endpoint = gone.endpoint()
     await gone.shut()
-    the.publish(Service("chat", (endpoint, *(each.endpoint() for each in good))))
+    the.publish(RoutedService("chat", (endpoint, *(each.endpoint() for each in good))))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
@@ -92,7 +92,7 @@ def test_a_request_that_may_be_repeated_goes_to_another_one_when_its_replica_die
         async with stage() as the:
             bad = await the.actor("chat/0", dies_after("head"))
             good = await the.actor("chat/1", answers())
-            the.publish(Service("chat", (bad.endpoint(models=("m",)), good.endpoint())))
+            the.publish(RoutedService("chat", (bad.endpoint(models=("m",)), good.endpoint())))
             wire, head = await the.ask(request(method, "/chat/", extra="X-Ganglion-Model: m\r\n"))
             assert b"X-Ganglion-Replica: chat/1" in head
             assert the.stats().retried == 1
@@ -107,7 +107,7 @@ def test_a_body_that_was_sent_in_part_is_sent_again_from_its_beginning() -> None
         async with stage() as the:
             bad = await the.actor("chat/0", dies_after("body"))
             good = await the.actor("chat/1", answers(9))
-            the.publish(Service("chat", (bad.endpoint(models=("m",)), good.endpoint())))
+            the.publish(RoutedService("chat", (bad.endpoint(models=("m",)), good.endpoint())))
             extra = "X-Ganglion-Model: m\r\n"
             _, body = await the.fetch(request("PUT", "/chat/", b"123456789", extra))
             assert body == b"got:123456789"
@@ -124,7 +124,7 @@ def test_what_a_dead_replica_may_have_done_is_not_asked_of_another_one(
         async with stage() as the:
             bad = await the.actor("chat/0", dies_after(when))
             good = await the.actor("chat/1", answers(5))
-            the.publish(Service("chat", (bad.endpoint(models=("m",)), good.endpoint())))
+            the.publish(RoutedService("chat", (bad.endpoint(models=("m",)), good.endpoint())))
             extra = "X-Ganglion-Model: m\r\n"
             head, body = await the.fetch(request(method, "/chat/", b"hello", extra))
             assert head.startswith(b"HTTP/1.1 502 ")
@@ -148,7 +148,7 @@ def test_a_post_without_a_body_is_sent_once_too() -> None:
 
 def test_whoever_lost_a_request_is_not_asked_again_while_there_is_another() -> None:
     async def story() -> None:
-        balancer = Balancer(Service("chat", (READY, OTHER)), 0, Random(1), lambda: None)
+        balancer = Balancer(RoutedService("chat", (READY, OTHER)), 0, Random(1), lambda: None)
         async with connections() as session:
             visit = Visit(balancer, RequestPreferences(model="m"), Prober(session))
             async with visit.seat() as first:
@@ -182,7 +182,7 @@ def test_a_large_body_that_was_sent_in_part_is_not_sent_again() -> None:
         async with stage() as the:
             bad = await the.actor("chat/0", script)
             good = await the.actor("chat/1", answers(1 << 20))
-            the.publish(Service("chat", (bad.endpoint(models=("m",)), good.endpoint())))
+            the.publish(RoutedService("chat", (bad.endpoint(models=("m",)), good.endpoint())))
             extra = "X-Ganglion-Model: m\r\n"
             head, _ = await the.fetch(request("PUT", "/chat/", b"x" * (1 << 20), extra))
             assert head.startswith(b"HTTP/1.1 502 ")
@@ -253,7 +253,7 @@ def test_a_service_with_room_for_one_still_serves_after_a_replica_dies() -> None
             bad = await the.actor("chat/0", dies_after("head"))
             good = await the.actor("chat/1", answers(5))
             endpoints = (bad.endpoint(), good.endpoint())
-            the.publish(Service("chat", endpoints, Limits(per_replica=1)))
+            the.publish(RoutedService("chat", endpoints, Limits(per_replica=1)))
             for _ in range(10):
                 head, _ = await the.fetch(request("PUT", "/chat/", b"hello"))
                 assert head.startswith(b"HTTP/1.1 200 ")

@@ -17,9 +17,9 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.app import guarded, make_app
 from ganglion.server.commands import live, submit
 from ganglion.server.controllers.controller import Controller
-from ganglion.server.loop.asked import Asked
+from ganglion.server.loop.asked import AskedCommand
 from ganglion.server.loop.service import Service
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.transaction import Transaction
@@ -82,7 +82,7 @@ class Rig:
 
     def ask(self, command: Callable[[Transaction], Any]) -> Future[Any]:
         """Ask without waiting for the turn."""
-        asked = Asked(command)
+        asked = AskedCommand(command)
         self.service._asked.put(asked)
         return asked.answer
 
@@ -128,16 +128,18 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 
 
 @pytest.fixture
-def context(rig: Rig) -> Iterator[Context]:
+def context(rig: Rig) -> Iterator[ServerContext]:
     """What a running server consists of."""
     rig.service.start()
     halted: list[bool] = []
-    yield Context(rig.service, rig.home, rig.feed, rig.metrics, "ada", lambda: halted.append(True))
+    yield ServerContext(
+        rig.service, rig.home, rig.feed, rig.metrics, "ada", lambda: halted.append(True)
+    )
     rig.service.stop()
 
 
 @pytest.fixture
-def client(context: Context) -> Iterator[TestClient]:
+def client(context: ServerContext) -> Iterator[TestClient]:
     """A client that knows the token."""
     app = guarded(make_app(context), "secret", loopback=True)
     headers = {"Authorization": "Bearer secret"}

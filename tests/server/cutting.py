@@ -7,7 +7,7 @@ import msgspec
 
 from ganglion import __version__
 from ganglion.ledger.audit import audited
-from ganglion.ledger.history import Wanted
+from ganglion.ledger.history import WantedWorkloads
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch, Cut, Flaw, Snapshot
@@ -21,7 +21,7 @@ from ganglion.worlds.local.run_files.retention import DAY_MS, FILE
 from ganglion.worlds.local.run_files.secret_store import SecretStore
 
 FAILED = (Outcome.FAILED, 1)
-ANY = Wanted()
+ANY = WantedWorkloads()
 
 
 def audit(reader: Reader) -> list[Flaw]:

@@ -10,11 +10,11 @@ from ganglion.lifecycle.metrics.page import MetricsPage
 from ganglion.model.behaviour import Signal
 from ganglion.model.events import AlarmSet, ServiceScaled
 from ganglion.router.balancing.stats import Quantiles, ReplicaStats, ServiceStats
-from ganglion.router.balancing.table import Endpoint, Service, State
+from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.server.controllers.services import ServicesController
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door, Heard
-from ganglion.server.signals.scraper import Found, Job, Scraper
+from ganglion.server.signals.scraper import Job, ScrapedRound, Scraper
 from tests.server.conftest import Rig
 
 BRISK = {"window": "4s", "panic_window": "1s", "up": "any", "down": "any", "hold_down": "2s"}
@@ -35,7 +35,7 @@ class FakeDoor:
     url = "http://door"
 
     def __init__(self) -> None:
-        self.table: dict[str, Service] = {}
+        self.table: dict[str, RoutedService] = {}
         self.load: dict[str, tuple[int, int]] = {}
         self.held: set[str] = set()
         self.unready: set[str] = set()
@@ -43,11 +43,11 @@ class FakeDoor:
         self.asked = 0
         self._spent: dict[str, tuple[int, int]] = {}
 
-    def publish(self, owner: str, services: Sequence[Service]) -> None:
+    def publish(self, owner: str, services: Sequence[RoutedService]) -> None:
         assert owner == "services"
         self.table = {each.name: each for each in services}
 
-    def endpoints(self, name: str) -> dict[str, State]:
+    def endpoints(self, name: str) -> dict[str, RoutingState]:
         return {each.replica: each.state for each in self.table[name].endpoints}
 
     def heard(self) -> Heard:
@@ -69,8 +69,8 @@ class FakeDoor:
             replicas=tuple(self._replica(each) for each in endpoints),
         )
 
-    def _replica(self, endpoint: Endpoint) -> ReplicaStats:
-        open_ = endpoint.state is not State.DRAINING and endpoint.replica not in self.unready
+    def _replica(self, endpoint: ReplicaEndpoint) -> ReplicaStats:
+        open_ = endpoint.state is not RoutingState.DRAINING and endpoint.replica not in self.unready
         return ReplicaStats(endpoint.replica, open_, int(endpoint.replica in self.held))
 
 
@@ -79,12 +79,12 @@ class FakeScraper:
 
     def __init__(self) -> None:
         self.jobs: Mapping[str, Job] = {}
-        self.says: dict[str, Found] = {}
+        self.says: dict[str, ScrapedRound] = {}
 
     def want(self, jobs: Mapping[str, Job]) -> None:
         self.jobs = jobs
 
-    def found(self, service: str) -> Found | None:
+    def found(self, service: str) -> ScrapedRound | None:
         return self.says.get(service)
 
 
@@ -120,7 +120,7 @@ class Parlour:
             self.door.boot += "'"  # each reading is by its gauges
             self.pass_(0.1)
 
-    def told(self, what: Callable[[], Found], seconds: float) -> None:
+    def told(self, what: Callable[[], ScrapedRound], seconds: float) -> None:
         """The scraper finds this for so long."""
         for _ in range(round(seconds * 10)):
             self.scraper.says["chat-1"] = what()
@@ -145,16 +145,16 @@ class Parlour:
         return [(each.alarm, bool(each.message)) for each in found]
 
 
-def pages(*said: str | MetricsPage) -> Found:
+def pages(*said: str | MetricsPage) -> ScrapedRound:
     """What replicas 0, 1 and so on of `chat` said just now; a text = why they said nothing."""
     now = time.monotonic()
     both = {f"chat-1/{index}": each for index, each in enumerate(said)}
     spoke = {key: each for key, each in both.items() if isinstance(each, MetricsPage)}
     silent = {key: each for key, each in both.items() if isinstance(each, str)}
-    return Found(now, Pages(round(now * 1_000), spoke, silent))
+    return ScrapedRound(now, Pages(round(now * 1_000), spoke, silent))
 
 
-def answers(value: float | None, trouble: str = "") -> Found:
+def answers(value: float | None, trouble: str = "") -> ScrapedRound:
     """What Prometheus said just now of the service's own query."""
     found = {} if value is None else {Signal.QUERY: value}
-    return Found(time.monotonic(), Pages(0), found, trouble)
+    return ScrapedRound(time.monotonic(), Pages(0), found, trouble)

@@ -9,7 +9,7 @@ from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.queue import Queue
 from ganglion.server.app import guarded, make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.guard import MOST_BYTES
 from ganglion.server.views.cluster import queue_view
 from tests.engine import build
@@ -123,7 +123,7 @@ def test_everything_else_needs_the_token(client: TestClient, given: str) -> None
         assert response.headers["www-authenticate"] == "Bearer"
 
 
-def test_metrics_need_the_token_when_others_can_connect(context: Context) -> None:
+def test_metrics_need_the_token_when_others_can_connect(context: ServerContext) -> None:
     app = guarded(make_app(context), "secret", loopback=False)
     with TestClient(app, "http://localhost") as stranger:  # type: ignore[arg-type]
         assert stranger.get("/metrics").status_code == 401

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ganglion.server.app import make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.openapi import EXAMPLES
 from tests.server.test_workloads import API, post, problem
 
@@ -33,7 +33,7 @@ def test_a_path_names_all_its_methods_when_it_refuses_one(client: TestClient) ->
             assert refused.headers["allow"] == methods, (method, path)
 
 
-def test_every_operation_is_known_to_the_paths(client: TestClient, context: Context) -> None:
+def test_every_operation_is_known_to_the_paths(client: TestClient, context: ServerContext) -> None:
     app = make_app(context)
     known = {(each.template, method) for each in app.state.paths for method in each.methods}
     described = {

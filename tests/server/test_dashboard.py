@@ -9,7 +9,7 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
 from tests.server.test_workloads import post, wait_for
 
@@ -33,7 +33,7 @@ def expressions() -> list[str]:
 
 
 @pytest.fixture
-def exposed(client: TestClient, rig: Rig, context: Context) -> dict[str, set[str]]:
+def exposed(client: TestClient, rig: Rig, context: ServerContext) -> dict[str, set[str]]:
     """Every sample that a server exposes once something happened: name -> its labels."""
     post(client)
     wait_for(client, "a", "RUNNING")

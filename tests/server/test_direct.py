@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from ganglion.server.access.gate import CALLER
 from ganglion.server.access.permissions import Permissions
 from ganglion.server.direct import Direct
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.guard import MOST_BYTES
 from tests.server.process import until
 from tests.server.test_workloads import API
@@ -73,7 +73,7 @@ def test_the_answer_is_that_of_the_framework(client: TestClient) -> None:
         assert short[0] == status, short
 
 
-def test_a_plain_submit_does_not_enter_the_framework(context: Context) -> None:
+def test_a_plain_submit_does_not_enter_the_framework(context: ServerContext) -> None:
     entered: list[str] = []
 
     async def framework(scope: Scope, _receive: Receive, _send: Send) -> None:

@@ -8,13 +8,13 @@ from typing import Protocol, cast
 
 import pytest
 
-from ganglion.lifecycle.metrics.page import Page
+from ganglion.lifecycle.metrics.page import MetricsPage
 from ganglion.model.behaviour import Signal
 from ganglion.server.cluster.controllers.mains import DEPLOYMENTS
 from ganglion.server.cluster.controllers.services import ClusterServices
-from ganglion.server.cluster.controllers.sight import Sight
-from ganglion.server.commands.scale import Span, scale
-from ganglion.server.signals.scraper import Found, Scraper
+from ganglion.server.cluster.controllers.sight import ClusterSight
+from ganglion.server.commands.scale import ReplicaSpan, scale
+from ganglion.server.signals.scraper import ScrapedRound, Scraper
 from ganglion.worlds.kubernetes.types.pod import Pod
 from tests.server.cluster.played import PlayedApi
 from tests.server.services import BRISK, FakeScraper, Parlour, pages
@@ -26,7 +26,7 @@ SCALE = {"targets": {"requests": 2}, "source": "metrics", **BRISK}
 class Host(Protocol):
     """A host with one service of 1 to 4 replicas that do 2 requests each."""
 
-    def told(self, what: Callable[[], Found], seconds: int) -> None:
+    def told(self, what: Callable[[], ScrapedRound], seconds: int) -> None:
         """Replicas report this for so long."""
 
     def replicas(self) -> int:
@@ -46,7 +46,7 @@ class Local:
         self._parlour = Parlour(folder)
         self._parlour.submit(replicas="1..4", scale={**SCALE, "hold_down": "20s"})
 
-    def told(self, what: Callable[[], Found], seconds: int) -> None:
+    def told(self, what: Callable[[], ScrapedRound], seconds: int) -> None:
         self._parlour.told(what, seconds)
 
     def replicas(self) -> int:
@@ -54,7 +54,7 @@ class Local:
 
     def by_hand(self, replicas: int, seconds: int) -> None:
         assert seconds == 20, "it is the hold-down"
-        self._parlour.rig.do(lambda draft: scale(draft, "chat", Span(replicas), "ada"))
+        self._parlour.rig.do(lambda draft: scale(draft, "chat", ReplicaSpan(replicas), "ada"))
 
     def alarms(self) -> Mapping[str, str]:
         return self._parlour.alarms()
@@ -82,7 +82,7 @@ class Clustered:
             },
             "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "chat"}}},
         }
-        sight = Sight(self._pods, self._worst, lambda _node: ())
+        sight = ClusterSight(self._pods, self._worst, lambda _node: ())
         scraper = cast("Scraper", self._scraper)
         self._host = ClusterServices(scraper, sight, self._played.api, self._played.recorder)
         self._now = 1_000_000_000
@@ -108,7 +108,7 @@ class Clustered:
     def _worst(self, pods: Sequence[Pod], count: int) -> Sequence[str]:
         return [each.metadata.uid for each in pods][-count:]
 
-    def told(self, what: Callable[[], Found], seconds: int) -> None:
+    def told(self, what: Callable[[], ScrapedRound], seconds: int) -> None:
         for _ in range(seconds):
             self._now += 1_000
             self._scraper.says["chat-1"] = what()
@@ -138,8 +138,8 @@ def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
     made.close()
 
 
-def page(requests: float) -> Page:
-    return Page({Signal.WAITING: 0, Signal.RUNNING: requests, Signal.REQUESTS: requests})
+def page(requests: float) -> MetricsPage:
+    return MetricsPage({Signal.WAITING: 0, Signal.RUNNING: requests, Signal.REQUESTS: requests})
 
 
 def test_it_follows_its_load_up_and_after_the_hold_down_down(host: Host) -> None:

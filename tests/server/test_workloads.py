@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.workload import Deadline
 from ganglion.server.commands import live
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
 from tests.server.process import until
 
@@ -324,7 +324,7 @@ def test_lists_are_newest_first_filtered_and_paged(client: TestClient, rig: Rig)
     assert pages == [["w4", "w3"], ["w2", "w1"], ["w0"]]
 
 
-def test_a_service_tells_where_it_listens(client: TestClient, context: Context) -> None:
+def test_a_service_tells_where_it_listens(client: TestClient, context: ServerContext) -> None:
     post(client, "web", kind="service", replicas=2, port=80)
     wait_for(client, "web", "RUNNING")
     shown = until(lambda: (d := detail(client, "web"))["gangs"][1]["endpoint"] and d)

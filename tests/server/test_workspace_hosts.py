@@ -9,7 +9,7 @@ import pytest
 
 from ganglion.model.events import GangEnded, IdleWarned
 from ganglion.server.cluster.controllers.mains import STATEFUL_SETS
-from ganglion.server.cluster.controllers.sight import Sight
+from ganglion.server.cluster.controllers.sight import ClusterSight
 from ganglion.server.cluster.controllers.workspaces import ClusterWorkspaces
 from ganglion.worlds.kubernetes.types.pod import Pod
 from tests.server.cluster.played import PlayedApi
@@ -93,7 +93,7 @@ class Clustered:
 
     def restart(self) -> None:
         self._eyes = ToldEyes()
-        sight = Sight(self._pods, lambda _pods, _count: (), lambda _node: ())
+        sight = ClusterSight(self._pods, lambda _pods, _count: (), lambda _node: ())
         api, recorder = self._played.api, self._played.recorder
         self._host = ClusterWorkspaces(self._eyes, sight, api, recorder)
         self._tick()

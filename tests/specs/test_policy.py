@@ -13,13 +13,13 @@ from ganglion.model.errors import FieldError, FileError
 from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.policy import (
     Escalation,
-    Evict,
+    EvictionRules,
     Future,
     Order,
     Policy,
     PriorityClass,
     Repack,
-    Usage,
+    UsageDecay,
     VictimOrder,
 )
 from ganglion.model.queue import Flavors, Preemption, Queue, Victims
@@ -68,10 +68,12 @@ def test_every_key_is_understood(tmp_path: Path) -> None:
     assert found.policy.permits == ("budget",)
     assert found.policy.priorities["prod"] == PriorityClass(90, preemptible=False)
     assert found.policy.preemption == rules
-    assert found.policy.evict == Evict(True, VictimOrder.PRICE_FIRST, 120_000, 50, 60_000, False, 4)
+    assert found.policy.evict == EvictionRules(
+        True, VictimOrder.PRICE_FIRST, 120_000, 50, 60_000, False, 4
+    )
     assert found.policy.future == Future("conservative", 5, True, 3_600_000, 172_800_000, 500, 2000)  # type: ignore[arg-type]
     assert found.policy.repack == Repack(False, 1_800_000, 3, True)
-    assert found.policy.usage == Usage(604_800_000, ("user",))
+    assert found.policy.usage == UsageDecay(604_800_000, ("user",))
     assert found.queues is not None
     org, team = found.queues
     assert org == Queue(
@@ -262,10 +264,10 @@ def test_what_is_no_file_of_text_is_refused() -> None:
 KINDS: dict[str, type[Struct]] = {
     "preemption": Preemption,
     "flavors": Flavors,
-    "evict": Evict,
+    "evict": EvictionRules,
     "future": Future,
     "repack": Repack,
-    "usage": Usage,
+    "usage": UsageDecay,
 }
 RULES_OF_KINDS = st.dictionaries(
     st.sampled_from([each.value for each in Kind]),

@@ -5,11 +5,11 @@ import resource
 import pytest
 
 from ganglion.transport import limits
-from ganglion.transport.limits import BACKLOG, FEWEST, RESERVE, Gate, affordable
+from ganglion.transport.limits import BACKLOG, FEWEST, RESERVE, CallerLimit, affordable
 
 
 def test_one_address_gets_half_of_the_room_and_all_get_all() -> None:
-    gate = Gate(10)
+    gate = CallerLimit(10)
     assert [gate.enter("127.0.0.1") for _ in range(6)] == [True] * 5 + [False]
     assert [gate.enter("127.0.0.2") for _ in range(6)] == [True] * 5 + [False]
     assert not gate.enter("127.0.0.3")
@@ -19,14 +19,14 @@ def test_one_address_gets_half_of_the_room_and_all_get_all() -> None:
 
 
 def test_the_addresses_of_one_subnet_are_one_of_ipv6() -> None:
-    gate = Gate(2)
+    gate = CallerLimit(2)
     assert gate.enter("2001:db8:0:1::1%eth0")
     assert not gate.enter("2001:db8:0:1:ffff::2")
     assert gate.enter("2001:db8:0:2::1")
 
 
 def test_who_leaves_leaves_nothing_behind() -> None:
-    gate = Gate(1_000)
+    gate = CallerLimit(1_000)
     for number in range(400):
         gate.enter(f"10.0.{number // 256}.{number % 256}")
     for number in range(400):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from ganglion.server.app import make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.openapi import described
 from ganglion.server.telemetry.metrics import Metrics
 
@@ -24,7 +24,7 @@ see [errors by code](errors.md).
 def document() -> Json:
     """The OpenAPI document of a server."""
     context = SimpleNamespace(metrics=Metrics())
-    return described(make_app(cast("Context", context)))
+    return described(make_app(cast("ServerContext", context)))
 
 
 def page() -> str:

@@ -15,7 +15,7 @@ from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.telemetry.cluster_metrics import ClusterGauges
-from ganglion.server.telemetry.metrics import Figures, Gauges, Metrics, Standing
+from ganglion.server.telemetry.metrics import Gauges, Metrics, ServerFigures, ServerStanding
 
 INTRODUCTION = """\
 # Metrics
@@ -62,7 +62,7 @@ def server() -> list[Row]:
     metrics = Metrics()
     keeper = SimpleNamespace(wards=Wards())
     metrics.registry.register(Gauges(dict, list))
-    metrics.registry.register(Figures(lambda: Standing({}, 0, 0, 0, 0)))
+    metrics.registry.register(ServerFigures(lambda: ServerStanding({}, 0, 0, 0, 0)))
     metrics.registry.register(WorkspaceFigures(cast("WorkspacesController", keeper), lambda: 0))
     return list(_rows(metrics.registry))
 

@@ -1,7 +1,7 @@
 """The page of roles: what each of them allows, and which operations ask for it."""
 
 from ganglion.identity.roles import PERMISSIONS, Permission, Reach, Role
-from ganglion.server.access.operations import OPERATIONS, Where
+from ganglion.server.access.operations import OPERATIONS, GrantPlace
 
 INTRODUCTION = """\
 # Roles
@@ -46,7 +46,7 @@ def page() -> str:
     parts += ["\n## What each operation asks for\n", "| Operation | Permission | Where |"]
     parts.append("|---|---|---|")
     for name, rule in sorted(OPERATIONS.items()):
-        named = "" if rule.where is Where.ANYONE else _named((rule.verb, rule.kind))
+        named = "" if rule.where is GrantPlace.ANYONE else _named((rule.verb, rule.kind))
         parts.append(f"| `{name}` | {named} | {rule.where} |")
     return "\n".join(parts) + "\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from ganglion.audit.notes import Note, PublicKey, note_of
+from ganglion.audit.notes import PublicKey, SignedNote, note_of
 from ganglion.model.errors import FileError
 from ganglion.seams.files import SYSTEM_FILES, Files
 
@@ -30,7 +30,7 @@ class Anchored(Struct):
     roots: dict[int, bytes] = field(default_factory=dict)
     flaws: list[str] = field(default_factory=list)
 
-    def take(self, note: Note, key: PublicKey) -> None:
+    def take(self, note: SignedNote, key: PublicKey) -> None:
         """Take a checkpoint in. Notes of other logs are passed over."""
         found = note.checkpoint
         if found.origin != key.name:

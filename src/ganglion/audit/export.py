@@ -22,7 +22,7 @@ from ganglion.model.errors import FileError, NotFound
 FORMAT = 1
 
 
-class Header(Struct, frozen=True, forbid_unknown_fields=True):
+class ExportHeader(Struct, frozen=True, forbid_unknown_fields=True):
     """The first line.
 
     Attributes:
@@ -42,7 +42,7 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True):
     hashes: str
 
 
-class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ExportedEvent(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An event: the columns of its row and of its cycle, and its checksum in the chain.
 
     A body that is no UTF-8 is in `raw`, in base 64.
@@ -65,7 +65,7 @@ class Signed(Struct, frozen=True, forbid_unknown_fields=True):
     checkpoint: str
 
 
-class End(Struct, frozen=True, forbid_unknown_fields=True):
+class ExportEnd(Struct, frozen=True, forbid_unknown_fields=True):
     """The last line.
 
     Attributes:
@@ -104,27 +104,27 @@ def exported(reader: Reader, folder: AuditFolder) -> Iterator[bytes]:
         )
     digest, count = sha256(), 0
     for line in _lines(reader, key, first, signed, whole=base is None):
-        if isinstance(line, Event):
+        if isinstance(line, ExportedEvent):
             count, last = count + 1, line
-        elif isinstance(line, Header):
-            last = Event(line.after, 0, 0, "", 0, 0, line.checksum)
+        elif isinstance(line, ExportHeader):
+            last = ExportedEvent(line.after, 0, 0, "", 0, 0, line.checksum)
         written = msgspec.json.encode(line) + b"\n"
         digest.update(written)
         yield written
-    end = End(count, last.seq, last.checksum, digest.hexdigest())
+    end = ExportEnd(count, last.seq, last.checksum, digest.hexdigest())
     yield msgspec.json.encode(end) + b"\n"
 
 
 def _lines(
     reader: Reader, key: PublicKey, first: Sealed, rest: Iterator[Sealed], *, whole: bool
-) -> Iterator[Header | Event | Signed]:
+) -> Iterator[ExportHeader | ExportedEvent | Signed]:
     """All lines but the last. A ledger that was cut begins at its first checkpoint."""
     if whole and first.seq == first.size:
         after = 0
-        yield Header(FORMAT, str(key), 0, GENESIS.hex(), 0, "")
+        yield ExportHeader(FORMAT, str(key), 0, GENESIS.hex(), 0, "")
     else:
         after = first.seq
-        yield Header(FORMAT, str(key), after, first.checksum, first.size, first.hashes)
+        yield ExportHeader(FORMAT, str(key), after, first.checksum, first.size, first.hashes)
     signed = chain([first], rest)
     due = next(signed, None)
     if due and due.seq == after:
@@ -140,7 +140,7 @@ def _lines(
         due = next(signed, None)
 
 
-def rows_of(reader: Reader, after: int) -> Iterator[Event]:
+def rows_of(reader: Reader, after: int) -> Iterator[ExportedEvent]:
     """Events of a ledger after one, with the columns of their cycles."""
     while page := reader.events(after, PAGE):
         heads = reader.heads({entry.cycle for entry in page})
@@ -150,17 +150,17 @@ def rows_of(reader: Reader, after: int) -> Iterator[Event]:
         after = page[-1].seq
 
 
-def _event(entry: Entry, cycle_at: int, incoming: int) -> Event:
+def _event(entry: Entry, cycle_at: int, incoming: int) -> ExportedEvent:
     head = (entry.seq, entry.at, entry.cycle, entry.kind, cycle_at, incoming)
     # A damaged file may give a row without any columns.
     checksum, body = (entry.checksum or b"").hex(), entry.body or b""
     try:
-        return Event(*head, checksum, body=body.decode())
+        return ExportedEvent(*head, checksum, body=body.decode())
     except UnicodeDecodeError:
-        return Event(*head, checksum, raw=b64encode(body).decode())
+        return ExportedEvent(*head, checksum, raw=b64encode(body).decode())
 
 
-def rows_in(lines: Iterable[bytes]) -> tuple[int, Iterator[Event]]:
+def rows_in(lines: Iterable[bytes]) -> tuple[int, Iterator[ExportedEvent]]:
     """The number of the event before the first one of a file, and its events; nothing is verified.
 
     Raises:
@@ -168,17 +168,17 @@ def rows_in(lines: Iterable[bytes]) -> tuple[int, Iterator[Event]]:
     """
     rest = iter(lines)
     try:
-        header = msgspec.json.decode(next(rest, b""), type=Header)
+        header = msgspec.json.decode(next(rest, b""), type=ExportHeader)
     except msgspec.MsgspecError as error:
         raise _foreign(1) from error
     return header.after, _rows_in(rest)
 
 
-def _rows_in(lines: Iterator[bytes]) -> Iterator[Event]:
+def _rows_in(lines: Iterator[bytes]) -> Iterator[ExportedEvent]:
     for number, line in enumerate(lines, 2):
         if line.startswith(b'{"seq":'):
             try:
-                yield msgspec.json.decode(line, type=Event)
+                yield msgspec.json.decode(line, type=ExportedEvent)
             except msgspec.MsgspecError as error:
                 raise _foreign(number) from error
 

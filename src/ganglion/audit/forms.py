@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from ganglion.audit.records import Record
+from ganglion.audit.records import AuditRecord
 
 COLUMNS = (
     *("seq", "time", "kind", "actor", "queue", "workload"),
@@ -20,7 +20,7 @@ SD_ID = "ganglion@32473"
 BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def as_csv(records: Iterable[Record]) -> Iterator[bytes]:
+def as_csv(records: Iterable[AuditRecord]) -> Iterator[bytes]:
     """A head line, then one line per record; the event is JSON in the last column.
 
     A text that a spreadsheet would run as a formula begins with a quotation mark `'`.
@@ -39,7 +39,7 @@ def _csv(cells: Iterable[str]) -> bytes:
     return out.getvalue().encode()
 
 
-def as_syslog(records: Iterable[Record], host: str) -> Iterator[bytes]:
+def as_syslog(records: Iterable[AuditRecord], host: str) -> Iterator[bytes]:
     """One line per record as of RFC 5424; the event is JSON in the message.
 
     Args:
@@ -71,7 +71,7 @@ def utc(ms: int) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
 
 
-def event_of(record: Record) -> str:
+def event_of(record: AuditRecord) -> str:
     """The event as JSON in one line; of one that cannot be read, why."""
     return json.dumps(record.event or {"problem": record.problem}, ensure_ascii=False)
 

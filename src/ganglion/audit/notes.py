@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 _NAME = re.compile(r"[^\s+\N{EM DASH}]{1,200}")
 
 
-class Checkpoint(Struct, frozen=True):
+class SignedCheckpoint(Struct, frozen=True):
     """What a tree was at a moment.
 
     Attributes:
@@ -97,12 +97,12 @@ class Signer:
 
     def signed(self, size: int, root: bytes) -> str:
         """A checkpoint as a signed note."""
-        text = Checkpoint(self.public.name, size, root).text()
+        text = SignedCheckpoint(self.public.name, size, root).text()
         signature = b64encode(self.public.id + self._key.sign(text.encode())).decode()
         return f"{text}\n{DASH}{self.public.name} {signature}\n"
 
 
-class Note(Struct, frozen=True):
+class SignedNote(Struct, frozen=True):
     """A signed note that was read; no signature was checked.
 
     Attributes:
@@ -110,7 +110,7 @@ class Note(Struct, frozen=True):
         signatures: (name, id of the key, signature) in order.
     """
 
-    checkpoint: Checkpoint
+    checkpoint: SignedCheckpoint
     signatures: tuple[tuple[str, bytes, bytes], ...]
 
     def check(self, key: PublicKey) -> None:
@@ -128,7 +128,7 @@ class Note(Struct, frozen=True):
             raise ValueError("its signature does not fit what was signed") from None
 
 
-def note_of(text: str) -> Note:
+def note_of(text: str) -> SignedNote:
     """Read a signed note.
 
     Raises:
@@ -144,7 +144,7 @@ def note_of(text: str) -> Note:
     if int(size) > MOST_SIZE:
         raise ValueError("the size of the checkpoint is too large")
     signed = tuple(_signature(line) for line in (DASH + end)[:-1].split("\n"))
-    return Note(Checkpoint(origin, int(size), root), signed)
+    return SignedNote(SignedCheckpoint(origin, int(size), root), signed)
 
 
 def _signature(line: str) -> tuple[str, bytes, bytes]:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.audit.export import Event as Row
-from ganglion.audit.records import Context, Owner, entry_of
+from ganglion.audit.export import ExportedEvent as Row
+from ganglion.audit.records import DecisionContext, RecordOwner, entry_of
 from ganglion.ledger.codec import UNREADABLE, decoded
 from ganglion.model import events as ev
 from ganglion.model.errors import FieldError
@@ -51,7 +51,7 @@ class Stay(Struct, frozen=True):
     image: str = ""
 
 
-class Found(Struct):
+class PlacementsFound(Struct):
     """What a trail says about a period.
 
     Attributes:
@@ -90,8 +90,8 @@ def labels_of(node: Node) -> dict[str, str]:
 
 
 def placements(
-    rows: Iterable[Row], context: Context, queue: str, must: Must, since: int, until: int
-) -> Found:
+    rows: Iterable[Row], context: DecisionContext, queue: str, must: Must, since: int, until: int
+) -> PlacementsFound:
     """All stays of a queue, or of queues below it, that overlap a period.
 
     Args:
@@ -112,13 +112,15 @@ def placements(
         and (not until or each.begin < until)
         and (not queue or context.is_below(each.queue, queue))
     ]
-    return Found(sorted(found, key=lambda each: (each.begin, each.seq, each.node)), walk.unread)
+    return PlacementsFound(
+        sorted(found, key=lambda each: (each.begin, each.seq, each.node)), walk.unread
+    )
 
 
 class _Walk:
     """The stays that last, and those that are over."""
 
-    def __init__(self, context: Context, must: Must) -> None:
+    def __init__(self, context: DecisionContext, must: Must) -> None:
         self._context, self._must = context, must
         self._over = list[Stay]()
         self._lasting = dict[str, dict[str, Stay]]()
@@ -157,7 +159,7 @@ class _Walk:
     def _put(self, seq: int, event: ev.GangPlaced | ev.GangResized) -> None:
         """A gang has a place; nodes of an earlier one stay until its pods have left."""
         known = self._lasting.setdefault(event.gang, {})
-        owner = self._context.gangs.get(event.gang) or Owner("", "", "")
+        owner = self._context.gangs.get(event.gang) or RecordOwner("", "", "")
         nodes = dict[str, set[int]]()
         for pod in event.placement.pods:
             nodes.setdefault(pod.node, set()).update(pod.devices)

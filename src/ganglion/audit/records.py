@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from ganglion.audit.export import Event as Row
+from ganglion.audit.export import ExportedEvent as Row
 from ganglion.ledger.codec import UNREADABLE, decoded, shown
 from ganglion.ledger.records import Entry
 from ganglion.model import events as ev
@@ -22,7 +22,7 @@ SCHEDULER = "scheduler"
 """Actor of what the engine decided."""
 
 
-class Record(Struct, frozen=True):
+class AuditRecord(Struct, frozen=True):
     """One event, with what was in force.
 
     Attributes:
@@ -53,7 +53,7 @@ class Record(Struct, frozen=True):
     problem: str = ""
 
 
-class Owner(Struct, frozen=True):
+class RecordOwner(Struct, frozen=True):
     """Whose a gang is, and the image that it was submitted with; empty = none, or not recorded."""
 
     queue: str
@@ -61,7 +61,7 @@ class Owner(Struct, frozen=True):
     image: str
 
 
-class Context(Struct):
+class DecisionContext(Struct):
     """What was in force after the events so far.
 
     Attributes:
@@ -72,7 +72,7 @@ class Context(Struct):
         running: what held places where the trail begins.
     """
 
-    gangs: dict[str, Owner] = field(default_factory=dict)
+    gangs: dict[str, RecordOwner] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     parents: dict[str, str] = field(default_factory=dict)
     policy: int | None = None
@@ -82,7 +82,7 @@ class Context(Struct):
         """Go on by one event."""
         match event:
             case ev.GangSubmitted(gang=gang):
-                self.gangs[gang.id] = Owner(gang.queue, gang.user, "")
+                self.gangs[gang.id] = RecordOwner(gang.queue, gang.user, "")
             case ev.GangUpdated(gang=name, queue=str(queue)) if name in self.gangs:
                 self.gangs[name] = msgspec.structs.replace(self.gangs[name], queue=queue)
             case ev.GangEnded(gang=name, requeue=False):
@@ -105,7 +105,7 @@ class Context(Struct):
         return False
 
 
-class Wanted(Struct, frozen=True):
+class WantedRecords(Struct, frozen=True):
     """Which records to show.
 
     Attributes:
@@ -122,7 +122,7 @@ class Wanted(Struct, frozen=True):
     queue: str = ""
     workload: str = ""
 
-    def takes(self, record: Record, context: Context) -> bool:
+    def takes(self, record: AuditRecord, context: DecisionContext) -> bool:
         """Whether a record is one of them."""
         if record.at < self.since or (self.until and record.at >= self.until):
             return False
@@ -134,16 +134,18 @@ class Wanted(Struct, frozen=True):
             return False
         return not self.workload or self._names(record)
 
-    def _names(self, record: Record) -> bool:
+    def _names(self, record: AuditRecord) -> bool:
         gang = _gang_of(record.event)
         names = (record.workload, record.workload.rpartition("-")[0], gang)
         return self.workload in filter(None, names)
 
 
-ALL = Wanted()
+ALL = WantedRecords()
 
 
-def records(rows: Iterable[Row], context: Context, wanted: Wanted = ALL) -> Iterator[Record]:
+def records(
+    rows: Iterable[Row], context: DecisionContext, wanted: WantedRecords = ALL
+) -> Iterator[AuditRecord]:
     """Read events one after the other.
 
     Args:
@@ -159,7 +161,7 @@ def records(rows: Iterable[Row], context: Context, wanted: Wanted = ALL) -> Iter
             yield found
 
 
-def record_of(row: Row, context: Context, *, is_decision: bool) -> Record:
+def record_of(row: Row, context: DecisionContext, *, is_decision: bool) -> AuditRecord:
     """Read one event, and take it in."""
     entry = entry_of(row)
     try:
@@ -168,12 +170,14 @@ def record_of(row: Row, context: Context, *, is_decision: bool) -> Record:
     except UNREADABLE as error:
         problem = f"cannot be read: {error}"
         policy = context.policy
-        return Record(row.seq, row.at, row.kind, "", "", "", "", policy, row.checksum, {}, problem)
+        return AuditRecord(
+            row.seq, row.at, row.kind, "", "", "", "", policy, row.checksum, {}, problem
+        )
     gang = _gang_of(said)
     owner = context.gangs.get(gang)  # before the event that ends it is taken in
     context.take(event)
     owner = context.gangs.get(gang, owner)
-    return Record(
+    return AuditRecord(
         row.seq,
         row.at,
         row.kind,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ganglion.audit.folder import AuditFolder, Sealed
 from ganglion.audit.merkle import Frontier
 from ganglion.audit.notes import note_of
-from ganglion.audit.verify import Flaw
+from ganglion.audit.verify import AuditFlaw
 from ganglion.ledger.chain import GENESIS
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.model.errors import Conflict
@@ -106,7 +106,7 @@ class Sealer:
                 self._seq, self._checksum = seq, checksum
 
 
-def contradicted(reader: Reader, folder: AuditFolder) -> Iterator[Flaw]:
+def contradicted(reader: Reader, folder: AuditFolder) -> Iterator[AuditFlaw]:
     """Checkpoints in the folder that name another event than the ledger holds.
 
     What they signed is compared by `verified`; this is about the columns beside that.
@@ -121,4 +121,4 @@ def contradicted(reader: Reader, folder: AuditFolder) -> Iterator[Flaw]:
             held[base.seq] = base.checksum
         if held.get(each.seq, b"").hex() != each.checksum:
             said = f"the checkpoint of {each.size} records names event {each.seq}"
-            yield Flaw(each.seq, f"{said}, which the ledger does not hold like that")
+            yield AuditFlaw(each.seq, f"{said}, which the ledger does not hold like that")

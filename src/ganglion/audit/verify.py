@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from ganglion.audit.anchored import Anchored
-from ganglion.audit.export import FORMAT, End, Event, Header, Signed
+from ganglion.audit.export import FORMAT, ExportedEvent, ExportEnd, ExportHeader, Signed
 from ganglion.audit.folder import frontier_of
 from ganglion.audit.notes import PublicKey, key_of, note_of
 from ganglion.ledger.chain import link
@@ -25,15 +25,15 @@ MOST = 50
 LONGEST = 64 << 20
 """Bytes of a line."""
 
-Line = Event | Signed | End
+Line = ExportedEvent | Signed | ExportEnd
 _KINDS: tuple[tuple[bytes, type[Line]], ...] = (
-    (b'{"seq":', Event),
+    (b'{"seq":', ExportedEvent),
     (b'{"checkpoint":', Signed),
-    (b'{"events":', End),
+    (b'{"events":', ExportEnd),
 )
 
 
-class Flaw(Struct, frozen=True):
+class AuditFlaw(Struct, frozen=True):
     """What is wrong.
 
     Attributes:
@@ -47,7 +47,7 @@ class Flaw(Struct, frozen=True):
     line: int = 0
 
 
-class Verdict(Struct):
+class AuditVerdict(Struct):
     """What was found.
 
     Attributes:
@@ -71,7 +71,7 @@ class Verdict(Struct):
     checkpoints: int = 0
     signed: int = 0
     anchored: int = 0
-    flaws: list[Flaw] = field(default_factory=list)
+    flaws: list[AuditFlaw] = field(default_factory=list)
 
     @property
     def sound(self) -> bool:
@@ -86,7 +86,7 @@ class Verdict(Struct):
 
 def verified(
     lines: Iterable[bytes], key: PublicKey | None, anchors: Sequence[Anchored] = ()
-) -> Verdict:
+) -> AuditVerdict:
     """Check a file.
 
     Args:
@@ -113,9 +113,9 @@ def named_key(lines: Iterable[bytes]) -> PublicKey:
     return key_of(_header(next(iter(lines), b"")).key)
 
 
-def _header(line: bytes) -> Header:
+def _header(line: bytes) -> ExportHeader:
     try:
-        found = msgspec.json.decode(line, type=Header)
+        found = msgspec.json.decode(line, type=ExportHeader)
         if found.format != FORMAT:
             raise ValueError(f"it has format {found.format}, this version reads {FORMAT}")
         key_of(found.key)
@@ -142,17 +142,17 @@ class _Check:
     """
 
     def __init__(
-        self, header: Header, line: bytes, key: PublicKey | None, anchors: Sequence[Anchored]
+        self, header: ExportHeader, line: bytes, key: PublicKey | None, anchors: Sequence[Anchored]
     ) -> None:
         own = key_of(header.key)
         self._key = key or own
-        self.found = Verdict(self._key.name, self._key.id.hex(), key is not None)
+        self.found = AuditVerdict(self._key.name, self._key.id.hex(), key is not None)
         self._line = 1
         if own != self._key:
             self._flaw(0, f"the file is of key {own.id.hex()} of log {own.name}, not of this key")
         self._anchors, self._digest = anchors, sha256(line)
         for each in anchors:
-            self.found.flaws += [Flaw(0, problem) for problem in each.flaws]
+            self.found.flaws += [AuditFlaw(0, problem) for problem in each.flaws]
         self._tree = frontier_of(header.size, header.hashes)
         self._checksum, self._seq = bytes.fromhex(header.checksum), header.after
         self._first, self._began = header.after + 1, header.size
@@ -162,7 +162,7 @@ class _Check:
         self._against_anchors()
 
     def _flaw(self, seq: int, problem: str) -> None:
-        self.found.flaws.append(Flaw(seq, problem, self._line))
+        self.found.flaws.append(AuditFlaw(seq, problem, self._line))
 
     def take(self, line: bytes) -> None:
         """Check a line."""
@@ -173,7 +173,7 @@ class _Check:
         read = _read(line)
         if isinstance(read, str):
             self._flaw(self._seq + 1, f"the line after event {self._seq} {read}")
-        elif isinstance(read, Event):
+        elif isinstance(read, ExportedEvent):
             self._event(read)
         elif isinstance(read, Signed):
             self._signed(read)
@@ -181,7 +181,7 @@ class _Check:
             self._end(read)
         self._digest.update(line)
 
-    def _event(self, event: Event) -> None:
+    def _event(self, event: ExportedEvent) -> None:
         seq = event.seq
         if seq <= self._seq:
             self._flaw(seq, f"event {seq} comes after event {self._seq}: out of order, or twice")
@@ -238,9 +238,11 @@ class _Check:
                 said = f"events {since}..{self._seq} are not those that {each.where} holds"
                 self._flaw(since, said)
 
-    def _end(self, end: End) -> None:
+    def _end(self, end: ExportEnd) -> None:
         self._ended = True
-        own = End(self.found.events, self._seq, self._checksum.hex(), self._digest.hexdigest())
+        own = ExportEnd(
+            self.found.events, self._seq, self._checksum.hex(), self._digest.hexdigest()
+        )
         if end == own:
             return
         if (end.events, end.head) != (own.events, own.head):
@@ -276,12 +278,12 @@ def _read(line: bytes) -> Line | str:
         return f"cannot be read: {error}"
     if msgspec.json.encode(found) + b"\n" != line:
         return "is not written as an export writes it"
-    if isinstance(found, Event) and found.raw and found.body:
+    if isinstance(found, ExportedEvent) and found.raw and found.body:
         return "has two bodies"
     return found
 
 
-def _body(event: Event) -> bytes:
+def _body(event: ExportedEvent) -> bytes:
     try:
         packed = b64decode(event.raw, validate=True)
     except (NoBase64, ValueError):

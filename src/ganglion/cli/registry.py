@@ -7,7 +7,7 @@ that command runs, so that help and completion start fast.
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """One command.
 
     Attributes:
@@ -31,142 +31,162 @@ TOOLS = "Tools"
 
 SECTIONS = (START, WORK, LOOK, CHANGE, CLUSTER, TRY, TOOLS)
 
-COMMANDS: dict[str, Entry] = {
-    "up": Entry("ganglion.cli.server.up:up", "Start the server on this machine.", START),
-    "down": Entry("ganglion.cli.server.down:down", "Stop the server.", START),
-    "scheduler": Entry(
+COMMANDS: dict[str, CommandEntry] = {
+    "up": CommandEntry("ganglion.cli.server.up:up", "Start the server on this machine.", START),
+    "down": CommandEntry("ganglion.cli.server.down:down", "Stop the server.", START),
+    "scheduler": CommandEntry(
         "ganglion.cli.server.scheduler:scheduler",
         "Schedule the GPU pods of Kubernetes clusters.",
         START,
     ),
-    "demo": Entry(
+    "demo": CommandEntry(
         "ganglion.cli.simulation.demo:demo", "Watch three teams share a pretend cluster.", START
     ),
-    "run": Entry("ganglion.cli.submission.run:run", "Run a command as a job and follow it.", WORK),
-    "submit": Entry(
+    "run": CommandEntry(
+        "ganglion.cli.submission.run:run", "Run a command as a job and follow it.", WORK
+    ),
+    "submit": CommandEntry(
         "ganglion.cli.submission.submit:submit", "Submit workload files or #SBATCH scripts.", WORK
     ),
-    "secret": Entry(
+    "secret": CommandEntry(
         "ganglion.cli.submission.secret:secret", "Keep secrets for workloads by name.", WORK
     ),
-    "ps": Entry("ganglion.cli.workloads.ps:ps", "List your workloads.", LOOK),
-    "queue": Entry(
+    "ps": CommandEntry("ganglion.cli.workloads.ps:ps", "List your workloads.", LOOK),
+    "queue": CommandEntry(
         "ganglion.cli.queues.queue:queue", "Show everything that waits, in order.", LOOK
     ),
-    "schedules": Entry(
+    "schedules": CommandEntry(
         "ganglion.cli.workloads.schedules:schedules",
         "List workloads that are submitted on a schedule.",
         LOOK,
     ),
-    "why": Entry(
+    "why": CommandEntry(
         "ganglion.cli.workloads.why:why", "Say why a workload waits and what would help.", LOOK
     ),
-    "logs": Entry("ganglion.cli.logs.logs:logs", "Print the logs of a workload.", LOOK),
-    "describe": Entry(
+    "logs": CommandEntry("ganglion.cli.logs.logs:logs", "Print the logs of a workload.", LOOK),
+    "describe": CommandEntry(
         "ganglion.cli.workloads.describe:describe", "Describe a workload or a node in full.", LOOK
     ),
-    "top": Entry("ganglion.cli.pods.top:top", "Show what jobs, users and GPUs use now.", LOOK),
-    "get": Entry("ganglion.cli.workloads.get:get", "Print a workload as data.", LOOK),
-    "exec": Entry(
+    "top": CommandEntry(
+        "ganglion.cli.pods.top:top", "Show what jobs, users and GPUs use now.", LOOK
+    ),
+    "get": CommandEntry("ganglion.cli.workloads.get:get", "Print a workload as data.", LOOK),
+    "exec": CommandEntry(
         "ganglion.cli.pods.execute:exec_command", "Run a command in a running pod.", WORK
     ),
-    "attach": Entry(
+    "attach": CommandEntry(
         "ganglion.cli.pods.execute:attach", "Attach to the terminal of a running job.", WORK
     ),
-    "cp": Entry(
+    "cp": CommandEntry(
         "ganglion.cli.pods.cp:cp", "Copy files and folders to and from a running pod.", WORK
     ),
-    "port-forward": Entry(
+    "port-forward": CommandEntry(
         "ganglion.cli.pods.forward:port_forward",
         "Forward local ports to ports of a running pod, until Ctrl-C.",
         WORK,
     ),
-    "history": Entry(
+    "history": CommandEntry(
         "ganglion.cli.workloads.history:history",
         "List what has ended, with waits and GPU-hours.",
         LOOK,
     ),
-    "events": Entry("ganglion.cli.logs.events:events", "Print events, past and new.", LOOK),
-    "wait": Entry("ganglion.cli.logs.wait:wait", "Wait until workloads end or run.", LOOK),
-    "cancel": Entry("ganglion.cli.workloads.cancel:cancel", "Stop workloads.", CHANGE),
-    "suspend": Entry(
+    "events": CommandEntry("ganglion.cli.logs.events:events", "Print events, past and new.", LOOK),
+    "wait": CommandEntry("ganglion.cli.logs.wait:wait", "Wait until workloads end or run.", LOOK),
+    "cancel": CommandEntry("ganglion.cli.workloads.cancel:cancel", "Stop workloads.", CHANGE),
+    "suspend": CommandEntry(
         "ganglion.cli.workloads.suspend:suspend", "Stop workspaces until they are resumed.", CHANGE
     ),
-    "resume": Entry(
+    "resume": CommandEntry(
         "ganglion.cli.workloads.suspend:resume", "Resume suspended workspaces.", CHANGE
     ),
-    "retry": Entry("ganglion.cli.submission.retry:retry", "Submit failed work again.", CHANGE),
-    "update": Entry(
+    "retry": CommandEntry(
+        "ganglion.cli.submission.retry:retry", "Submit failed work again.", CHANGE
+    ),
+    "update": CommandEntry(
         "ganglion.cli.workloads.update:update",
         "Change priority, queue, time limit or deadline; hold or release.",
         CHANGE,
     ),
-    "scale": Entry(
+    "scale": CommandEntry(
         "ganglion.cli.workloads.scale:scale", "Give a service another number of replicas.", CHANGE
     ),
-    "open": Entry(
+    "open": CommandEntry(
         "ganglion.cli.workloads.open:open_", "Open a service or workspace in your browser.", LOOK
     ),
-    "nodes": Entry(
+    "nodes": CommandEntry(
         "ganglion.cli.fleet.nodes:nodes", "List nodes and what is free on them.", CLUSTER
     ),
-    "gpus": Entry(
+    "gpus": CommandEntry(
         "ganglion.cli.fleet.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER
     ),
-    "queues": Entry("ganglion.cli.queues.queues:queues", "List, set and delete queues.", CLUSTER),
-    "policy": Entry(
+    "queues": CommandEntry(
+        "ganglion.cli.queues.queues:queues", "List, set and delete queues.", CLUSTER
+    ),
+    "policy": CommandEntry(
         "ganglion.cli.queues.policy:policy", "Check, apply and roll back policies.", CLUSTER
     ),
-    "booking": Entry(
+    "booking": CommandEntry(
         "ganglion.cli.fleet.booking:booking",
         "Keep nodes for maintenance, or for a queue or user.",
         CLUSTER,
     ),
-    "role": Entry("ganglion.cli.access.role:role", "Grant and revoke roles on queues.", CLUSTER),
-    "whocan": Entry(
+    "role": CommandEntry(
+        "ganglion.cli.access.role:role", "Grant and revoke roles on queues.", CLUSTER
+    ),
+    "whocan": CommandEntry(
         "ganglion.cli.access.role:whocan", "List the grants that allow something.", CLUSTER
     ),
-    "whoami": Entry(
+    "whoami": CommandEntry(
         "ganglion.cli.access.role:whoami",
         "Say who the server takes you for, and what you may do.",
         LOOK,
     ),
-    "token": Entry(
+    "token": CommandEntry(
         "ganglion.cli.access.token:token", "Make, list and revoke personal tokens.", CLUSTER
     ),
-    "cordon": Entry("ganglion.cli.fleet.cordon:cordon", "Start nothing new on a node.", CLUSTER),
-    "uncordon": Entry("ganglion.cli.fleet.cordon:uncordon", "Let a node take work again.", CLUSTER),
-    "drain": Entry(
+    "cordon": CommandEntry(
+        "ganglion.cli.fleet.cordon:cordon", "Start nothing new on a node.", CLUSTER
+    ),
+    "uncordon": CommandEntry(
+        "ganglion.cli.fleet.cordon:uncordon", "Let a node take work again.", CLUSTER
+    ),
+    "drain": CommandEntry(
         "ganglion.cli.fleet.drain:drain",
         "Empty a node or domain, each gang after a checkpoint.",
         CLUSTER,
     ),
-    "undrain": Entry(
+    "undrain": CommandEntry(
         "ganglion.cli.fleet.drain:undrain", "Let the nodes of a drain take work again.", CLUSTER
     ),
-    "sim": Entry("ganglion.cli.simulation.sim:sim", "Replay a trace on a simulated cluster.", TRY),
-    "scenarios": Entry(
+    "sim": CommandEntry(
+        "ganglion.cli.simulation.sim:sim", "Replay a trace on a simulated cluster.", TRY
+    ),
+    "scenarios": CommandEntry(
         "ganglion.cli.simulation.scenarios:scenarios",
         "Test a policy by scenarios.",
         TRY,
     ),
-    "ledger": Entry(
+    "ledger": CommandEntry(
         "ganglion.cli.server.ledger:ledger",
         "Check, back up and move what the server has written.",
         TOOLS,
     ),
-    "audit": Entry(
+    "audit": CommandEntry(
         "ganglion.cli.server.audit:audit", "Read, export and verify the audit trail.", TOOLS
     ),
-    "schema": Entry(
+    "schema": CommandEntry(
         "ganglion.cli.schema:schema", "Print the JSON Schema of the workload or policy file.", TOOLS
     ),
-    "plugins": Entry("ganglion.cli.plugins:plugins", "List plugins by extension point.", TOOLS),
-    "completion": Entry(
+    "plugins": CommandEntry(
+        "ganglion.cli.plugins:plugins", "List plugins by extension point.", TOOLS
+    ),
+    "completion": CommandEntry(
         "ganglion.cli.completion:completion", "Print a completion script for your shell.", TOOLS
     ),
-    "doctor": Entry("ganglion.cli.server.doctor:doctor", "Check for common problems.", TOOLS),
-    "version": Entry(
+    "doctor": CommandEntry(
+        "ganglion.cli.server.doctor:doctor", "Check for common problems.", TOOLS
+    ),
+    "version": CommandEntry(
         "ganglion.cli.server.version:version", "Print versions of client and server.", TOOLS
     ),
 }

@@ -24,7 +24,7 @@ from ganglion.api.workloads import (
     WorkloadDetail,
     WorkloadPage,
 )
-from ganglion.client.calls.access import Access
+from ganglion.client.calls.access import AccessClient
 from ganglion.client.calls.again import Again
 from ganglion.client.calls.bulk import Bulk
 from ganglion.client.calls.daily import Daily, read_events
@@ -86,9 +86,9 @@ class Client(Policies):
         return cls(url, partial(read_token, folder), timeout_s=timeout_s, unix=unix)
 
     @property
-    def access(self) -> Access:
+    def access(self) -> AccessClient:
         """Who may do what: roles and personal tokens."""
-        return Access(self._http)
+        return AccessClient(self._http)
 
     @property
     def again(self) -> Again:

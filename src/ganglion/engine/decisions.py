@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.timeline.nominations import is_clear
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangPlaced, GangReserved, GangResized, GangStopping
@@ -72,9 +72,11 @@ def _stop(state: ClusterState, record: GangRecord, cause: Cause, plan: Plan) -> 
     plan.stops.append(Stop(record.gang.id, record.attempt, cause))
 
 
-def _shrink(state: ClusterState, asker: GangRecord, units: Iterable[Unit], plan: Plan) -> None:
+def _shrink(
+    state: ClusterState, asker: GangRecord, units: Iterable[VictimUnit], plan: Plan
+) -> None:
     """Elastic gangs go on with fewer pods."""
-    by_gang: dict[str, list[Unit]] = {}
+    by_gang: dict[str, list[VictimUnit]] = {}
     for unit in units:
         by_gang.setdefault(unit.record.gang.id, []).append(unit)
     for taken in by_gang.values():

@@ -17,7 +17,7 @@ from ganglion.identity.grants import (
 from ganglion.identity.roles import PERMISSIONS, AccessVerb, Reach, ResourceKind, Role, within
 
 
-class Verdict(Struct, frozen=True):
+class AccessVerdict(Struct, frozen=True):
     """Whether something is allowed.
 
     Attributes:
@@ -29,7 +29,7 @@ class Verdict(Struct, frozen=True):
     rule: str
 
 
-class Holder(Struct, frozen=True):
+class GrantHolder(Struct, frozen=True):
     """A grant that allows something.
 
     Attributes:
@@ -48,7 +48,7 @@ def can(
     grants: Grants,
     tree: Tree,
     now_ms: int,
-) -> Verdict:
+) -> AccessVerdict:
     """Decide whether a subject may do something.
 
     Args:
@@ -63,32 +63,32 @@ def can(
     line = lineage(resource.queue, tree)
     scope, owns = subject.token_scope, bool(resource.owner) and resource.owner == subject.user
     if scope and not (scope.queue in line and _reaches(roles.get(scope.role), owns=owns)):
-        return Verdict(False, f"the token is limited to {scope}")
+        return AccessVerdict(False, f"the token is limited to {scope}")
     for name in subject.names:
         of = grants.of(name)
         for queue in line if of else ():
             for grant in of.get(queue, ()):
                 if _lives(grant, now_ms) and _reaches(roles.get(grant.role), owns=owns):
-                    return Verdict(True, str(grant))
-    return Verdict(False, _missing(subject, verb, resource))
+                    return AccessVerdict(True, str(grant))
+    return AccessVerdict(False, _missing(subject, verb, resource))
 
 
 def somewhere(
     subject: Subject, verb: AccessVerb, kind: ResourceKind, grants: Grants, now_ms: int
-) -> Verdict:
+) -> AccessVerdict:
     """Decide whether a subject may do something to what is its own, on any queue."""
     roles, scope = PERMISSIONS.get((verb, kind), {}), subject.token_scope
     if scope and scope.role not in roles:
-        return Verdict(False, f"the token is limited to {scope}")
+        return AccessVerdict(False, f"the token is limited to {scope}")
     for grant in _granted(subject, grants, now_ms):
         if grant.role in roles:
-            return Verdict(True, str(grant))
-    return Verdict(False, _missing(subject, verb, Resource(kind, owner=subject.user)))
+            return AccessVerdict(True, str(grant))
+    return AccessVerdict(False, _missing(subject, verb, Resource(kind, owner=subject.user)))
 
 
 def may_give(
     subject: Subject, role: Role, queue: str, grants: Grants, tree: Tree, now_ms: int
-) -> Verdict:
+) -> AccessVerdict:
     """Decide whether a subject may grant a role on a queue: none beyond its own rights."""
     found = can(
         subject, AccessVerb.GRANT, Resource(ResourceKind.ACCESS, queue), grants, tree, now_ms
@@ -96,21 +96,23 @@ def may_give(
     if not found.allowed:
         return found
     if subject.token_scope and not within(role, subject.token_scope.role):
-        return Verdict(False, f"the token is limited to {subject.token_scope}")
+        return AccessVerdict(False, f"the token is limited to {subject.token_scope}")
     line = lineage(queue, tree)
     for grant in _granted(subject, grants, now_ms):
         if grant.queue in line and within(role, grant.role):
-            return Verdict(True, str(grant))
-    return Verdict(False, f"role {role} allows more than {subject.user} may on {place(queue)}")
+            return AccessVerdict(True, str(grant))
+    return AccessVerdict(
+        False, f"role {role} allows more than {subject.user} may on {place(queue)}"
+    )
 
 
 def who_can(
     verb: AccessVerb, resource: Resource, grants: Grants, tree: Tree, now_ms: int
-) -> list[Holder]:
+) -> list[GrantHolder]:
     """List the grants that allow something, sorted by subject and queue."""
     roles, line = PERMISSIONS.get((verb, resource.kind), {}), lineage(resource.queue, tree)
     found = [
-        Holder(each, own=roles[each.role] is Reach.OWN)
+        GrantHolder(each, own=roles[each.role] is Reach.OWN)
         for each in grants.all()
         if each.queue in line and each.role in roles and _lives(each, now_ms)
     ]

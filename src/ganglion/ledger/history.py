@@ -43,7 +43,7 @@ _OF_KEYS = select(workloads.c.request_key, workloads.c.number).where(
 )
 
 
-class Wanted(Struct, frozen=True):
+class WantedWorkloads(Struct, frozen=True):
     """Which ended workloads to list.
 
     Attributes:
@@ -60,7 +60,7 @@ class Wanted(Struct, frozen=True):
     name: str = ""
 
 
-class History:
+class WorkloadHistory:
     """Reads workloads; safe from any thread. Every call may raise `EnvironmentFault`."""
 
     def __init__(self, engine: Engine, where: str, pinned: Connection | None = None) -> None:
@@ -103,7 +103,9 @@ class History:
             found = found.where(workloads.c[column].in_(sorted(values)))
         return self._read(found.order_by(workloads.c.number.desc()).limit(limit))
 
-    def page(self, wanted: "Wanted", after: tuple[int, int] | None, limit: int) -> list[Filed]:
+    def page(
+        self, wanted: "WantedWorkloads", after: tuple[int, int] | None, limit: int
+    ) -> list[Filed]:
         """Ended workloads by their end, the last first.
 
         Args:

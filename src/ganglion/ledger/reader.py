@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from ganglion.ledger.codec import UNREADABLE, decoded, decoded_all
-from ganglion.ledger.history import History
+from ganglion.ledger.history import WorkloadHistory
 from ganglion.ledger.records import Cut, Cycle, Entry, Flaw, Snapshot
 from ganglion.ledger.sql import database
 from ganglion.ledger.sql.faults import faults
@@ -70,7 +70,7 @@ class Reader:
         self._engine, self._pinned = engine, pinned
         self._heads: dict[int, tuple[int, int]] = {}
         self.where = where
-        self.history = History(engine, where, pinned)
+        self.history = WorkloadHistory(engine, where, pinned)
 
     @classmethod
     def at_rest(cls, target: str | Path, effects: Effects = SYSTEM) -> Self:

@@ -12,7 +12,7 @@ from ganglion.model.placement import Placement
 from ganglion.model.workload import Checkpoint
 
 
-class Span(Struct):
+class AttemptSpan(Struct):
     """The life of one attempt, as far as its loss depends on it; times in ms.
 
     Attributes:
@@ -28,7 +28,7 @@ class Span(Struct):
     placement: Placement | None = None
 
 
-def measured(event: GangEnded, span: Span, checkpoint: Checkpoint | None) -> GangEnded:
+def measured(event: GangEnded, span: AttemptSpan, checkpoint: Checkpoint | None) -> GangEnded:
     """Set `lost_gpu_ms` of the end of an attempt.
 
     Work is thrown away where others, a node or a failure took an attempt from a gang that goes
@@ -47,7 +47,7 @@ def measured(event: GangEnded, span: Span, checkpoint: Checkpoint | None) -> Gan
 
 
 def lost_gpu_ms(
-    span: Span, checkpoint: Checkpoint | None, ended: int, *, killed: bool = False
+    span: AttemptSpan, checkpoint: Checkpoint | None, ended: int, *, killed: bool = False
 ) -> int:
     """GPU-ms of work thrown away with an attempt.
 
@@ -72,7 +72,9 @@ def lost_gpu_ms(
     return milli * lost // 1000
 
 
-def _by_contract(lost: int, span: Span, checkpoint: Checkpoint, ended: int, *, killed: bool) -> int:
+def _by_contract(
+    lost: int, span: AttemptSpan, checkpoint: Checkpoint, ended: int, *, killed: bool
+) -> int:
     if checkpoint.interval_ms:
         return lost % checkpoint.interval_ms
     saves = span.told and not killed

@@ -70,7 +70,7 @@ class Placing(StrEnum):
     """As tight, but over the domains it needs a gang with a preferred level spreads evenly."""
 
 
-class Rights(StrEnum):
+class StandbyCharge(StrEnum):
     """What a queue is charged for the kept place of a gang that sleeps."""
 
     QUOTA = "quota"
@@ -79,7 +79,7 @@ class Rights(StrEnum):
     """Nothing until it is woken; then its queue must have room for it like for any start."""
 
 
-class Evict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class EvictionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Whom to stop, and when.
 
     Attributes:
@@ -143,7 +143,7 @@ class Repack(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     empty_nodes: bool = False
 
 
-class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class UsageDecay(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How past use counts against a queue or user.
 
     Attributes:
@@ -248,15 +248,15 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     tries: int = 8
     entitlement: Entitlement = Entitlement.SHARE
     preemption: Preemption = SHARING
-    evict: Evict = Evict()
+    evict: EvictionRules = EvictionRules()
     future: Future = Future()
     repack: Repack = Repack()
-    usage: Usage = Usage()
+    usage: UsageDecay = UsageDecay()
     failures: Failures = Failures()
     elastic: bool = True
     repair: bool = False
     timeshare: bool = True
-    sleeping: Rights = Rights.QUOTA
+    sleeping: StandbyCharge = StandbyCharge.QUOTA
     priorities: dict[str, PriorityClass] = field(default_factory=dict)
     escalate: tuple[Escalation, ...] = ()
     kinds: dict[Kind, KindRules] = field(default_factory=dict)

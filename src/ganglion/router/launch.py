@@ -12,7 +12,7 @@ import psutil
 from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import record
-from ganglion.router.record import Record
+from ganglion.router.record import RouterRecord
 from ganglion.transport.http import Unproven, unix_transport
 
 START_S = 30.0
@@ -21,7 +21,7 @@ POLL_S = 0.02
 ANSWER_S = 2.0
 
 
-def adopt_or_start(home: Path, host: str, port: int) -> Record:
+def adopt_or_start(home: Path, host: str, port: int) -> RouterRecord:
     """Return the router of a home: the running one if its settings match, else a new one.
 
     Args:
@@ -41,7 +41,7 @@ def adopt_or_start(home: Path, host: str, port: int) -> Record:
     return _start(home, host, port)
 
 
-def answers(home: Path, found: Record) -> bool:
+def answers(home: Path, found: RouterRecord) -> bool:
     """Whether the router runs and wrote this record."""
     try:
         with control(home, found) as client:
@@ -50,7 +50,7 @@ def answers(home: Path, found: Record) -> bool:
         return False
 
 
-def control(home: Path, found: Record) -> httpx2.Client:
+def control(home: Path, found: RouterRecord) -> httpx2.Client:
     """Client of a router's control endpoint; the kernel reports who listens at a Unix socket."""
     headers = {"Authorization": f"Bearer {found.token}"}
     if found.control.startswith("http:"):
@@ -59,7 +59,7 @@ def control(home: Path, found: Record) -> httpx2.Client:
     return httpx2.Client(base_url="http://localhost", headers=headers, transport=transport)
 
 
-def end(home: Path, found: Record) -> None:
+def end(home: Path, found: RouterRecord) -> None:
     """Stop a router: it accepts no more connections, finishes its requests and exits.
 
     Return once it no longer listens; it finishes its open requests by itself.
@@ -77,7 +77,7 @@ def end(home: Path, found: Record) -> None:
             ) from error
 
 
-def _start(home: Path, host: str, port: int) -> Record:
+def _start(home: Path, host: str, port: int) -> RouterRecord:
     log = home / record.LOG
     try:
         with log.open("ab") as out:

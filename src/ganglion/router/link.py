@@ -15,8 +15,8 @@ import structlog
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import launch
 from ganglion.router.balancing.stats import Stats
-from ganglion.router.balancing.table import RoutingTable, Service, check
-from ganglion.router.record import Record
+from ganglion.router.balancing.table import RoutedService, RoutingTable, check
+from ganglion.router.record import RouterRecord
 from ganglion.transport.http import Unproven
 
 PORT = 7078
@@ -64,7 +64,7 @@ class RouterLink:
     ) -> None:
         self._home, self._host, self._port, self._news = home, host, port, news
         self._hosts = tuple(hosts)
-        self._record: Record | None = None
+        self._record: RouterRecord | None = None
         self._stats, self._heard = Stats(), time.monotonic()
         self._table = RoutingTable()
         self._changed = threading.Condition()
@@ -104,7 +104,7 @@ class RouterLink:
         """URL of services, as `http://127.0.0.1:7078`; empty before `start`."""
         return self._record.url if self._record else ""
 
-    def publish(self, services: Sequence[Service]) -> int:
+    def publish(self, services: Sequence[RoutedService]) -> int:
         """Route these services from now on, and no others.
 
         Returns:

@@ -28,10 +28,10 @@ from ganglion.router.control import Control
 from ganglion.router.proxy.connections import CallerLimits, CallerProtocols
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober
-from ganglion.router.record import Record
+from ganglion.router.record import RouterRecord
 from ganglion.transport import limits, unix
 from ganglion.transport.accepting import Listening, listening
-from ganglion.transport.limits import Gate
+from ganglion.transport.limits import CallerLimit
 
 LOOPBACK = "127.0.0.1"
 IDLE_S = 1.5
@@ -77,7 +77,7 @@ async def serving(
     """Answer callers; at the end wait `finish_s` for open requests."""
     server = CallerProtocols(
         front.handle,
-        bounds or CallerLimits(Gate(limits.affordable(2 * MOST_CALLERS) // 2)),
+        bounds or CallerLimits(CallerLimit(limits.affordable(2 * MOST_CALLERS) // 2)),
         handler_cancellation=True,
         auto_decompress=False,
         access_log=None,
@@ -140,10 +140,10 @@ class Router:
             await site.stop()
         self._left.set()
 
-    def _announce(self, taken: socket.socket, own: socket.socket, token: str) -> Record:
+    def _announce(self, taken: socket.socket, own: socket.socket, token: str) -> RouterRecord:
         host, port = self._host, taken.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
-        found = Record(
+        found = RouterRecord(
             pid=os.getpid(),
             version=__version__,
             host=host,
@@ -159,7 +159,7 @@ class Router:
         return found
 
     async def _until_unwanted(
-        self, own: Record, control: Control, reaches: Callable[[], Awaitable[bool]]
+        self, own: RouterRecord, control: Control, reaches: Callable[[], Awaitable[bool]]
     ) -> None:
         """Wait until the router is to end, its record is gone or another's, or it has no use.
 

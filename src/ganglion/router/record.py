@@ -10,7 +10,7 @@ SOCKET = "router.sock"
 LOG = "router.log"
 
 
-class Record(msgspec.Struct, frozen=True):
+class RouterRecord(msgspec.Struct, frozen=True):
     """A running router.
 
     Attributes:
@@ -32,15 +32,15 @@ class Record(msgspec.Struct, frozen=True):
     token: str
 
 
-def read(home: Path) -> Record | None:
+def read(home: Path) -> RouterRecord | None:
     """Read the record of the last router; None = missing or unreadable."""
     try:
-        return msgspec.json.decode((home / FILE).read_bytes(), type=Record)
+        return msgspec.json.decode((home / FILE).read_bytes(), type=RouterRecord)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def write(home: Path, record: Record) -> None:
+def write(home: Path, record: RouterRecord) -> None:
     """Announce a router; only the owner may read the token.
 
     Raises:

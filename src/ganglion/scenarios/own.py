@@ -41,7 +41,7 @@ SHARED = "cluster"
 """Key of the cluster, in a scenario or, for all that have none, at the top of the file."""
 
 
-class End(Struct, forbid_unknown_fields=True):
+class WorkloadEnd(Struct, forbid_unknown_fields=True):
     """How a workload ends.
 
     Attributes:
@@ -70,7 +70,7 @@ class Case(Struct, forbid_unknown_fields=True):
 
     id: str
     submit: list[Data]
-    expect: dict[str, Literal["running", "waiting"] | End]
+    expect: dict[str, Literal["running", "waiting"] | WorkloadEnd]
     running: list[Data] = field(default_factory=list)
     after: str = "1h"
     cluster: Data | None = None
@@ -160,7 +160,9 @@ class _Play:
             if name not in self._gangs:
                 where = (*self._scenario.path, "expect", name)
                 raise self._wrong(f"no workload is called {name}", where, meant(name, self._gangs))
-            yield from self._differs(name, end if isinstance(end, End) else End(end))
+            yield from self._differs(
+                name, end if isinstance(end, WorkloadEnd) else WorkloadEnd(end)
+            )
 
     def _workload(self, where: Path) -> tuple[str, Workload]:
         found = to_workload(
@@ -201,7 +203,7 @@ class _Play:
             return "running"
         return "partly running" if any(runs) else "waiting"
 
-    def _differs(self, name: str, end: End) -> Iterator[str]:
+    def _differs(self, name: str, end: WorkloadEnd) -> Iterator[str]:
         state = self._state_of(name)
         if state != end.state:
             why = f" ({self._why(name)})" if state != "running" else ""

@@ -9,14 +9,14 @@ from starlette.types import ASGIApp
 
 from ganglion import __version__
 from ganglion.engine.explain.capacity import capacity
-from ganglion.server.access.gate import Gate, as_decided
+from ganglion.server.access.gate import AccessGate, as_decided
 from ganglion.server.access.permissions import Permissions
 from ganglion.server.direct import Direct
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.requests.health import standing
 from ganglion.server.requests.pod_sessions import all_ended
 from ganglion.server.rest import problems
-from ganglion.server.rest.listening.guard import PREFIX, Guard
+from ganglion.server.rest.listening.guard import PREFIX, TokenGuard
 from ganglion.server.rest.openapi import described
 from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
@@ -35,7 +35,7 @@ from ganglion.server.routes import (
     workspaces,
 )
 from ganglion.server.routes.fleet import bookings, drains, use
-from ganglion.server.telemetry.metrics import Figures, Gauges
+from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
 
@@ -62,7 +62,7 @@ RECORDED_S = 3.0
 """How long a server that ends may take to record the ends of sessions in pods."""
 
 
-def make_app(context: Context) -> FastAPI:
+def make_app(context: ServerContext) -> FastAPI:
     """Build the application; `guarded` keeps strangers out.
 
     Args:
@@ -94,7 +94,7 @@ def make_app(context: Context) -> FastAPI:
     paths.include(cluster.public, shown=False)
     paths.include(cluster.probes)
     context.metrics.registry.register(_gauges(context))
-    context.metrics.registry.register(Figures(lambda: standing(context)))
+    context.metrics.registry.register(ServerFigures(lambda: standing(context)))
     app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
 
@@ -108,21 +108,21 @@ def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: b
         hosts: names that the server answers to; None = those of loopback.
         loopback: whether only this machine can connect, so that metrics may be open.
     """
-    context: Context = app.state.context
+    context: ServerContext = app.state.context
     paths: Paths = app.state.paths
 
     def answered(path: str, method: str, status: int, seconds: float) -> None:
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
     known = Permissions(context.service, context.owner)
-    gate = Gate(
+    gate = AccessGate(
         Direct(app, context), paths, context.service, known, shares_account=context.shares_account
     )
-    guard = Guard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback)
+    guard = TokenGuard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback)
     return Identified(guard, answered, paths.template, context.effects)
 
 
-def _gauges(context: Context) -> Gauges:
+def _gauges(context: ServerContext) -> Gauges:
     def waiting() -> dict[str, int]:
         with context.service.read() as mind:
             return waiting_by_reason(mind.state)

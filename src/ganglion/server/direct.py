@@ -7,7 +7,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ganglion.model.errors import GanglionError
-from ganglion.server.requests.context import Context, body_of, bound
+from ganglion.server.requests.context import ServerContext, body_of, bound
 from ganglion.server.rest import problems
 from ganglion.server.rest.listening.guard import PREFIX
 from ganglion.server.routes.workloads import MOST_KEY, taken
@@ -25,7 +25,7 @@ class Direct:
         context: what it serves.
     """
 
-    def __init__(self, app: ASGIApp, context: Context) -> None:
+    def __init__(self, app: ASGIApp, context: ServerContext) -> None:
         self._app, self._context = app, context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -40,15 +40,15 @@ from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.loop.service import Service
 from ganglion.server.loop.timekeeping import newest_time
-from ganglion.server.notify.notices import Reach
+from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.requests.pod_sessions import close_all
 from ganglion.server.rest.listening.address import bind, is_loopback, url_of
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
-from ganglion.server.rest.listening.listen import MOST_CALLERS, Listener
+from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.signals.access import Keys
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
@@ -171,7 +171,9 @@ def serve(
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
-        notifier = _notifier(stack, place, ledger, made.now, Reach(egress, secrets.value, effects))
+        notifier = _notifier(
+            stack, place, ledger, made.now, Recipients(egress, secrets.value, effects)
+        )
         keepers = [
             workspaces,
             *_keepers(stack, door, egress, effects.clock),
@@ -196,7 +198,7 @@ def serve(
         retention = _trimmed(stack, place, service, effects)
         signing = _signed(stack, place, service, effects)
         url = url_of(taken[0], host)
-        context = Context(
+        context = ServerContext(
             service,
             place,
             feed,
@@ -215,7 +217,7 @@ def serve(
         app = _guarded(context, host, host_names)
         record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
         announce = partial(_announce, place, record, ready)
-        listener = Listener(app, announce, feed.close, max_connections)
+        listener = HttpListener(app, announce, feed.close, max_connections)
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
@@ -252,7 +254,7 @@ def _signed(stack: ExitStack, home: Home, service: Service, effects: Effects) ->
 
 
 def _notifier(
-    stack: ExitStack, home: Home, ledger: Ledger, clock: Callable[[], int], reach: Reach
+    stack: ExitStack, home: Home, ledger: Ledger, clock: Callable[[], int], reach: Recipients
 ) -> Notifier:
     """The notifier of users; ends with the stack."""
     made = Notifier(home.root, ledger, clock, reach)
@@ -327,7 +329,7 @@ def _umasked() -> Iterator[int]:
         os.umask(before)
 
 
-def _guarded(context: Context, host: str, names: Sequence[str]) -> ASGIApp:
+def _guarded(context: ServerContext, host: str, names: Sequence[str]) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
     return guarded(make_app(context), token, Hosts(names), loopback=loopback)

@@ -45,7 +45,7 @@ def affordable(wanted: int) -> int:
     return max(FEWEST, min(wanted, files - BACKLOG - RESERVE))
 
 
-class Gate:
+class CallerLimit:
     """Counts callers; one address may have half of all.
 
     Args:

@@ -12,7 +12,7 @@ from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import (
     Entitlement,
-    Evict,
+    EvictionRules,
     Future,
     Order,
     Placing,
@@ -37,10 +37,10 @@ KUEUE = Policy(
 )
 POLICIES = {
     "by price": Policy(),
-    "newest first": Policy(evict=Evict(victims=VictimOrder.NEWEST)),
-    "price before class": Policy(evict=Evict(victims=VictimOrder.PRICE_FIRST)),
+    "newest first": Policy(evict=EvictionRules(victims=VictimOrder.NEWEST)),
+    "price before class": Policy(evict=EvictionRules(victims=VictimOrder.PRICE_FIRST)),
     "as KAI": Policy(
-        entitlement=Entitlement.KAI, evict=Evict(victims=VictimOrder.NEWEST, move=False)
+        entitlement=Entitlement.KAI, evict=EvictionRules(victims=VictimOrder.NEWEST, move=False)
     ),
     "as Kueue": KUEUE,
     "as Kueue, heads only": replace(KUEUE, heads_only=True),

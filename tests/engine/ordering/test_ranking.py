@@ -12,7 +12,7 @@ from ganglion.engine.queues.fair_share import Deserved
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import GangSubmitted
 from ganglion.model.policy import Order, Policy
-from ganglion.model.policy import Usage as Decay
+from ganglion.model.policy import UsageDecay as Decay
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount, Usage
 from ganglion.model.workload import Gang

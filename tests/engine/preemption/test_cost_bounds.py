@@ -9,7 +9,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption import preempt
 from ganglion.engine.preemption.cost_bounds import NO_BOUND, Bound, Leftovers, Supply
 from ganglion.engine.preemption.domain_offers import Shop, Shops
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase, Plan
@@ -21,7 +21,7 @@ def test_no_set_of_units_costs_less_than_the_bound(seed: int) -> None:
     rng = Random(seed)
     state = state_of(*(node(f"n{number}") for number in range(3)))
     units = [unit(rng, number) for number in range(rng.randint(1, 8))]
-    by_node: dict[int, list[Unit]] = {}
+    by_node: dict[int, list[VictimUnit]] = {}
     for each in units:
         for rank in {state.fleet.tree.index[pod.node] for pod in each.pods}:
             by_node.setdefault(rank, []).append(each)
@@ -39,17 +39,17 @@ def test_no_set_of_units_costs_less_than_the_bound(seed: int) -> None:
         assert found is None or found <= min(costs)
 
 
-def unit(rng: Random, number: int) -> Unit:
+def unit(rng: Random, number: int) -> VictimUnit:
     record = GangRecord(gang(f"g{number}", priority=rng.choice((10, 20))), (), None)
     record.phase = Phase.RUNNING
     pods = tuple(
         PodPlacement("main", index, f"n{rng.randrange(3)}", tuple(range(rng.randint(1, 4))), 1000)
         for index in range(rng.randint(1, 3))
     )
-    return Unit(record, pods, True, rng.randrange(10_000), CauseKind.PREEMPTED)
+    return VictimUnit(record, pods, True, rng.randrange(10_000), CauseKind.PREEMPTED)
 
 
-def freed(each: Unit) -> int:
+def freed(each: VictimUnit) -> int:
     """Thousandths of GPUs that a unit frees on the first two nodes."""
     return sum(len(pod.devices) * 1000 for pod in each.pods if pod.node in ("n0", "n1"))
 

@@ -12,7 +12,7 @@ from ganglion.engine.preemption_rules.units import units_of
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import Effort
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.topology.pod_shape import shapes_of
 from ganglion.model.causes import CauseKind
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
@@ -35,7 +35,7 @@ def crowded(rng: Random) -> ClusterState:
     return state
 
 
-def priced_at_random(rng: Random, state: ClusterState) -> list[Unit]:
+def priced_at_random(rng: Random, state: ClusterState) -> list[VictimUnit]:
     def price(record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
         return rng.choice((0, 1, 7, 7, 1000)) * len(pods) * (3 if whole else 1)
 
@@ -49,7 +49,7 @@ CAUSE = CauseKind.PREEMPTED
 
 
 def one_by_one(
-    state: ClusterState, record: GangRecord, stock: Stock, slots: int, gone: list[Unit]
+    state: ClusterState, record: GangRecord, stock: Stock, slots: int, gone: list[VictimUnit]
 ) -> Offer | None:
     """The best of the offers of markets of one node each."""
     sight, offers = state.fleet.table.sight(record.shapes[0]), []
@@ -75,7 +75,7 @@ def test_the_next_offer_is_the_cheapest_of_all_nodes(slots: int) -> None:
         sight, ranks, effort = state.fleet.table.sight(record.shapes[0]), range(12), Effort(0)
         market = NodeOffers(state, sight, stock, ranks, effort, slots)
         market.open()
-        tentative, taken = Tentative(state), list[Unit]()
+        tentative, taken = Tentative(state), list[VictimUnit]()
         while offer := market.best():
             assert offer == one_by_one(state, record, stock, slots, taken)
             compared += 1

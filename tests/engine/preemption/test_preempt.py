@@ -14,7 +14,7 @@ from ganglion.model.events import (
     PodsLeft,
 )
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Evict, Policy, Repack, VictimOrder
+from ganglion.model.policy import EvictionRules, Policy, Repack, VictimOrder
 from ganglion.model.queue import Preemption, Queue
 from ganglion.model.resources import Amount
 from ganglion.model.workload import Checkpoint, Gang
@@ -123,7 +123,7 @@ def test_a_higher_class_is_spared_whatever_it_costs() -> None:
 
 
 def test_price_may_go_before_class_where_the_policy_says_so() -> None:
-    policy = Policy(evict=Evict(victims=VictimOrder.PRICE_FIRST))
+    policy = Policy(evict=EvictionRules(victims=VictimOrder.PRICE_FIRST))
     state = state_of(node("n0"), node("n1"), policy=policy)
     run(state, gang("low", gpus=8, priority=10))
     run(state, gang("mid", gpus=8, priority=40), now=9 * HOUR)
@@ -270,7 +270,7 @@ def test_a_refusal_says_what_could_be_taken_and_that_it_is_too_little() -> None:
 
 
 def test_a_trade_waits_for_a_checkpoint_that_is_near_when_that_is_cheaper() -> None:
-    policy = Policy(evict=Evict(checkpoint_wait_ms=HOUR // 2))
+    policy = Policy(evict=EvictionRules(checkpoint_wait_ms=HOUR // 2))
     state = state_of(node("n0"), policy=policy)
     run(state, gang("low", gpus=8, checkpoint=Checkpoint(interval_ms=HOUR)))
     asked = HOUR * 9 // 10
@@ -284,7 +284,7 @@ def test_a_trade_waits_for_a_checkpoint_that_is_near_when_that_is_cheaper() -> N
 
 
 def test_a_trade_does_not_wait_for_a_checkpoint_that_is_far() -> None:
-    policy = Policy(evict=Evict(checkpoint_wait_ms=HOUR // 2))
+    policy = Policy(evict=EvictionRules(checkpoint_wait_ms=HOUR // 2))
     state = state_of(node("n0"), policy=policy)
     run(state, gang("low", gpus=8, checkpoint=Checkpoint(interval_ms=9 * HOUR)))
 

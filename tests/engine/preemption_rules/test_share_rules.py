@@ -9,14 +9,14 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.causes import CauseKind
 from ganglion.model.events import GangPlaced, GangStarted, GangSubmitted
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.policy import Entitlement, Evict, Policy, VictimOrder
+from ganglion.model.policy import Entitlement, EvictionRules, Policy, VictimOrder
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.reasons import Token
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet
 from tests.engine.build import gang, node, state_of, submit
 
-NEWEST = Evict(victims=VictimOrder.NEWEST)
+NEWEST = EvictionRules(victims=VictimOrder.NEWEST)
 KAI = Policy(
     entitlement=Entitlement.KAI,
     preemption=Preemption(borrowing=Victims.ANY),

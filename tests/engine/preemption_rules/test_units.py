@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption_rules.units import units_of
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Gang, PodSet, Slice
@@ -22,13 +22,13 @@ def running(*sets: tuple[PodSet, int]) -> GangRecord:
     return GangRecord(gang, (), None, placement=Placement(pods))
 
 
-def units(record: GangRecord, **more: object) -> list[Unit]:
+def units(record: GangRecord, **more: object) -> list[VictimUnit]:
     price = lambda record, pods, whole: len(pods)  # noqa: E731 - a price is a function
     useful = more.pop("useful", lambda unit: True)
     return list(units_of(record, CauseKind.PREEMPTED, price, useful, **more))  # type: ignore[arg-type]
 
 
-def names(found: list[Unit]) -> list[list[str]]:
+def names(found: list[VictimUnit]) -> list[list[str]]:
     return [[pod.node for pod in unit.pods] for unit in found]
 
 

@@ -4,7 +4,7 @@ from ganglion.engine.queues.decayed_usage import PastUse
 from ganglion.engine.queues.fair_share import Deserved
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.policy import Policy
-from ganglion.model.policy import Usage as Decay
+from ganglion.model.policy import UsageDecay as Decay
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount, Usage
 from tests.engine.build import gang, node, state_of, submit

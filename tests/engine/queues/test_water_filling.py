@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.engine.queues.water_filling import PARTS, Claim, divide, divide_tree
+from ganglion.engine.queues.water_filling import PARTS, DivisionClaim, divide, divide_tree
 from ganglion.model.resources import WHOLE
 
 VECTORS = (
@@ -18,16 +18,16 @@ VECTORS = (
 )
 
 
-def claim(quota: int = 0, request: int = 100, weight: int = 1, **more: int) -> Claim:
+def claim(quota: int = 0, request: int = 100, weight: int = 1, **more: int) -> DivisionClaim:
     """A claim in whole GPUs."""
     fields = {"limit": None, "priority": 100, "past": 0} | more
     limit = None if fields["limit"] is None else fields["limit"] * WHOLE
-    return Claim(
+    return DivisionClaim(
         quota * WHOLE, limit, weight, fields["priority"] or 0, request * WHOLE, fields["past"] or 0
     )
 
 
-def whole(total: int, *claims: Claim, correction: int = 0) -> list[int]:
+def whole(total: int, *claims: DivisionClaim, correction: int = 0) -> list[int]:
     """Shares in whole GPUs."""
     shares = divide(total * WHOLE, claims, correction)
     assert all(each % WHOLE == 0 for each in shares)
@@ -35,7 +35,7 @@ def whole(total: int, *claims: Claim, correction: int = 0) -> list[int]:
 
 
 claims = st.builds(
-    Claim,
+    DivisionClaim,
     quota=st.integers(0, 12).map(lambda n: n * 500),
     limit=st.none() | st.integers(0, 20).map(lambda n: n * WHOLE),
     weight=st.integers(0, 5),
@@ -82,7 +82,7 @@ def test_quotas_beyond_the_total_are_kept_all_the_same() -> None:
 
 
 def test_fractions_of_gpus_are_covered_exactly() -> None:
-    half = Claim(0, None, 1, 100, 500)
+    half = DivisionClaim(0, None, 1, 100, 500)
 
     assert divide(2 * WHOLE, [half, claim()]) == [500, 1500]
 
@@ -138,7 +138,7 @@ def test_the_example_of_the_documentation() -> None:
 
 @given(totals, st.lists(claims, max_size=8))
 def test_nobody_gets_less_than_its_quota_or_more_than_it_can_use(
-    total: int, asks: list[Claim]
+    total: int, asks: list[DivisionClaim]
 ) -> None:
     for each, share in zip(asks, divide(total, asks), strict=True):
         assert min(each.quota or 0, each.wanted) <= share <= each.wanted
@@ -146,7 +146,7 @@ def test_nobody_gets_less_than_its_quota_or_more_than_it_can_use(
 
 @given(totals, st.lists(claims, max_size=8))
 def test_all_of_the_total_is_given_out_while_somebody_may_take_it(
-    total: int, asks: list[Claim]
+    total: int, asks: list[DivisionClaim]
 ) -> None:
     guaranteed = sum(min(each.quota or 0, each.wanted) for each in asks)
     hunger = sum(each.wanted - min(each.quota or 0, each.wanted) for each in asks if each.weight)
@@ -155,7 +155,9 @@ def test_all_of_the_total_is_given_out_while_somebody_may_take_it(
 
 
 @given(totals, st.lists(claims, min_size=1, max_size=6), st.integers(1, 5))
-def test_more_weight_never_means_a_smaller_share(total: int, asks: list[Claim], more: int) -> None:
+def test_more_weight_never_means_a_smaller_share(
+    total: int, asks: list[DivisionClaim], more: int
+) -> None:
     heavier = asks[0]._replace(weight=asks[0].weight + more)
 
     assert divide(total, [heavier, *asks[1:]])[0] >= divide(total, asks)[0]
@@ -185,8 +187,8 @@ def test_shares_of_published_queue_trees_are_reproduced_exactly() -> None:
         assert {name: shares[name] for name in expected} == expected
 
 
-def published(queue: dict[str, object]) -> Claim:
-    return Claim(
+def published(queue: dict[str, object]) -> DivisionClaim:
+    return DivisionClaim(
         milli(queue["quota"]),
         milli(queue["limit"]),
         milli(queue["weight"]) or 0,

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.runtimes.estimates import Estimates, Source, stem, told
-from ganglion.engine.runtimes.history import WINDOW, History
+from ganglion.engine.runtimes.estimates import Estimates, EstimateSource, stem, told
+from ganglion.engine.runtimes.history import WINDOW, RunTimeHistory
 from ganglion.model.workload import Gang
 from tests.engine.build import gang
 
@@ -28,7 +28,7 @@ def test_the_users_own_runs_of_that_name_come_first() -> None:
         _run(estimates, ran)
         _run(estimates, 1000 * ran, name="other")
     found = estimates.estimate(_gang(name="tune-7"))
-    assert (found.source, found.samples, found.mean_ms) == (Source.USER_NAME, 2, 15)
+    assert (found.source, found.samples, found.mean_ms) == (EstimateSource.USER_NAME, 2, 15)
     assert told(_gang(), found) == "from 2 runs of ada's tune of this size and time limit"
 
 
@@ -38,12 +38,12 @@ def test_a_newcomer_is_expected_to_do_as_his_queue_does() -> None:
         _run(estimates, 100 + number, user=f"u{number}", name="")
         _run(estimates, 9000, user=f"v{number}", name="", queue="others", gpus=1)
     found = estimates.estimate(_gang(user="new"))
-    assert (found.source, found.p50_ms, found.p90_ms) == (Source.QUEUE, 104, 108)
+    assert (found.source, found.p50_ms, found.p90_ms) == (EstimateSource.QUEUE, 104, 108)
 
 
 def test_nothing_known_is_half_of_the_time_limit() -> None:
     found = Estimates().estimate(_gang(time_limit_ms=1000))
-    assert (found.source, found.p50_ms, found.p90_ms) == (Source.PRIOR, 500, 1000)
+    assert (found.source, found.p50_ms, found.p90_ms) == (EstimateSource.PRIOR, 500, 1000)
 
 
 def test_what_a_predictor_says_goes_before_what_is_learnt() -> None:
@@ -83,7 +83,7 @@ def test_the_gittins_index_prefers_who_may_be_done_soon() -> None:
 
 @given(LENGTHS)
 def test_a_history_is_its_latest_runs(runs: list[int]) -> None:
-    history = History()
+    history = RunTimeHistory()
     for each in runs:
         history.add(each)
     kept = sorted(runs[-WINDOW:])
@@ -96,7 +96,7 @@ def test_a_history_is_its_latest_runs(runs: list[int]) -> None:
 
 @given(LENGTHS, st.integers(0, 10**9))
 def test_the_gittins_index_is_the_best_of_all_times_to_give_up(runs: list[int], ran: int) -> None:
-    history = History()
+    history = RunTimeHistory()
     for each in runs:
         history.add(each)
     tail = [each - ran for each in runs[-WINDOW:] if each > ran]

@@ -9,11 +9,11 @@ import pytest
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
-from ganglion.model.policy import Entitlement, Policy, Usage
+from ganglion.model.policy import Entitlement, Policy, UsageDecay
 from tests.effort import sample
 from tests.engine.test_machine import Engine, node_states, random_step
 
-HALF_LIFE = Policy(usage=Usage(half_life_ms=3_600_000))
+HALF_LIFE = Policy(usage=UsageDecay(half_life_ms=3_600_000))
 POLICIES = (Policy(), Policy(entitlement=Entitlement.KAI), Policy(repair=True), HALF_LIFE)
 
 

@@ -11,7 +11,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.errors import NotFound
 from ganglion.model.placement import Placement
-from ganglion.model.policy import Entitlement, Policy, Usage
+from ganglion.model.policy import Entitlement, Policy, UsageDecay
 from tests.engine.state.test_rollback import seen
 from tests.engine.test_machine import Engine, random_step
 
@@ -19,7 +19,7 @@ POLICIES = (
     Policy(),
     Policy(entitlement=Entitlement.KAI),
     Policy(repair=True),
-    Policy(usage=Usage(half_life_ms=3_600_000)),
+    Policy(usage=UsageDecay(half_life_ms=3_600_000)),
 )
 BEFORE = (ev.QueueSet, ev.QueueRemoved, ev.NodeAdded, ev.NodeLost, ev.NodeCordoned)
 """What a scheduler that starts knows before it takes gangs over."""

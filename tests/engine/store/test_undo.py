@@ -10,7 +10,7 @@ from ganglion.engine.preemption_rules.units import units_of
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import Effort
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
 from ganglion.model.placement import Placement, PodPlacement
@@ -28,7 +28,7 @@ def running(pods: int = 2, **more: object) -> tuple[ClusterState, GangRecord]:
     return state, state.gangs.records["e/0"]
 
 
-def units(record: GangRecord) -> list[Unit]:
+def units(record: GangRecord) -> list[VictimUnit]:
     return list(units_of(record, CauseKind.RECLAIMED, lambda *_: 1, lambda _: True))
 
 
@@ -91,7 +91,7 @@ def test_whatever_is_taken_and_seated_at_random_is_undone() -> None:
             1,
         )
         state.validate()
-        tentative, taken = Tentative(state), list[Unit]()
+        tentative, taken = Tentative(state), list[VictimUnit]()
         settled = [
             each for each in state.holdings.settled() if each.placement and each.placement.pods
         ]

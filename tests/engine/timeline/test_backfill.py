@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline import backfill as future
-from ganglion.engine.timeline.profile import Ground
+from ganglion.engine.timeline.profile import ProfileInput
 from ganglion.model import events as ev
 from ganglion.model.fleet.booking import Booking
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Node
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Start
-from ganglion.model.policy import Backfill, Evict, Future, Order, Policy, Repack
+from ganglion.model.policy import Backfill, EvictionRules, Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang, Topology
 from tests.effort import examples
@@ -29,7 +29,7 @@ from tests.engine.build import gang, node
 EASY = Policy(
     order=Order.FIFO,
     future=Future(backfill=Backfill.EASY, patience_permille=0),
-    evict=Evict(enabled=False),
+    evict=EvictionRules(enabled=False),
     repack=Repack(consolidate=False),
 )
 """No gang is stopped or moved: these tests are about time alone."""
@@ -325,11 +325,13 @@ def test_one_search_in_vain_serves_all_blocked_gangs_of_a_cycle(
     monkeypatch: pytest.MonkeyPatch, limit: int, searches: int, ends: int
 ) -> None:
     counted = Counter[str]()
-    search, estimate = future.earliest, Ground.ends
+    search, estimate = future.earliest, ProfileInput.ends
     monkeypatch.setattr(
         future, "earliest", lambda *args: counted.update(["searches"]) or search(*args)
     )
-    monkeypatch.setattr(Ground, "ends", lambda *args: counted.update(["ends"]) or estimate(*args))
+    monkeypatch.setattr(
+        ProfileInput, "ends", lambda *args: counted.update(["ends"]) or estimate(*args)
+    )
     state = ClusterState(EASY)
     cycle(state, [ev.QueueSet(0, Queue("team")), *(ev.NodeAdded(0, n) for n in _two_nodes())], 0)
     cycle(state, [ev.GangSubmitted(0, gang("guessed", gpus=8))], 0)

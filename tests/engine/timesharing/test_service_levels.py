@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ganglion.engine.runtimes.history import History
+from ganglion.engine.runtimes.history import RunTimeHistory
 from ganglion.engine.timesharing import service_levels
 from ganglion.model.resources import WHOLE
 
@@ -20,7 +20,7 @@ def gpu_hours(*hours: float) -> list[int]:
 @given(st.lists(st.integers(1, 10**12), min_size=service_levels.FEWEST + 1, max_size=64))
 def test_levels_are_the_gittins_index_to_within_half_a_level(services: list[int]) -> None:
     services.sort()
-    history = History()
+    history = RunTimeHistory()
     for each in services:
         history.add(each)
     levels = service_levels.learnt(services, RESTART)

@@ -21,7 +21,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack
+from ganglion.model.policy import Backfill, EvictionRules, Future, Policy, Repack
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet, Slice, Topology
@@ -29,7 +29,7 @@ from tests.effort import examples
 from tests.engine.build import end, gang, node, state_of, submit
 
 ANY = Future(backfill=Backfill.ANY, reservations=0)
-POLICY = Policy(evict=Evict(restart_ms=1000), future=ANY)
+POLICY = Policy(evict=EvictionRules(restart_ms=1000), future=ANY)
 LATER = 1_000_000
 
 
@@ -102,7 +102,7 @@ def test_a_gang_that_was_just_resized_is_left_alone_for_a_while() -> None:
 
 
 def test_growth_that_does_not_pay_is_left_out() -> None:
-    policy = replace(POLICY, repack=Repack(horizon_ms=1000), evict=Evict(restart_ms=800))
+    policy = replace(POLICY, repack=Repack(horizon_ms=1000), evict=EvictionRules(restart_ms=800))
     state = state_of(node("n0", 8), policy=policy)
     submit(state, stretchy("a", 1, 8), gang("b", gpus=1))
     running(state, 2)
@@ -205,7 +205,7 @@ def test_growth_comes_to_rest_within_every_limit(seed: int, restart_ms: int) -> 
     names = ("red", "blue", "green")
     queues = tuple(_queue(rng, name) for name in names)
     policy = Policy(
-        evict=Evict(restart_ms=restart_ms),
+        evict=EvictionRules(restart_ms=restart_ms),
         future=rng.choice((ANY, Future())),
         preemption=rng.choice((Preemption(), Preemption(reclaim=Victims.NEVER))),
     )

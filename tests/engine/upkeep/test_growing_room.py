@@ -22,7 +22,7 @@ from ganglion.model.events import (
     PodsLeft,
 )
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack
+from ganglion.model.policy import Backfill, EvictionRules, Future, Policy, Repack
 from ganglion.model.queue import Preemption, Victims
 from ganglion.model.workload import Gang
 from tests.effort import examples
@@ -34,7 +34,7 @@ SEEDS = int(os.environ.get("GANGLION_GROWTH_SEEDS") or examples(10))
 STEPS = 24
 POLICY = Policy(
     preemption=Preemption(preempt=Victims.NEVER, reclaim=Victims.NEVER),
-    evict=Evict(restart_ms=RESTART),
+    evict=EvictionRules(restart_ms=RESTART),
     future=Future(backfill=Backfill.ANY, reservations=0),
 )
 

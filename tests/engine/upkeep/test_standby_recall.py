@@ -14,7 +14,7 @@ from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.fleet.booking import Booking
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Evict, Future, Policy, Rights
+from ganglion.model.policy import EvictionRules, Future, Policy, StandbyCharge
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Token
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
@@ -322,7 +322,7 @@ def test_waking_never_lacks_quota() -> None:
 
 def test_rights_may_cost_nothing_until_they_are_used() -> None:
     queue = Queue("team", limit={"*": Amount(gpu_milli=8000)})
-    policy = Policy(sleeping=Rights.NOTHING)
+    policy = Policy(sleeping=StandbyCharge.NOTHING)
     state = state_of(node("n0"), node("n1"), queues=(queue,), policy=policy)
     submit(state, sleeper())
     assert started(submit(state, gang("plain", gpus=8, preemptible=False), now=2)) == ["plain"]
@@ -354,7 +354,7 @@ def test_a_plugin_that_protects_a_gang_keeps_it_off_lent_places() -> None:
 
 
 def test_nothing_is_lent_where_nobody_is_ever_stopped() -> None:
-    state = state_of(node("n0"), policy=Policy(evict=Evict(enabled=False)))
+    state = state_of(node("n0"), policy=Policy(evict=EvictionRules(enabled=False)))
     submit(state, sleeper())
     assert kept(state) == ["n0"]
     assert not submit(state, saver("saves"), now=2).starts

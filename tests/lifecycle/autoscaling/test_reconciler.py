@@ -9,8 +9,8 @@ from ganglion.lifecycle.autoscaling.reconciler import (
     KEEP_MS,
     TICK_MS,
     Decision,
-    Load,
-    Observed,
+    ObservedService,
+    ServiceLoad,
     Services,
 )
 from ganglion.lifecycle.autoscaling.trust import IMPLAUSIBLE, LOST
@@ -45,8 +45,8 @@ class Course:
         values = {Signal.REQUESTS: 1_000 * (requests or 0)}
         reading = None if requests is None else Reading(self.now, values)
         took = {str(index): 7_000 for index in range(self.replicas)}
-        load, count = Load(reading, lost, wrong), self.replicas
-        seen = Observed(load, took, count, count, by_hand, self.alarms, self.kept)
+        load, count = ServiceLoad(reading, lost, wrong), self.replicas
+        seen = ObservedService(load, took, count, count, by_hand, self.alarms, self.kept)
         found = self.services.decide("chat", BRISK, seen, self.now)
         self.replicas, self.alarms = found.desired.replicas, found.alarms
         self.kept = found.learnt or self.kept
@@ -92,7 +92,7 @@ def test_how_long_starts_take_is_given_to_be_kept_once_and_never_of_those_found_
     course.seconds(8, 6)
     assert course.kept.started_ms == (7_000, 7_000)
     again = Services()
-    seen = Observed(Load(), {"0": 7_000}, 1, 1, kept=course.kept)
+    seen = ObservedService(ServiceLoad(), {"0": 7_000}, 1, 1, kept=course.kept)
     again.decide("chat", BRISK, seen, START + KEEP_MS)
     memory = again.memory("chat")
     assert memory
@@ -102,10 +102,10 @@ def test_how_long_starts_take_is_given_to_be_kept_once_and_never_of_those_found_
 def test_it_is_due_in_haste_while_there_is_no_replica_and_when_its_bounds_change() -> None:
     services = Services()
     assert services.is_due("chat", BRISK, START)
-    services.decide("chat", BRISK, Observed(Load(), {}, 0, 0), START)
+    services.decide("chat", BRISK, ObservedService(ServiceLoad(), {}, 0, 0), START)
     assert not services.is_due("chat", BRISK, START + HASTE_MS - 1)
     assert services.is_due("chat", BRISK, START + HASTE_MS)
-    services.decide("chat", BRISK, Observed(Load(), {}, 0, 1), START)
+    services.decide("chat", BRISK, ObservedService(ServiceLoad(), {}, 0, 1), START)
     assert not services.is_due("chat", BRISK, START + TICK_MS - 1)
     assert services.is_due("chat", Scaling(2, 9), START)
     services.keep(set())

@@ -5,7 +5,7 @@ from tests.engine.build import gang, node, state_of
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.lifecycle.failures.guard import SICK, SLOW, SPARE, Guard
+from ganglion.lifecycle.failures.guard import SICK, SLOW, SPARE, FleetGuard
 from ganglion.lifecycle.failures.stragglers import LEAST_STEPS
 from ganglion.model import events as ev
 from ganglion.model.causes import CordonKind
@@ -20,7 +20,7 @@ class Fleet:
     """A fleet with a guard; every fact goes to both, and so does what the guard decides."""
 
     def __init__(self, settings: Failures, nodes: int = 4) -> None:
-        self.guard, self.state = Guard(settings), ClusterState()
+        self.guard, self.state = FleetGuard(settings), ClusterState()
         self.told: list[ev.Event] = []
         built = state_of(*(node(f"n{i}", rack=f"r{i // 2}") for i in range(nodes)))
         self.state = built
@@ -128,7 +128,7 @@ def test_a_gpu_that_is_sick_raises_an_alarm_until_it_is_well() -> None:
     assert fleet.at(9, well) == [ev.AlarmSet(9, "n1", SICK, "")]
 
 
-def placed(guard: Guard, job: str, attempt: int, name: str, step_ms: int, at: int) -> int:
+def placed(guard: FleetGuard, job: str, attempt: int, name: str, step_ms: int, at: int) -> int:
     """An attempt runs there for long enough to be measured; returns when it ends."""
     place = Placement((PodPlacement("main", 0, name),))
     guard.note(ev.GangPlaced(at, f"{job}/0", attempt, place))
@@ -187,7 +187,7 @@ def test_a_replay_leads_to_the_same_guard() -> None:
     fleet = Fleet(STRICT)
     for now in (10, 20, HOUR):
         fleet.lose("n1", now)
-    again = Guard(STRICT)
+    again = FleetGuard(STRICT)
     for number in range(4):
         again.note(ev.NodeAdded(0, node(f"n{number}", rack=f"r{number // 2}")))
     for event in fleet.told:

@@ -1,7 +1,7 @@
 import pytest
 
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.lifecycle.failures.history import CRASH_LOOP, OOM, QUICK_MS, History
+from ganglion.lifecycle.failures.history import CRASH_LOOP, OOM, QUICK_MS, FailureHistory
 from ganglion.lifecycle.failures.retries import CRASHES, SERVICE_CRASHES, START_TRIES, decide
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangEnded, Outcome
@@ -72,7 +72,7 @@ def test_the_wait_doubles_up_to_64_times() -> None:
 def test_a_start_that_never_works_ends() -> None:
     tries = [
         decide(
-            ended(Outcome.START_FAILED), record(), Workload("a"), History(starts_failed=n)
+            ended(Outcome.START_FAILED), record(), Workload("a"), FailureHistory(starts_failed=n)
         ).requeue
         for n in range(START_TRIES + 1)
     ]
@@ -81,7 +81,7 @@ def test_a_start_that_never_works_ends() -> None:
 
 def test_starts_may_fail_more_often_when_the_limit_says_so() -> None:
     last = decide(
-        ended(Outcome.START_FAILED), record(), workload(limit=5), History(starts_failed=4)
+        ended(Outcome.START_FAILED), record(), workload(limit=5), FailureHistory(starts_failed=4)
     )
     assert last.requeue
     assert last.not_before == 1000 + 100 * 16
@@ -131,7 +131,9 @@ def test_a_service_that_is_cancelled_stays_so() -> None:
     assert not decide(ended(Outcome.FAILED), stopping, Workload("a", kind=Kind.SERVICE)).requeue
 
 
-def crashing(history: History, code: int, ran_ms: int = 100, at: int = 1_000_000) -> GangEnded:
+def crashing(
+    history: FailureHistory, code: int, ran_ms: int = 100, at: int = 1_000_000
+) -> GangEnded:
     """The end of an attempt that follows on a history; the history is not told of it."""
     history.begun(at - ran_ms)
     return GangEnded(at, "a-1/0", 1, Outcome.FAILED, exit_code=code, message="no such file")
@@ -139,7 +141,7 @@ def crashing(history: History, code: int, ran_ms: int = 100, at: int = 1_000_000
 
 def crashes(retried: Workload, codes: list[int], ran_ms: int = 100) -> list[GangEnded]:
     """What becomes of attempts that end so, one after the other."""
-    history, found = History(), []
+    history, found = FailureHistory(), []
     for number, code in enumerate(codes):
         event = crashing(history, code, ran_ms)
         found.append(decide(event, record(failures=number), retried, history))
@@ -177,7 +179,7 @@ def test_a_workload_may_say_how_often_it_may_crash() -> None:
 
 def test_losses_of_nodes_have_their_own_budget_where_one_is_given() -> None:
     bounded = Workload("a", retry=Retry(limits={"node_failure": 2}))
-    history, found = History(), []
+    history, found = FailureHistory(), []
     for _ in range(3):
         found.append(decide(ended(Outcome.NODE_LOST), record(), bounded, history))
         history.ended(found[-1])
@@ -193,7 +195,7 @@ def test_a_limit_of_none_stops_a_cause_that_is_otherwise_retried_for_ever() -> N
 
 def test_want_of_memory_does_not_use_up_the_budget_of_other_failures() -> None:
     retried = Workload("a", retry=Retry(1, ALL, 1, {OOM: 2}))
-    history, outcomes = History(), []
+    history, outcomes = FailureHistory(), []
     for failures, cause in enumerate((OOM, OOM, "", OOM)):
         event = GangEnded(9**9, "a-1/0", 1, Outcome.FAILED, exit_code=137, cause=cause)
         outcomes.append(decide(event, record(failures=failures), retried, history).requeue)

@@ -2,7 +2,7 @@
 
 from ganglion.lifecycle.workspaces.look import Look, Loss
 from ganglion.lifecycle.workspaces.observations import Sight, Witness
-from ganglion.lifecycle.workspaces.reconciler import Action, Key, Observed, Workspaces
+from ganglion.lifecycle.workspaces.reconciler import Action, Key, ObservedWorkspace, Workspaces
 from ganglion.lifecycle.workspaces.rule import Act, Warned
 from ganglion.model.behaviour import Idle
 from ganglion.model.workload import Kind, Workload
@@ -14,9 +14,9 @@ KEY = ("nb/0", 1)
 REQUIRED = frozenset({Witness.PROCESSES})
 
 
-def observed(at: int, *, moved: int = 0, warned: Warned | None = None) -> Observed:
+def observed(at: int, *, moved: int = 0, warned: Warned | None = None) -> ObservedWorkspace:
     sight = Sight(Witness.PROCESSES, at, at - MIN, moved)
-    return Observed(NOTEBOOK, REQUIRED, Look(at, (sight,), Loss(kernels=2)), warned)
+    return ObservedWorkspace(NOTEBOOK, REQUIRED, Look(at, (sight,), Loss(kernels=2)), warned)
 
 
 def course(minutes: int, key: Key = KEY, warned: Warned | None = None) -> dict[int, Action]:

@@ -9,25 +9,29 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ganglion.router.balancing.balancer import Balancer, Full, NoReplica, ReplicaState, Ticket
 from ganglion.router.balancing.least_loaded import RequestPreferences
-from ganglion.router.balancing.table import Endpoint, Limits, Service, State
+from ganglion.router.balancing.table import Limits, ReplicaEndpoint, RoutedService, RoutingState
 from tests.effort import examples
 
 QUEUE = 4
-STATES = st.sampled_from(list(State))
+STATES = st.sampled_from(list(RoutingState))
 
 
-def service(*endpoints: Endpoint, cap: int = 0, queue: int = QUEUE, wakes: bool = True) -> Service:
-    return Service("chat", endpoints, Limits(per_replica=cap, queue=queue), wakes=wakes)
+def service(
+    *endpoints: ReplicaEndpoint, cap: int = 0, queue: int = QUEUE, wakes: bool = True
+) -> RoutedService:
+    return RoutedService("chat", endpoints, Limits(per_replica=cap, queue=queue), wakes=wakes)
 
 
-def endpoint(number: int, state: State = State.READY, port: int = 0) -> Endpoint:
-    return Endpoint(f"chat/{number}", f"127.0.0.1:{port or 8000 + number}", state)
+def endpoint(
+    number: int, state: RoutingState = RoutingState.READY, port: int = 0
+) -> ReplicaEndpoint:
+    return ReplicaEndpoint(f"chat/{number}", f"127.0.0.1:{port or 8000 + number}", state)
 
 
 class Office:
     """A desk, and the answer to every request."""
 
-    def __init__(self, first: Service) -> None:
+    def __init__(self, first: RoutedService) -> None:
         self.now, self.news = 0, 0
         self.granted: list[tuple[int, ReplicaState | None]] = []
         self.balancer = Balancer(first, 0, Random(1), self._noted)
@@ -53,22 +57,24 @@ def test_a_request_gets_a_ready_replica_at_once() -> None:
 
 
 def test_while_a_workspace_sleeps_only_those_wait_who_open_a_page() -> None:
-    asleep = Service("lab", sleeps=True)
+    asleep = RoutedService("lab", sleeps=True)
     office = Office(asleep)
     with pytest.raises(NoReplica):
         office.ask(1)
     office.ask(2, opens=True)
     assert office.balancer.stats(0, 0).waiting == 1
-    office.balancer.follow(Service("lab", (endpoint(0),)), 5)
+    office.balancer.follow(RoutedService("lab", (endpoint(0),)), 5)
     office.ask(3)
     assert office.told() == [(2, "chat/0"), (3, "chat/0")]
 
 
 def test_who_waits_as_it_falls_asleep_is_sent_away_unless_he_opens_a_page() -> None:
-    office = Office(service(endpoint(0, State.STARTING)))
+    office = Office(service(endpoint(0, RoutingState.STARTING)))
     office.ask(1)
     office.ask(2, opens=True)
-    office.balancer.follow(Service("lab", (endpoint(0, State.DRAINING),), sleeps=True), 5)
+    office.balancer.follow(
+        RoutedService("lab", (endpoint(0, RoutingState.DRAINING),), sleeps=True), 5
+    )
     assert office.told() == [(1, "")]
     with pytest.raises(NoReplica):
         office.ask(3)
@@ -91,7 +97,7 @@ def test_requests_wait_for_a_service_without_replicas_and_somebody_is_told() -> 
     office.ask(2)
     told = office.balancer.stats(10, 1_000)
     assert (office.news, told.waiting, told.waiting_since_ms) == (1, 2, 1_000)
-    office.balancer.follow(service(endpoint(0, State.STARTING)), 20)
+    office.balancer.follow(service(endpoint(0, RoutingState.STARTING)), 20)
     assert office.told() == []
     office.balancer.revive(office.balancer.replicas["chat/0"], 30)
     assert office.told() == [(1, "chat/0"), (2, "chat/0")]
@@ -127,7 +133,7 @@ def test_those_who_wait_are_told_when_nobody_will_come_any_more() -> None:
 def test_one_that_drains_finishes_what_it_has_and_says_so() -> None:
     office = Office(service(endpoint(0)))
     office.ask(1)
-    office.balancer.follow(service(endpoint(0, State.DRAINING)), 1)
+    office.balancer.follow(service(endpoint(0, RoutingState.DRAINING)), 1)
     office.ask(2)
     told = office.balancer.stats(2, 0)
     assert (told.running, told.waiting, told.replicas[0].ready) == (1, 1, False)
@@ -164,14 +170,14 @@ def test_one_that_failed_gets_nothing_until_it_answers() -> None:
 def test_a_replica_that_moved_is_a_new_one() -> None:
     office = Office(service(endpoint(0)))
     old = office.balancer.replicas["chat/0"]
-    office.balancer.follow(service(endpoint(0, State.STARTING, port=9_999)), 1)
+    office.balancer.follow(service(endpoint(0, RoutingState.STARTING, port=9_999)), 1)
     assert office.balancer.replicas["chat/0"] is not old
     assert old.gone
     assert not office.balancer.replicas["chat/0"].open
 
 
 def test_answers_that_begin_late_are_counted_where_somebody_said_what_late_is() -> None:
-    punctual = Office(Service("chat", late_ms=500))
+    punctual = Office(RoutedService("chat", late_ms=500))
     for took in (499, 500, 501, 9_000):
         punctual.balancer.began(took, took)
     assert punctual.balancer.stats(0, 0).late == 2
@@ -246,7 +252,7 @@ class Line(RuleBasedStateMachine):
         self._settle()
 
     @rule(states=st.dictionaries(st.integers(0, 4), STATES, max_size=4))
-    def publish(self, states: dict[int, State]) -> None:
+    def publish(self, states: dict[int, RoutingState]) -> None:
         """A new table."""
         table = service(*(endpoint(number, state) for number, state in states.items()), cap=2)
         self.office.balancer.follow(table, self.office.now)

@@ -4,31 +4,39 @@ import msgspec
 import pytest
 
 from ganglion.model.errors import FieldError
-from ganglion.router.balancing.table import Endpoint, RoutingTable, Service, check, split_address
+from ganglion.router.balancing.table import (
+    ReplicaEndpoint,
+    RoutedService,
+    RoutingTable,
+    check,
+    split_address,
+)
 
 
-def table(*services: Service) -> RoutingTable:
+def table(*services: RoutedService) -> RoutingTable:
     return RoutingTable(1, services)
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (table(Service("a"), Service("a")), "services: 'a' is there twice"),
-        (table(Service("")), "services: '' cannot be part of a URL"),
-        (table(Service("-")), "services: '-' cannot be part of a URL"),
-        (table(Service("a/b")), "services: 'a/b' cannot be part of a URL"),
-        (table(Service("é")), "services: 'é' cannot be part of a URL"),
+        (table(RoutedService("a"), RoutedService("a")), "services: 'a' is there twice"),
+        (table(RoutedService("")), "services: '' cannot be part of a URL"),
+        (table(RoutedService("-")), "services: '-' cannot be part of a URL"),
+        (table(RoutedService("a/b")), "services: 'a/b' cannot be part of a URL"),
+        (table(RoutedService("é")), "services: 'é' cannot be part of a URL"),
         (
-            table(Service("a", (Endpoint("a/0", "h:1"), Endpoint("a/0", "h:2")))),
+            table(
+                RoutedService("a", (ReplicaEndpoint("a/0", "h:1"), ReplicaEndpoint("a/0", "h:2")))
+            ),
             "services.a.endpoints: 'a/0' is there twice",
         ),
         (
-            table(Service("a", (Endpoint("a/0", "nowhere"),))),
+            table(RoutedService("a", (ReplicaEndpoint("a/0", "nowhere"),))),
             "services.a.a/0.address: 'nowhere' is no address",
         ),
         (
-            table(Service("a", (Endpoint("a/0", "host:70000"),))),
+            table(RoutedService("a", (ReplicaEndpoint("a/0", "host:70000"),))),
             "services.a.a/0.address: 'host:70000' is no address",
         ),
     ],
@@ -46,6 +54,8 @@ def test_addresses_have_a_host_and_a_port() -> None:
 
 def test_a_table_survives_the_wire() -> None:
     whole = table(
-        Service("chat", (Endpoint("chat-1/0", "127.0.0.1:1", models=("m",)),), health="/h")
+        RoutedService(
+            "chat", (ReplicaEndpoint("chat-1/0", "127.0.0.1:1", models=("m",)),), health="/h"
+        )
     )
     assert msgspec.json.decode(msgspec.json.encode(whole), type=RoutingTable) == whole

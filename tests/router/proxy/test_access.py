@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from ganglion.router.balancing.table import Access, Endpoint, Service
+from ganglion.router.balancing.table import CallerAccess, ReplicaEndpoint, RoutedService
 from ganglion.router.link import RouterLink
 from ganglion.router.proxy.tickets import TICKET, TICKET_S, ticket, until
 from ganglion.transport.tcp_owner import owner_of
@@ -24,11 +24,11 @@ ME, KEY = os.geteuid(), "the-key"
 GROUP = grp.getgrgid(os.getgid()).gr_name
 HOSTS = ("gpu-box",)
 KINDS = {
-    "mine": Access(KEY, (ME,)),
-    "other": Access(KEY, (UID,)),
-    "group": Access(KEY, (), (GROUP,)),
-    "nobody": Access(KEY),
-    "open": Access(),
+    "mine": CallerAccess(KEY, (ME,)),
+    "other": CallerAccess(KEY, (UID,)),
+    "group": CallerAccess(KEY, (), (GROUP,)),
+    "nobody": CallerAccess(KEY),
+    "open": CallerAccess(),
 }
 
 
@@ -55,7 +55,10 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterLink]:
     at = f"127.0.0.1:{server.server_port}"
     with linked(tmp_path_factory.mktemp("home"), hosts=HOSTS) as made:
         version = made.publish(
-            [Service(name, (Endpoint(f"{name}/0", at),), access=KINDS[name]) for name in KINDS]
+            [
+                RoutedService(name, (ReplicaEndpoint(f"{name}/0", at),), access=KINDS[name])
+                for name in KINDS
+            ]
         )
         wait_until(lambda: made.reading().stats.version == version)
         yield made

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ganglion.router.balancing.table import Limits, Service, State
+from ganglion.router.balancing.table import Limits, RoutedService, RoutingState
 from tests.router.stage import Script, Stage, Wire, act, ok, request, says, stage, until
 
 
@@ -52,7 +52,7 @@ def test_a_service_that_keeps_its_prefix_is_sent_the_path_as_it_came() -> None:
     async def story() -> None:
         async with stage() as the:
             actor = await the.actor("lab/0", echo())
-            the.publish(Service("lab", (actor.endpoint(),), keep_prefix=True))
+            the.publish(RoutedService("lab", (actor.endpoint(),), keep_prefix=True))
             _, body = await the.fetch(request("GET", "/lab/tree?x=1"))
             assert body.startswith(b"GET /lab/tree?x=1 HTTP/1.1\r\n")
             assert b"X-Forwarded-Prefix" not in body
@@ -201,7 +201,7 @@ def test_a_body_of_unknown_length_is_counted_as_it_comes() -> None:
 def test_a_caller_that_waits_to_be_invited_is_invited_when_a_replica_is_there() -> None:
     async def story() -> None:
         async with stage() as the:
-            the.publish(Service("chat"))
+            the.publish(RoutedService("chat"))
             wire = await the.call()
             extra = "Expect: 100-continue\r\nContent-Length: 5\r\n"
             await wire.send(request("PUT", "/chat/", extra=extra))
@@ -217,7 +217,7 @@ def test_a_caller_that_waits_to_be_invited_is_invited_when_a_replica_is_there() 
 def test_an_unknown_service_is_named() -> None:
     async def story() -> None:
         async with stage() as the:
-            the.publish(Service("chat"))
+            the.publish(RoutedService("chat"))
             head, body = await the.fetch(request("GET", "/chta/v1"))
             assert head.startswith(b"HTTP/1.1 404 ")
             assert b"Content-Type: application/problem+json" in head
@@ -257,8 +257,8 @@ def test_a_starting_replica_gets_requests_once_its_health_is_well() -> None:
 
         async with stage() as the:
             actor = await the.actor("chat/0", script)
-            starting = actor.endpoint(State.STARTING)
-            the.publish(Service("chat", (starting,), Limits(hold_ms=60), health="/health"))
+            starting = actor.endpoint(RoutingState.STARTING)
+            the.publish(RoutedService("chat", (starting,), Limits(hold_ms=60), health="/health"))
             head, _ = await the.fetch(request("GET", "/chat/"))
             assert head.startswith(b"HTTP/1.1 503 ")
             well.append(ok(b""))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.router.balancing.table import Service, State
+from ganglion.router.balancing.table import RoutedService, RoutingState
 from ganglion.router.proxy.probe import LONGEST_APART_S, apart_s
 from tests.router.stage import Wire, act, ok, request, says, stage, until
 
@@ -20,7 +20,7 @@ def test_one_that_serves_is_set_apart_when_its_health_is_bad_and_comes_back() ->
 
         async with stage() as the:
             actor = await the.actor("chat/0", script)
-            the.publish(Service("chat", (actor.endpoint(),), health="/health"))
+            the.publish(RoutedService("chat", (actor.endpoint(),), health="/health"))
             assert the.stats().replicas[0].ready
             well.append(SICK)
             await until(lambda: not the.stats().replicas[0].ready)
@@ -45,7 +45,7 @@ def test_one_bad_answer_among_good_ones_changes_nothing() -> None:
 
         async with stage() as the:
             actor = await the.actor("chat/0", script)
-            the.publish(Service("chat", (actor.endpoint(),), health="/health"))
+            the.publish(RoutedService("chat", (actor.endpoint(),), health="/health"))
             await until(lambda: asked > 30)
             assert the.stats().replicas[0].failed == 0
 
@@ -56,8 +56,8 @@ def test_one_that_is_wanted_again_after_it_drained_is_asked_again() -> None:
     async def story() -> None:
         async with stage() as the:
             actor = await the.actor("chat/0", says(ok(b"hi")))
-            for state in (State.DRAINING, State.STARTING):
-                the.publish(Service("chat", (actor.endpoint(state),)))
+            for state in (RoutingState.DRAINING, RoutingState.STARTING):
+                the.publish(RoutedService("chat", (actor.endpoint(state),)))
             await until(lambda: the.stats().replicas[0].ready)
 
     act(story())

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 from aiohttp import WSMsgType, web
 
-from ganglion.router.balancing.table import Endpoint, Limits, Service, State
+from ganglion.router.balancing.table import Limits, ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.router.process import LOOPBACK, bind
 from tests.router.stage import Stage, act, request, says, stage, until
 
@@ -16,7 +16,7 @@ Talk = Callable[[web.WebSocketResponse], Awaitable[None]]
 
 
 @asynccontextmanager
-async def speaker(talk: Talk, *, protocols: tuple[str, ...] = ()) -> AsyncIterator[Endpoint]:
+async def speaker(talk: Talk, *, protocols: tuple[str, ...] = ()) -> AsyncIterator[ReplicaEndpoint]:
     """A replica that speaks WebSocket."""
 
     async def handle(asked: web.BaseRequest) -> web.StreamResponse:
@@ -33,7 +33,7 @@ async def speaker(talk: Talk, *, protocols: tuple[str, ...] = ()) -> AsyncIterat
     port = taken.getsockname()[1]
     await web.SockSite(runner, taken).start()
     try:
-        yield Endpoint("lab/0", f"{LOOPBACK}:{port}", State.READY)
+        yield ReplicaEndpoint("lab/0", f"{LOOPBACK}:{port}", RoutingState.READY)
     finally:
         await runner.cleanup()
 
@@ -62,8 +62,8 @@ async def echo(socket: web.WebSocketResponse) -> None:
                 await socket.pong(message.data)
 
 
-def lab(endpoint: Endpoint, **limits: int) -> Service:
-    return Service("lab", (endpoint,), Limits(**limits), keep_prefix=True)
+def lab(endpoint: ReplicaEndpoint, **limits: int) -> RoutedService:
+    return RoutedService("lab", (endpoint,), Limits(**limits), keep_prefix=True)
 
 
 def test_messages_pass_in_both_directions_as_what_they_are() -> None:
@@ -189,7 +189,7 @@ def test_a_handshake_that_the_replica_declines_is_declined() -> None:
 def test_opening_a_workspace_that_sleeps_waits_until_it_is_awake() -> None:
     async def story() -> None:
         async with stage() as the, speaker(echo) as endpoint:
-            the.publish(Service("lab"))
+            the.publish(RoutedService("lab"))
 
             async def talk() -> str:
                 async with talking(the) as socket:

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from ganglion.identity.roles import Role
 from ganglion.model.queue import Queue
 from ganglion.server.app import guarded, make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
 
 API = "/api/v1"
@@ -77,7 +77,7 @@ class Office:
 @contextmanager
 def office(rig: Rig, *, shares_account: bool = False) -> Iterator[Office]:
     """Serve a rig whose thread runs meanwhile."""
-    context = Context(
+    context = ServerContext(
         rig.service,
         rig.home,
         rig.feed,

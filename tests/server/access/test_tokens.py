@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ganglion.identity.tokens import assembled
 from ganglion.server.recovery.documents import document, value_of
-from ganglion.server.state.rights import Rights
+from ganglion.server.state.rights import AccessRights
 from tests.server.access.office import API, Office, office
 from tests.server.conftest import Rig
 
@@ -214,9 +214,9 @@ def test_a_stream_ends_when_its_token_is_revoked(
         assert time.monotonic() - began < 5
 
 
-def unnamed(rights: Rights) -> Rights:
+def unnamed(rights: AccessRights) -> AccessRights:
     """Without the ids of requests, which events get when they are written."""
-    return Rights(
+    return AccessRights(
         {key: replace(each, request="") for key, each in rights.grants.items()},
         {key: replace(each, request="") for key, each in rights.tokens.items()},
     )
@@ -254,6 +254,6 @@ def test_a_queue_that_is_removed_takes_its_grants_along(staff: Office) -> None:
 
 
 def test_checkpoints_of_versions_without_rights_have_none() -> None:
-    assert json.loads(document(Rights())) == {
+    assert json.loads(document(AccessRights())) == {
         "rights": {"grants": {"table": {}}, "tokens": {"table": {}}}
     }

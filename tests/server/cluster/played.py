@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from ganglion.server.cluster.controllers.life import life_of
-from ganglion.server.cluster.controllers.mains import Kept
+from ganglion.server.cluster.controllers.mains import ReconciledObject
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.submit.objects import Main
@@ -50,12 +50,12 @@ class PlayedApi:
     def record(self, happened: Happened) -> None:
         self.events.append(happened)
 
-    def kept(self, collection: str, path: str) -> Kept:
+    def kept(self, collection: str, path: str) -> ReconciledObject:
         """One object, as the reflectors would have it."""
         main = msgspec.convert(self.objects[path], Main)
         life = life_of(main.metadata.labels, main.metadata.annotations)
         assert life
-        return Kept(collection, main, life)
+        return ReconciledObject(collection, main, life)
 
     def pod(self, path: str) -> Pod:
         return msgspec.convert(self.objects[path], Pod)

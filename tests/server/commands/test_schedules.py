@@ -10,7 +10,7 @@ from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.events import Outcome, ScheduleFired
 from ganglion.server.commands import schedules, submit
 from ganglion.server.commands.schedules import SchedulesKeeper
-from ganglion.server.state.schedules import Standing
+from ganglion.server.state.schedules import StandingSchedule
 from tests.server.conftest import Rig
 
 MINUTE = 60_000
@@ -41,7 +41,7 @@ def runs(rig: Rig) -> list[tuple[str, str]]:
     return [(each.workload, each.message) for each in fired]
 
 
-def standing(rig: Rig) -> Standing:
+def standing(rig: Rig) -> StandingSchedule:
     with rig.service.read() as mind:
         return mind.book.schedules.live["nightly"]
 

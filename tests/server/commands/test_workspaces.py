@@ -14,7 +14,7 @@ from ganglion.model.policy import Policy
 from ganglion.server.app import guarded, make_app
 from ganglion.server.commands import live
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from tests.server.office import MIN, Office
 
 BY_ADA = Cause(CauseKind.RESUMED, user="ada")
@@ -265,7 +265,7 @@ def test_being_preempted_is_not_being_suspended(office: Office) -> None:
 def client(office: Office) -> Iterator[TestClient]:
     rig = office.rig
     rig.service.start()
-    context = Context(
+    context = ServerContext(
         rig.service, rig.home, rig.feed, rig.metrics, "ada", look_at=office.keeper.look_at
     )
     app = guarded(make_app(context), "secret", loopback=True)

@@ -9,7 +9,12 @@ import pytest
 
 from ganglion.model.policy import Policy
 from ganglion.router.balancing.stats import ServiceStats
-from ganglion.router.balancing.table import Access, Endpoint, Service, State
+from ganglion.router.balancing.table import (
+    CallerAccess,
+    ReplicaEndpoint,
+    RoutedService,
+    RoutingState,
+)
 from ganglion.server.commands import workspaces
 from ganglion.server.controllers.reception import Reception
 from ganglion.server.controllers.workspaces import WorkspacesController
@@ -22,11 +27,11 @@ class FakeDoor:
     """Remembers what is published, and says who waits."""
 
     def __init__(self) -> None:
-        self.table: dict[str, Service] = {}
+        self.table: dict[str, RoutedService] = {}
         self.waiting: dict[str, int] = {}
         self.silent = False
 
-    def publish(self, owner: str, services: Sequence[Service]) -> None:
+    def publish(self, owner: str, services: Sequence[RoutedService]) -> None:
         assert owner == "workspaces"
         self.table = {each.name: each for each in services}
 
@@ -65,11 +70,11 @@ def test_one_that_runs_is_reached_and_one_that_sleeps_waits_to_be_opened(
     found = opened(rig)
     rig.machine.time += 1_000
     rig.turn()
-    address = Endpoint(f"{found}/0", "127.0.0.1:9", State.STARTING)
-    mine = Access(found, (os.geteuid(),))
-    assert door.table["lab"] == Service("lab", (address,), access=mine)
+    address = ReplicaEndpoint(f"{found}/0", "127.0.0.1:9", RoutingState.STARTING)
+    mine = CallerAccess(found, (os.geteuid(),))
+    assert door.table["lab"] == RoutedService("lab", (address,), access=mine)
     suspend(rig, "lab")
-    assert door.table["lab"] == Service("lab", sleeps=True, access=mine)
+    assert door.table["lab"] == RoutedService("lab", sleeps=True, access=mine)
 
 
 def test_whoever_opens_one_that_sleeps_wakes_it(rig: Rig, door: FakeDoor) -> None:

@@ -9,9 +9,9 @@ from ganglion.lifecycle.autoscaling.memory import Memory
 from ganglion.lifecycle.autoscaling.reconciler import KEEP_MS
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import GangSubmitted, Outcome, ServiceLearnt
-from ganglion.router.balancing.table import State
+from ganglion.router.balancing.table import RoutingState
 from ganglion.server.commands import live
-from ganglion.server.commands.scale import Span, scale
+from ganglion.server.commands.scale import ReplicaSpan, scale
 from ganglion.server.views.workloads import detail, view
 from tests.server.services import BRISK, Parlour
 
@@ -45,7 +45,7 @@ def test_it_has_as_many_replicas_as_its_load_asks_for(parlour: Parlour) -> None:
 
 def test_the_router_is_told_of_every_replica_that_runs(parlour: Parlour) -> None:
     _scaling(parlour)
-    assert parlour.door.endpoints("chat") == {"chat-1/0": State.STARTING}
+    assert parlour.door.endpoints("chat") == {"chat-1/0": RoutingState.STARTING}
     parlour.load(0, 8, 8)
     assert len(parlour.door.endpoints("chat")) == 4
 
@@ -57,7 +57,7 @@ def test_one_that_goes_gets_nothing_new_and_is_stopped_when_it_is_done(parlour: 
     parlour.load(0, 1, 30)
     assert len(parlour.running()) == 4
     states = parlour.door.endpoints("chat")
-    going = sorted(gang for gang, state in states.items() if state is State.DRAINING)
+    going = sorted(gang for gang, state in states.items() if state is RoutingState.DRAINING)
     assert len(going) == 3
     assert parlour.rig.machine.stops == []
     parlour.door.held.discard(going[0])
@@ -109,7 +109,7 @@ def test_load_that_comes_back_during_a_drain_starts_nothing_new(parlour: Parlour
     begun = len(parlour.rig.machine.began)
     parlour.load(0, 8, 8)
     assert len(parlour.rig.machine.began) == begun
-    assert set(parlour.door.endpoints("chat").values()) == {State.STARTING}
+    assert set(parlour.door.endpoints("chat").values()) == {RoutingState.STARTING}
 
 
 def test_a_replica_that_crashes_while_it_drains_is_not_started_again(parlour: Parlour) -> None:
@@ -117,7 +117,9 @@ def test_a_replica_that_crashes_while_it_drains_is_not_started_again(parlour: Pa
     parlour.load(0, 8, 8)
     parlour.door.held = set(parlour.running())
     parlour.load(0, 1, 30)
-    going = [g for g, state in parlour.door.endpoints("chat").items() if state is State.DRAINING]
+    going = [
+        g for g, state in parlour.door.endpoints("chat").items() if state is RoutingState.DRAINING
+    ]
     parlour.rig.machine.end(going[0], Outcome.FAILED, 1)
     parlour.load(0, 1, 5)
     assert going[0] not in parlour.running()
@@ -239,25 +241,25 @@ def test_nobody_takes_the_seat_of_a_replica_that_ended_for_good(parlour: Parlour
 
 def test_a_number_by_hand_holds_for_a_service_that_does_not_scale(parlour: Parlour) -> None:
     job = parlour.submit(replicas=2)
-    parlour.rig.do(lambda draft: scale(draft, job, Span(4), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(4), "ada"))
     parlour.pass_(1)
     assert len(parlour.running()) == 4
-    parlour.rig.do(lambda draft: scale(draft, job, Span(1), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(1), "ada"))
     parlour.pass_(1)
     assert parlour.running() == ["chat-1/0"]
     assert parlour.scalings() == [(2, 4), (4, 1)]
-    parlour.rig.do(lambda draft: scale(draft, job, Span(0), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(0), "ada"))
     parlour.pass_(1)
     assert (parlour.running(), parlour.rig.state(job)) == ([], "SUSPENDED")
     assert not parlour.door.table["chat"].wakes
-    parlour.rig.do(lambda draft: scale(draft, job, Span(1), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(1), "ada"))
     parlour.pass_(1)
     assert len(parlour.running()) == 1
 
 
 def test_new_bounds_hold_at_once(parlour: Parlour) -> None:
     job = _scaling(parlour)
-    parlour.rig.do(lambda draft: scale(draft, job, Span(3, 6), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(3, 6), "ada"))
     parlour.load(0, 1, 10)
     assert len(parlour.running()) == 3
     with parlour.rig.service.read() as mind:
@@ -270,15 +272,15 @@ def test_new_bounds_hold_at_once(parlour: Parlour) -> None:
 @pytest.mark.parametrize(
     ("span", "match"),
     [
-        (Span(9), "9 replicas of chat are above its ceiling of 4"),
-        (Span(0), "0 replicas of chat are below its floor of 1"),
-        (Span(-1), "cannot be"),
-        (Span(3, 2), "the ceiling is 2"),
-        (Span(0, 0), "the ceiling is 0"),
-        (Span(1, 1_000_000), "cannot be"),
+        (ReplicaSpan(9), "9 replicas of chat are above its ceiling of 4"),
+        (ReplicaSpan(0), "0 replicas of chat are below its floor of 1"),
+        (ReplicaSpan(-1), "cannot be"),
+        (ReplicaSpan(3, 2), "the ceiling is 2"),
+        (ReplicaSpan(0, 0), "the ceiling is 0"),
+        (ReplicaSpan(1, 1_000_000), "cannot be"),
     ],
 )
-def test_numbers_without_sense_are_refused(parlour: Parlour, span: Span, match: str) -> None:
+def test_numbers_without_sense_are_refused(parlour: Parlour, span: ReplicaSpan, match: str) -> None:
     job = _scaling(parlour)
     with pytest.raises(FieldError, match=match):
         parlour.rig.do(lambda draft: scale(draft, job, span, "ada"))
@@ -287,7 +289,7 @@ def test_numbers_without_sense_are_refused(parlour: Parlour, span: Span, match: 
 def test_only_services_have_replicas(parlour: Parlour) -> None:
     parlour.rig.submit("train")
     with pytest.raises(Conflict, match="is no service"):
-        parlour.rig.do(lambda draft: scale(draft, "train", Span(2), "ada"))
+        parlour.rig.do(lambda draft: scale(draft, "train", ReplicaSpan(2), "ada"))
 
 
 def test_its_view_says_how_it_scales_and_where_it_is_reached(parlour: Parlour) -> None:
@@ -303,7 +305,7 @@ def test_its_view_says_how_it_scales_and_where_it_is_reached(parlour: Parlour) -
 
 def test_a_service_without_a_port_scales_without_the_router(parlour: Parlour) -> None:
     job = parlour.submit(replicas=3, port=None)
-    parlour.rig.do(lambda draft: scale(draft, job, Span(1), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(1), "ada"))
     parlour.pass_(1)
     assert (len(parlour.running()), parlour.door.table) == (1, {})
 
@@ -332,7 +334,7 @@ def test_what_happens_to_others_is_no_work(parlour: Parlour) -> None:
 
 def test_a_service_that_begins_to_scale_is_looked_after(parlour: Parlour) -> None:
     job = parlour.submit(replicas=1)
-    parlour.rig.do(lambda draft: scale(draft, job, Span(0, 6), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(0, 6), "ada"))
     parlour.load(0, 6, 90)
     assert len(parlour.running()) == 6
 
@@ -379,7 +381,7 @@ def test_a_number_by_hand_holds_for_the_hold_down_and_a_restart_and_then_load_co
 ) -> None:
     job = _scaling(parlour, hold_down="60s")
     parlour.load(0, 1, 5)
-    parlour.rig.do(lambda draft: scale(draft, job, Span(3), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(3), "ada"))
     parlour.load(0, 1, 30)
     assert len(parlour.running()) == 3
     parlour.rig.crash()
@@ -394,10 +396,10 @@ def test_fewer_by_hand_than_load_asks_for_hold_too_and_new_bounds_end_that(
 ) -> None:
     job = _scaling(parlour, hold_down="60s")
     parlour.load(0, 8, 8)
-    parlour.rig.do(lambda draft: scale(draft, job, Span(2), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(2), "ada"))
     parlour.load(0, 8, 30)
     assert len(parlour.running()) == 2
-    parlour.rig.do(lambda draft: scale(draft, job, Span(1, 5), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(1, 5), "ada"))
     parlour.load(0, 8, 10)
     assert len(parlour.running()) == 4
 
@@ -408,8 +410,8 @@ def test_a_number_beyond_the_bounds_is_answered_with_a_command_that_works(
 ) -> None:
     job = _scaling(parlour)
     with pytest.raises(FieldError) as caught:
-        parlour.rig.do(lambda draft: scale(draft, job, Span(wanted), "ada"))
+        parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(wanted), "ada"))
     low, high = caught.value.hint.rpartition(" ")[2].split("..")
     assert caught.value.hint.startswith("move the ")
-    parlour.rig.do(lambda draft: scale(draft, job, Span(int(low), int(high)), "ada"))
-    parlour.rig.do(lambda draft: scale(draft, job, Span(wanted), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(int(low), int(high)), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, ReplicaSpan(wanted), "ada"))

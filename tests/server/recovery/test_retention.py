@@ -30,8 +30,8 @@ from ganglion.server.controllers.controller import Controllers
 from ganglion.server.recovery import written
 from ganglion.server.recovery.recover import replayed, restored
 from ganglion.server.recovery.retention import ARCHIVE, LedgerRetention
-from ganglion.server.recovery.verify import Verdict, verified
-from ganglion.server.requests.context import Context
+from ganglion.server.recovery.verify import LedgerVerdict, verified
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.requests.health import alive, ready
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.views.workloads import filed_detail, history_item
@@ -60,7 +60,7 @@ def days_pass(rig: Rig, days: int) -> None:
     rig.machine.time += days * DAY_MS
 
 
-def verdict(path: Path) -> Verdict:
+def verdict(path: Path) -> LedgerVerdict:
     reader = Reader.at_rest(path)
     try:
         return verified(reader)
@@ -204,7 +204,7 @@ def test_a_damaged_ledger_is_not_cut(rig: Rig) -> None:
         connection.exec_driver_sql("UPDATE events SET at = at + 1 WHERE seq = 7")
     assert retention.sweep() is None
     assert first_event(rig) == 1
-    here = Context(rig.service, rig.home, rig.feed, rig.metrics, "ada")
+    here = ServerContext(rig.service, rig.home, rig.feed, rig.metrics, "ada")
     here.uncut = lambda: retention.trouble
     assert ready(here).trouble.startswith("the ledger is not cut, as it is damaged: event 7: the")
     assert alive(here).trouble == ""
@@ -215,7 +215,7 @@ def test_a_damaged_ledger_is_not_cut(rig: Rig) -> None:
 
 
 def test_doctor_says_that_a_damaged_ledger_is_not_cut(
-    rig: Rig, context: Context, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, context: ServerContext, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = ""
 

@@ -13,7 +13,7 @@ from ganglion.model.events import GangStarted, NodeCordoned
 from ganglion.model.policy import Policy
 from ganglion.server.recovery import checkpoint, written
 from ganglion.server.recovery.recover import replayed
-from ganglion.server.recovery.verify import EQUAL, OTHER_VERSION, Verdict, verified
+from ganglion.server.recovery.verify import EQUAL, OTHER_VERSION, LedgerVerdict, verified
 from tests.server.conftest import Rig
 from tests.server.recovery.test_checkpoint_snapshots import keepers, work
 
@@ -24,7 +24,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
     return Rig(tmp_path / "home", keepers)
 
 
-def verdict(rig: Rig) -> Verdict:
+def verdict(rig: Rig) -> LedgerVerdict:
     reader = Reader.at_rest(rig.home.ledger)
     try:
         return verified(reader)

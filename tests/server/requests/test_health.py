@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ganglion.model.errors import EnvironmentFault
 from ganglion.seams.effects import SYSTEM
 from ganglion.server.requests import health
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.telemetry.metrics import MOST_LABELS, OTHER, Bounded
 from tests.faults.files import FaultyFiles
@@ -83,14 +83,16 @@ def test_a_turn_that_never_ends_is_no_health(
     assert client.get("/healthz").json()["trouble"] == "no turn has ended for 121 s"
 
 
-def test_a_server_that_leaves_is_alive_but_not_ready(client: TestClient, context: Context) -> None:
+def test_a_server_that_leaves_is_alive_but_not_ready(
+    client: TestClient, context: ServerContext
+) -> None:
     context.feed.close()
     assert checks(client, "/healthz") == (200, {})
     assert checks(client) == (503, {"requests": "fail"})
 
 
 def test_little_disk_and_a_missing_router_are_warnings(
-    client: TestClient, context: Context
+    client: TestClient, context: ServerContext
 ) -> None:
     little = FaultyFiles(Nth(0), room=5 << 20)
     context.home = Home(context.home.root, SYSTEM._replace(files=little))
@@ -155,7 +157,7 @@ def test_a_label_that_users_choose_has_few_values() -> None:
     assert queues.of("q0") == "q0"
 
 
-def test_a_disk_that_cannot_be_read_is_named(context: Context) -> None:
+def test_a_disk_that_cannot_be_read_is_named(context: ServerContext) -> None:
     broken = FaultyFiles(Nth(1, "free"), errno.EIO)
     context.home = Home(context.home.root, SYSTEM._replace(files=broken))
     (disk,) = [each for each in health.ready(context).checks if each.name == "disk"]

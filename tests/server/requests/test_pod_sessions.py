@@ -17,7 +17,7 @@ from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
 from ganglion.api.events import EventView
 from ganglion.cli.output.event_lines import line_of
 from ganglion.model.errors import EnvironmentFault
-from ganglion.model.events.access import PodAccess, Stage, Verb
+from ganglion.model.events.access import PodAccess, SessionStage, Verb
 from ganglion.model.policy import Policy
 from ganglion.server.loop import turn
 from ganglion.server.recovery import checkpoint
@@ -138,8 +138,8 @@ def test_a_session_is_recorded_with_who_what_and_how_it_ended(
     assert ran(client, job, "ls", "-l") == {"exit_code": 3}
     begun, ended = until(lambda: accesses(rig)[1:] and accesses(rig))
     assert (begun.gang, begun.attempt, begun.pod, begun.verb) == (f"{job}/0", 1, 0, Verb.EXEC)
-    assert (begun.stage, begun.user, begun.command) == (Stage.BEGUN, "ada", ("ls", "-l"))
-    assert (ended.stage, ended.session, ended.exit_code) == (Stage.ENDED, begun.session, 3)
+    assert (begun.stage, begun.user, begun.command) == (SessionStage.BEGUN, "ada", ("ls", "-l"))
+    assert (ended.stage, ended.session, ended.exit_code) == (SessionStage.ENDED, begun.session, 3)
     assert ended.request == begun.request != ""
     assert ended.duration_ms is not None
     assert ended.command == ()
@@ -232,7 +232,7 @@ def test_a_running_session_ends_well_on_a_full_disk_and_its_end_is_recorded_late
         pod.done.set()
         assert there.receive_bytes() == b"\x01out"
         assert json.loads(there.receive_bytes()[1:]) == {"exit_code": 3}
-    assert [each.stage for each in accesses(rig)] == [Stage.BEGUN]
+    assert [each.stage for each in accesses(rig)] == [SessionStage.BEGUN]
     monkeypatch.setattr(rig.ledger, "append", append)
     until(lambda: len(accesses(rig)) == 2)
     assert accesses(rig)[1].exit_code == 3
@@ -289,7 +289,7 @@ def test_a_session_costs_no_cycle_and_a_replay_gives_the_same(
 def test_what_a_killed_server_left_open_is_ended_by_the_next_one_and_the_ledger_is_sound(
     rig: Rig, job: str
 ) -> None:
-    begun = PodAccess(1, f"{job}/0", 1, 0, Verb.ATTACH, Stage.BEGUN, "s1", "ada", 1000)
+    begun = PodAccess(1, f"{job}/0", 1, 0, Verb.ATTACH, SessionStage.BEGUN, "s1", "ada", 1000)
     rig.do(lambda draft: draft.record(begun))
     with rig.service.read() as mind:
         kept = checkpoint.read(checkpoint.written(mind, {}))
@@ -297,7 +297,7 @@ def test_what_a_killed_server_left_open_is_ended_by_the_next_one_and_the_ledger_
     rig.crash()
     rig.do(close_all)
     last = accesses(rig)[-1]
-    assert (last.session, last.stage, last.reason) == ("s1", Stage.ENDED, KILLED)
+    assert (last.session, last.stage, last.reason) == ("s1", SessionStage.ENDED, KILLED)
     rig.do(close_all)
     assert len(accesses(rig)) == 2
     with rig.ledger.still() as reader:

@@ -12,11 +12,11 @@ import httpx2
 import pytest
 
 from ganglion.server.app import guarded, make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.address import bind
 from ganglion.server.rest.listening.connections import CallerServer
 from ganglion.server.rest.listening.guard import MOST_BYTES
-from ganglion.server.rest.listening.listen import Listener
+from ganglion.server.rest.listening.listen import HttpListener
 from ganglion.transport import unix
 from ganglion.transport.http import unix_transport
 from tests.server.many import measure
@@ -78,12 +78,12 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
 
 
 @pytest.fixture
-def place(context: Context, tmp_path: Path) -> Iterator[Place]:
+def place(context: ServerContext, tmp_path: Path) -> Iterator[Place]:
     up, path = threading.Event(), tmp_path / "s"
     with ExitStack() as stack:
         taken = [stack.enter_context(bind(FIRST, 0)), stack.enter_context(unix.bind(path))]
         app = guarded(make_app(context), "secret", loopback=True)
-        listener = Listener(app, up.set, context.feed.close, most=CAP)
+        listener = HttpListener(app, up.set, context.feed.close, most=CAP)
         thread = threading.Thread(target=listener.run, kwargs={"sockets": taken})
         thread.start()
         assert up.wait(10)

@@ -9,9 +9,9 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from ganglion.server.app import guarded, make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.address import bind
-from ganglion.server.rest.listening.listen import Listener
+from ganglion.server.rest.listening.listen import HttpListener
 from ganglion.server.rest.request_id import Identified
 from ganglion.transport.problem import MEDIA_TYPE
 from tests.server.process import until
@@ -69,11 +69,11 @@ def is_problem(status: int, headers: dict[str, str], body: bytes) -> bool:
 
 
 @pytest.fixture
-def port(context: Context) -> Iterator[int]:
+def port(context: ServerContext) -> Iterator[int]:
     with bind("127.0.0.1", 0) as taken:
         ready = threading.Event()
         app = guarded(make_app(context), "secret", loopback=True)
-        listener = Listener(app, ready.set, context.feed.close)
+        listener = HttpListener(app, ready.set, context.feed.close)
         thread = threading.Thread(target=listener.run, args=([taken],))
         thread.start()
         assert ready.wait(30)
@@ -104,7 +104,7 @@ async def broken(_scope: Scope, _receive: Receive, _send: Send) -> None:
 def test_a_defect_outside_of_the_application_is_a_problem_too() -> None:
     with bind("127.0.0.1", 0) as taken:
         ready = threading.Event()
-        listener = Listener(Identified(broken), ready.set, lambda: None)
+        listener = HttpListener(Identified(broken), ready.set, lambda: None)
         listener.config.lifespan = "off"
         thread = threading.Thread(target=listener.run, args=([taken],))
         thread.start()

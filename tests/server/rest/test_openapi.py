@@ -10,7 +10,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
 from ganglion.server.app import guarded, make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.transport.hosts import Hosts
 from tests.effort import TIMES, examples
 from tests.server.test_workloads import API, post
@@ -73,7 +73,7 @@ class Finding(NamedTuple):
     answer: str
 
 
-def test_every_answer_is_as_described(context: Context) -> None:
+def test_every_answer_is_as_described(context: ServerContext) -> None:
     # So that the stream of events, and logs that are followed, have an end.
     context.feed.close()
     app = guarded(make_app(context), "secret", Hosts(["testserver"]), loopback=True)

@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.model.workload import Kind, Workload
-from ganglion.router.balancing.table import Access, Service
+from ganglion.router.balancing.table import CallerAccess, RoutedService
 from ganglion.router.proxy.tickets import TICKET, until
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.signals.access import FILE, Keys, access_of
 from ganglion.specs.workload.workload import from_document as parse
 from tests.server.test_workloads import API, post, problem
@@ -22,22 +22,22 @@ from tests.server.test_workloads import API, post, problem
 ME = os.geteuid()
 
 
-def access(said: Any) -> Access:
+def access(said: Any) -> CallerAccess:
     found = parse({"name": "chat", "kind": "service", "run": "x", "port": 80, "access": said})
     return access_of(Workload("chat", Kind.SERVICE, access=found.access), "chat-1")
 
 
 def test_without_a_word_only_the_owner_is_let_in() -> None:
-    assert access("owner") == Access("chat-1", (ME,))
-    assert access_of(Workload("chat"), "chat-1") == Access("chat-1", (ME,))
-    assert access("anyone") == Access()
+    assert access("owner") == CallerAccess("chat-1", (ME,))
+    assert access_of(Workload("chat"), "chat-1") == CallerAccess("chat-1", (ME,))
+    assert access("anyone") == CallerAccess()
 
 
 def test_users_are_known_by_their_numbers_and_unknown_ones_let_nobody_in() -> None:
     me = getpass.getuser()
-    assert access({"users": [me, "no-such-user"]}) == Access("chat-1", (ME,))
+    assert access({"users": [me, "no-such-user"]}) == CallerAccess("chat-1", (ME,))
     assert access({"users": "nobody"}).users[0] == ME
-    assert access({"groups": ["ml"]}) == Access("chat-1", (ME,), ("ml",))
+    assert access({"groups": ["ml"]}) == CallerAccess("chat-1", (ME,), ("ml",))
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,17 @@ def test_keys_are_one_per_workload_and_outlive_a_server(tmp_path: Path) -> None:
     keys = Keys(tmp_path)
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
     assert keys.key("a-1") == Keys(tmp_path).key("a-1") != keys.key("a-2")
-    sealed = keys.sealed(Service("a", access=Access("a-1", (1,))))
-    assert sealed.access == Access(keys.key("a-1"), (1,))
-    assert keys.sealed(Service("a")) == Service("a")
+    sealed = keys.sealed(RoutedService("a", access=CallerAccess("a-1", (1,))))
+    assert sealed.access == CallerAccess(keys.key("a-1"), (1,))
+    assert keys.sealed(RoutedService("a")) == RoutedService("a")
     (tmp_path / FILE).write_text("00")
     with pytest.raises(EnvironmentFault, match="cut off"):
         Keys(tmp_path)
 
 
-def test_an_address_with_a_ticket_is_made_on_request(client: TestClient, context: Context) -> None:
+def test_an_address_with_a_ticket_is_made_on_request(
+    client: TestClient, context: ServerContext
+) -> None:
     context.url = lambda: "http://127.0.0.1:7078"
     post(client, name="chat", kind="service", port=8000, queue="default")
     found = client.post(f"{API}/workloads/chat/open").json()

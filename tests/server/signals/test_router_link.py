@@ -7,7 +7,7 @@ import pytest
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router.balancing.stats import ReplicaStats, ServiceStats, Stats
-from ganglion.router.balancing.table import Endpoint, Service, State
+from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.router.link import RouterReading
 from ganglion.server.signals import router_link as module
 from ganglion.server.signals.router_link import Door
@@ -21,7 +21,7 @@ class FakeLink:
         self.url, self.refusals = "", refusals
         self.stats, self.age_ms = Stats("boot", 7), 0
         self.version = 7
-        self.wanted: tuple[Service, ...] = ()
+        self.wanted: tuple[RoutedService, ...] = ()
         self.stopped: list[bool] = []
 
     def start(self) -> str:
@@ -34,7 +34,7 @@ class FakeLink:
     def stop(self, *, router: bool = False) -> None:
         self.stopped.append(router)
 
-    def publish(self, services: Sequence[Service]) -> int:
+    def publish(self, services: Sequence[RoutedService]) -> int:
         self.wanted = tuple(services)
         self.version += 1
         return self.version
@@ -51,7 +51,7 @@ class FakeLink:
                 ServiceStats(
                     each.name,
                     replicas=tuple(
-                        ReplicaStats(e.replica, e.state is not State.DRAINING, running)
+                        ReplicaStats(e.replica, e.state is not RoutingState.DRAINING, running)
                         for e in each.endpoints
                     ),
                 )
@@ -72,11 +72,11 @@ def door(link: FakeLink) -> Iterator[Door]:
     made.close()
 
 
-def _chat(state: State = State.STARTING) -> Service:
-    return Service("chat", (Endpoint("chat-1/0", "127.0.0.1:9", state),))
+def _chat(state: RoutingState = RoutingState.STARTING) -> RoutedService:
+    return RoutedService("chat", (ReplicaEndpoint("chat-1/0", "127.0.0.1:9", state),))
 
 
-def _open(door: Door, link: FakeLink, service: Service) -> None:
+def _open(door: Door, link: FakeLink, service: RoutedService) -> None:
     door.publish("services", [service])
     until(lambda: link.wanted)
 
@@ -90,12 +90,12 @@ def test_no_router_is_started_before_it_is_needed(door: Door, link: FakeLink) ->
 
 def test_services_of_all_keepers_are_routed_together(door: Door, link: FakeLink) -> None:
     _open(door, link, _chat())
-    door.publish("workspaces", [Service("nb")])
+    door.publish("workspaces", [RoutedService("nb")])
     assert [each.name for each in link.wanted] == ["chat", "nb"]
     door.publish("services", [])
     assert [each.name for each in link.wanted] == ["nb"]
     version = link.version
-    door.publish("workspaces", [Service("nb")])
+    door.publish("workspaces", [RoutedService("nb")])
     assert link.version == version
 
 
@@ -106,7 +106,7 @@ def test_a_replica_is_done_once_the_newest_table_is_in_force_and_it_has_nothing(
     link.follow()
     assert door.heard().ready("chat") == {"chat-1/0"}
     assert door.heard().busy("chat", "chat-1/0") is None
-    door.publish("services", [_chat(State.DRAINING)])
+    door.publish("services", [_chat(RoutingState.DRAINING)])
     assert door.heard().busy("chat", "chat-1/0") is None
     link.follow(running=1)
     assert door.heard().busy("chat", "chat-1/0") is True
@@ -123,7 +123,7 @@ def test_an_earlier_service_of_the_same_name_is_not_taken_for_this_one(
     link.follow(running=5)
     assert "chat" in door.heard().services
     door.publish("services", [])
-    door.publish("services", [Service("chat")])
+    door.publish("services", [RoutedService("chat")])
     assert "chat" not in door.heard().services
     link.follow()
     assert "chat" in door.heard().services
@@ -132,7 +132,7 @@ def test_an_earlier_service_of_the_same_name_is_not_taken_for_this_one(
 def test_before_it_has_said_anything_an_adopted_router_tells_nothing(link: FakeLink) -> None:
     link.stats = Stats("boot", 7, services=(ServiceStats("chat", running=3),))
     door = Door(lambda: link)
-    door.publish("services", [Service("other")])
+    door.publish("services", [RoutedService("other")])
     until(lambda: link.wanted)
     assert (door.heard().services, door.heard().settled) == ({}, False)
     door.close()
@@ -151,7 +151,7 @@ def test_a_router_that_cannot_start_is_tried_again(
 
 @pytest.mark.parametrize("services", [[_chat()], []])
 def test_the_router_ends_with_the_last_service_not_with_the_server(
-    link: FakeLink, services: list[Service]
+    link: FakeLink, services: list[RoutedService]
 ) -> None:
     door = Door(lambda: link)
     _open(door, link, _chat())

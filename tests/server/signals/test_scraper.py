@@ -10,7 +10,7 @@ import pytest
 
 from ganglion.model.behaviour import Signal
 from ganglion.server.signals import scraper
-from ganglion.server.signals.scraper import Found, Job, Scraper
+from ganglion.server.signals.scraper import Job, ScrapedRound, Scraper
 from ganglion.transport.egress import Egress
 from tests.server.process import until
 
@@ -85,7 +85,7 @@ def asks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scraper]:
     made.stop()
 
 
-def _found(asks: Scraper, service: str = "s") -> Found:
+def _found(asks: Scraper, service: str = "s") -> ScrapedRound:
     return until(lambda: asks.found(service), 20)
 
 

@@ -12,7 +12,7 @@ from ganglion.engine.runtimes.occupants import Occupants
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangUpdated
 from ganglion.server.app import make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
 
 
@@ -43,7 +43,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def readiness(rig: Rig) -> tuple[int, dict[str, str]]:
-    context = Context(rig.service, rig.home, rig.feed, rig.metrics, "ada")
+    context = ServerContext(rig.service, rig.home, rig.feed, rig.metrics, "ada")
     answer = TestClient(make_app(context)).get("/readyz")
     return answer.status_code, answer.json()
 

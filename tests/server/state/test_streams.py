@@ -16,9 +16,9 @@ from fastapi.testclient import TestClient
 from ganglion.ledger.records import Batch
 from ganglion.model.events import NodeLost, Outcome
 from ganglion.server.app import guarded, make_app
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.address import bind
-from ganglion.server.rest.listening.listen import Listener
+from ganglion.server.rest.listening.listen import HttpListener
 from ganglion.server.state import feed as feeds
 from tests.server.conftest import Rig
 from tests.server.process import until
@@ -28,12 +28,12 @@ Event = dict[str, Any]
 
 
 @pytest.fixture
-def live(context: Context) -> Iterator[httpx2.Client]:
+def live(context: ServerContext) -> Iterator[httpx2.Client]:
     """A client of a server that really listens."""
     up = threading.Event()
     with bind("127.0.0.1", 0) as taken:
         app = guarded(make_app(context), "secret", loopback=True)
-        listener = Listener(app, up.set, context.feed.close)
+        listener = HttpListener(app, up.set, context.feed.close)
         thread = threading.Thread(target=listener.run, kwargs={"sockets": [taken]})
         thread.start()
         assert up.wait(10)
@@ -88,7 +88,7 @@ def test_a_reader_of_another_ledger_is_told(client: TestClient) -> None:
 
 
 def test_a_silent_stream_shows_that_it_lives(
-    context: Context, live: httpx2.Client, rig: Rig
+    context: ServerContext, live: httpx2.Client, rig: Rig
 ) -> None:
     context.feed._beat_s = 0.05
     with live.stream("GET", f"{API}/events", params={"after": rig.ledger.head}) as response:
@@ -97,7 +97,9 @@ def test_a_silent_stream_shows_that_it_lives(
         assert next(line for line in lines if line.startswith(":")) == ": alive"
 
 
-def test_streams_end_when_the_server_ends(context: Context, live: httpx2.Client, rig: Rig) -> None:
+def test_streams_end_when_the_server_ends(
+    context: ServerContext, live: httpx2.Client, rig: Rig
+) -> None:
     with live.stream("GET", f"{API}/events", params={"after": rig.ledger.head}) as response:
         lines = response.iter_lines()
         assert next(lines) == ": events"

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from ganglion.api.use import UsePage
-from ganglion.server.requests.context import Context
-from ganglion.server.views.use import Snapshot, _Holder, measured
+from ganglion.server.requests.context import ServerContext
+from ganglion.server.views.use import UseSnapshot, _Holder, measured
 from ganglion.worlds.local.machine.use import GpuUse, TreeUse, UseReader
 from ganglion.worlds.local.run_files import paths, records
 from tests.server.conftest import Rig
@@ -49,7 +49,7 @@ def measure(home: Path, *devices: dict[tuple[str, int], int]) -> UsePage:
     reader = Readings(uses, TreeUse(frozenset({5}), 1500, 64))
     known = {("n0", i): ("H100", f"u{i}" if i < 2 else "", 80) for i in range(3)}
     holders = tuple(holder(home, f"a-{i}/0", each) for i, each in enumerate(devices))
-    return measured(Snapshot(known, holders), home, reader, 1)
+    return measured(UseSnapshot(known, holders), home, reader, 1)
 
 
 def test_a_gang_is_charged_what_its_own_gpus_and_processes_use(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_node_tells_who_is_on_it_and_how_it_opens(client: TestClient, rig: Rig
     assert (other["occupants"], other["opens"]) == ([], "")
 
 
-def test_bookings_of_a_node_are_part_of_it(client: TestClient, context: Context) -> None:
+def test_bookings_of_a_node_are_part_of_it(client: TestClient, context: ServerContext) -> None:
     body = {"begin": "2100-01-01T00:00Z", "end": "2100-01-02T00:00Z", "nodes": ["n1"]}
     assert client.put(f"{API}/bookings/cooling", json=body).status_code == 200
     assert client.get(f"{API}/nodes/n0").json()["bookings"] == []

@@ -13,7 +13,7 @@ from threading import Event, Thread
 import pytest
 from msgspec import Struct, field
 
-from ganglion.worlds.kubernetes.controller import Controller
+from ganglion.worlds.kubernetes.controller import ClusterController
 from tests import effort
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, status, watches
@@ -167,7 +167,7 @@ class Torn:
         return [gang for gang, since in self._since.items() if now - since > TORN_S]
 
 
-def left_over(controller: Controller) -> dict[str, object]:
+def left_over(controller: ClusterController) -> dict[str, object]:
     """What the scheduler still remembers of gangs."""
     scene = controller.scene
     held = {

@@ -15,7 +15,7 @@ from ganglion.server.cluster.readonly import make_readonly_app
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.scheduler import Scheduler
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from tests.controlplane.cluster import Cluster, wait
 from tests.worlds.kubernetes.rbac import define_kinds
 
@@ -24,7 +24,7 @@ AnotherCluster = Callable[[Options], Cluster]
 
 @contextmanager
 def scheduling_both(
-    endpoints: Mapping[str, Endpoint], settings: Settings | None = None
+    endpoints: Mapping[str, ApiEndpoint], settings: Settings | None = None
 ) -> Iterator[Scheduler]:
     scheduler = Scheduler(endpoints, "test", may=lambda: True, load=load, settings=settings)
     scheduler.start()

@@ -16,7 +16,7 @@ from benchmarks.kubernetes.field import Field
 from ganglion.extensions import load
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
-from ganglion.worlds.kubernetes.controller import Controller
+from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.names import SCHEDULER
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from tests.controlplane.cluster import Cluster
@@ -32,7 +32,9 @@ class Watch:
         self.waited: set[str] = set()
         self.looked_at = -1
 
-    def __call__(self, controller: Controller, orders: Sequence[Order], seconds: float) -> None:
+    def __call__(
+        self, controller: ClusterController, orders: Sequence[Order], seconds: float
+    ) -> None:
         state = controller.scene.state
         waiting = [each for each in state.gangs.records.values() if each.phase is Phase.PENDING]
         self.waited |= {each.gang.name.partition("/")[2] for each in waiting}

@@ -6,7 +6,7 @@ import pytest
 
 from ganglion.engine.gangs.record import SETTLED
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
-from ganglion.worlds.kubernetes.controller import Controller
+from ganglion.worlds.kubernetes.controller import ClusterController
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
@@ -46,7 +46,9 @@ class Fewest:
         self._all = all_of_them
         self.found = 0
 
-    def __call__(self, controller: Controller, _orders: Sequence[Order], _seconds: float) -> None:
+    def __call__(
+        self, controller: ClusterController, _orders: Sequence[Order], _seconds: float
+    ) -> None:
         records = controller.scene.state.gangs.records.values()
         mine = [each for each in records if each.gang.floor and each.phase in SETTLED]
         if len(mine) == self._all:

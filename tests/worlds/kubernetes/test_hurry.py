@@ -12,7 +12,7 @@ from ganglion.worlds.kubernetes.order_writer import PROMISES_AT_ONCE, VICTIMS_AT
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 from ganglion.worlds.kubernetes.types.pod import Pod, PodSpec
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from ganglion.worlds.kubernetes.write_rules.series import About
 
 VICTIMS = 2 * VICTIMS_AT_ONCE
@@ -69,7 +69,7 @@ def _ref(name: str) -> PodRef:
 def _evict(index: int) -> Evict:
     path = f"/apis/batch/v1/namespaces/default/jobs/job-{index}"
     suspend = ("spec", "suspend")
-    owner = Owner("batch/v1", "Job", "default", f"job-{index}", f"job-{index}", path, suspend)
+    owner = GangOwner("batch/v1", "Job", "default", f"job-{index}", f"job-{index}", path, suspend)
     return Evict(f"low-{index}", 1, (_ref(f"old-{index}"),), CAUSE, "high", owner)
 
 

@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.order_writer import Hands
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.victims import victim_of
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.writes.real import leaving, on, pod, run_pod
@@ -61,7 +61,7 @@ def test_pods_whose_owner_is_not_suspended_are_marked_before_they_leave(cluster:
     assert victim_of(pod(cluster, "victim")) == "high"
 
 
-def _job(cluster: Cluster) -> tuple[Pod, Owner]:
+def _job(cluster: Cluster) -> tuple[Pod, GangOwner]:
     """A Job and its only pod, which runs; no controller manages them."""
     cluster.create(manifests.job("j", gpus=1, count=1))
     made = cluster.get(f"{JOBS}/j")
@@ -69,7 +69,7 @@ def _job(cluster: Cluster) -> tuple[Pod, Owner]:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": uid}
     cluster.create(manifests.pod("victim", nodeName="node-0", owner=owner))
     run_pod(cluster, "victim")
-    found = Owner("batch/v1", "Job", "default", "j", uid, f"{JOBS}/j", ("spec", "suspend"))
+    found = GangOwner("batch/v1", "Job", "default", "j", uid, f"{JOBS}/j", ("spec", "suspend"))
     return pod(cluster, "victim"), found
 
 
@@ -77,7 +77,7 @@ def _ref_of(pod: Pod) -> PodRef:
     return PodRef("", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 
 
-def _eviction(ref: PodRef, owner: Owner | None = None) -> Evict:
+def _eviction(ref: PodRef, owner: GangOwner | None = None) -> Evict:
     cause = Cause(CauseKind.PREEMPTED, gang="high")
     return Evict("low", 1, (ref,), cause, "high", owner)
 

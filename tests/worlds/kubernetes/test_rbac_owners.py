@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from ganglion.worlds.kubernetes.workload_kinds import kinds
 from ganglion.worlds.kubernetes.writes.outcome import WriteVerdict
 from ganglion.worlds.kubernetes.writes.owners import suspend_owner
@@ -79,7 +79,7 @@ def stops(cluster: Cluster, *lacking: Right) -> dict[str, bool]:
         body = w.thing(f"{group}/{version}", kind, "one", spec)
         (made,) = cluster.create(w.job("one") if kind == "Job" else body)
         path, uid = cluster.path(body), made["metadata"]["uid"]
-        owner = Owner(f"{group}/{version}", kind, "default", "one", uid, path, switch)
+        owner = GangOwner(f"{group}/{version}", kind, "default", "one", uid, path, switch)
         outcome = on(kubeconfig, partial(suspend_owner, owner=owner, beneficiary="a/b", pace=QUICK))
         found[kind] = outcome.verdict is WriteVerdict.DONE
     return found

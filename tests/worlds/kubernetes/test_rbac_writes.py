@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Forbidden
+from ganglion.worlds.kubernetes.http.errors import ForbiddenRequest
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.leader_election.lead import Lead
 from ganglion.worlds.kubernetes.names import GATE
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.sign_in.config import load
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from ganglion.worlds.kubernetes.write_rules.series import About, Happened
 from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind
 from ganglion.worlds.kubernetes.writes.conditions import mark_victim, say_why
@@ -112,7 +112,7 @@ def suspends_jobs(cluster: Cluster, kubeconfig: Path) -> bool:
     body = make.job("train")
     (made,) = cluster.create(body)
     uid, path = made["metadata"]["uid"], cluster.path(body)
-    owner = Owner("batch/v1", "Job", "default", "train", uid, path, ("spec", "suspend"))
+    owner = GangOwner("batch/v1", "Job", "default", "train", uid, path, ("spec", "suspend"))
     found = on(kubeconfig, lambda api: suspend_owner(api, owner, "a/b", QUICK))
     return found.verdict is WriteVerdict.DONE and bool(cluster.get(path)["spec"]["suspend"])
 
@@ -146,7 +146,7 @@ def writes_status(kind: str) -> Act:
         status = {"status": {"inForce": {"generation": 1, "spec": {}}}}
         try:
             on(kubeconfig, lambda api: api.patch(path, status, Patch.MERGE))
-        except Forbidden:
+        except ForbiddenRequest:
             return False
         return "status" in cluster.get(cluster.path(body))
 

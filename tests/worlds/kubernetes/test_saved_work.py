@@ -9,7 +9,7 @@ from ganglion.model.events import CheckpointCommitted, Event, GangEnded, Outcome
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.state.audience import Audience
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
-from ganglion.worlds.kubernetes.controller import Controller
+from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.submit import compile_workload
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
@@ -40,7 +40,9 @@ class Heard:
         self.events: list[Event] = []
         self.audience, self.source = Audience(), ClusterSource()
 
-    def __call__(self, controller: Controller, orders: Sequence[Order], seconds: float) -> None:
+    def __call__(
+        self, controller: ClusterController, orders: Sequence[Order], seconds: float
+    ) -> None:
         self.events += [*controller.scene.facts.taken, *controller.plan.decisions]
         self.audience.turned(controller, orders, seconds)
 

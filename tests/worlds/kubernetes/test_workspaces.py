@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 
-from ganglion.lifecycle.workspaces.rule import Pace
+from ganglion.lifecycle.workspaces.rule import LookPace
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
@@ -21,7 +21,7 @@ from tests.worlds.kubernetes.workloads import template, thing
 PATH = "/apis/apps/v1/namespaces/default/statefulsets/lab"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 SLEEPS = "ganglion.dev/suspended"
-PACE = Pace(stale_ms=10_000, least_ms=500)
+PACE = LookPace(stale_ms=10_000, least_ms=500)
 
 pytestmark = pytest.mark.usefixtures("manager", "kubelets")
 

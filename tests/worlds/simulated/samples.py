@@ -6,7 +6,7 @@ from ganglion.model.workload import Checkpoint, Gang, PodSet
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
-from ganglion.worlds.simulated.scenario import Scenario
+from ganglion.worlds.simulated.scenario import SimulatedScenario
 from ganglion.worlds.simulated.setup.cluster import build_nodes
 
 S = 1_000
@@ -50,9 +50,9 @@ def scenario(
     faults: Faults | None = None,
     timing: Timing | None = None,
     horizon: int | None = None,
-) -> Scenario:
+) -> SimulatedScenario:
     """A cluster of equal nodes and one queue; the horizon in seconds."""
-    return Scenario(
+    return SimulatedScenario(
         nodes=build_nodes(nodes, gpus),
         queues=QUEUES,
         jobs=jobs,

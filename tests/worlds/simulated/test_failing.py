@@ -9,14 +9,14 @@ from tests.effort import examples
 from tests.worlds.simulated.samples import S, job, scenario
 
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.lifecycle.failures.guard import Guard
+from ganglion.lifecycle.failures.guard import FleetGuard
 from ganglion.model.events import Event, NodeCordoned
 from ganglion.model.policy import Failures
 from ganglion.model.workload import Checkpoint
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import DAY_MS, Dice, Faults
 from ganglion.worlds.simulated.job import SimJob
-from ganglion.worlds.simulated.run import Run, simulate
+from ganglion.worlds.simulated.run import FinishedRun, simulate
 
 HOUR_S = 3_600
 RARE = Faults(seed=4, node_mtbf_ms=40 * HOUR_S * S, node_mttr_ms=2 * HOUR_S * S)
@@ -28,7 +28,7 @@ def training(*, in_place: bool, hours: int = 30) -> SimJob:
     return SimJob(replace(made.gang, replace=in_place), made.duration_ms)
 
 
-def run(*jobs: SimJob, nodes: int = 8, faults: Faults = RARE, timing: Timing = SLOW) -> Run:
+def run(*jobs: SimJob, nodes: int = 8, faults: Faults = RARE, timing: Timing = SLOW) -> FinishedRun:
     return simulate(scenario(*jobs, nodes=nodes, faults=faults, timing=timing), check=True)
 
 
@@ -147,7 +147,7 @@ def test_a_guard_keeps_gangs_off_the_nodes_that_fail_again_and_again() -> None:
     plain = simulate(scenario(*jobs, nodes=20, faults=faults, timing=SLOW))
     lemons = [node.name for node in plain.scenario.nodes if Dice(faults).is_lemon(node.name)]
     assert lemons
-    guard = Guard(Failures(quarantine_after=2, most_permille=200))
+    guard = FleetGuard(Failures(quarantine_after=2, most_permille=200))
     watched = simulate(scenario(*jobs, nodes=20, faults=faults, timing=SLOW), warden=guard)
     before, after = (each.collector.records["w/0"].lost_ms for each in (plain, watched))
     assert after < 0.7 * before

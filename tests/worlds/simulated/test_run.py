@@ -16,15 +16,15 @@ from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import PRESETS, Faults
 from ganglion.worlds.simulated.metrics.fragmentation import NodeRoom
-from ganglion.worlds.simulated.run import Run, simulate
-from ganglion.worlds.simulated.scenario import Scenario, with_queues_of
+from ganglion.worlds.simulated.run import FinishedRun, simulate
+from ganglion.worlds.simulated.scenario import SimulatedScenario, with_queues_of
 from ganglion.worlds.simulated.setup.cluster import build_nodes, equal_quotas
 from ganglion.worlds.simulated.setup.synthetic import TEAMS, synthetic_jobs
 
 HOUR = 3_600 * S
 
 
-def outcomes(run: Run) -> Counter[Outcome | None]:
+def outcomes(run: FinishedRun) -> Counter[Outcome | None]:
     return Counter(record.outcome for record in run.collector.records.values())
 
 
@@ -100,9 +100,9 @@ def test_a_failed_start_is_tried_again_after_its_back_off() -> None:
     )
 
 
-def faulty(seed: int, faults: Faults, jobs: int = 60) -> Scenario:
+def faulty(seed: int, faults: Faults, jobs: int = 60) -> SimulatedScenario:
     nodes = build_nodes(4, 8, 2)
-    return Scenario(
+    return SimulatedScenario(
         nodes=nodes,
         queues=equal_quotas(TEAMS, nodes),
         jobs=tuple(synthetic_jobs(jobs, seed, gpus=32)),

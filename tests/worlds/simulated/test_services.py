@@ -17,7 +17,7 @@ from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.run import simulate
-from ganglion.worlds.simulated.scenario import Scenario
+from ganglion.worlds.simulated.scenario import SimulatedScenario
 
 NODES, GPUS = 6, 4
 RECALL = 40 * S
@@ -66,7 +66,7 @@ def training(
 class Attendant:
     """Wakes who sleeps where a service lacks replicas, and looks at every cycle."""
 
-    def __init__(self, scene: Scenario) -> None:
+    def __init__(self, scene: SimulatedScenario) -> None:
         self._gangs = [each.gang for each in scene.jobs if each.gang.kind is Kind.SERVICE]
         self._services = dict.fromkeys(each.workload for each in self._gangs)
         self.state: ClusterState | None = None

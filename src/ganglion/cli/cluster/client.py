@@ -38,8 +38,8 @@ from ganglion.model.workload import Workload
 from ganglion.specs.grammar.words import PRIORITIES
 from ganglion.specs.workload.workload import from_document, references, to_workload
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, Forbidden
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.http.errors import Absent, ForbiddenRequest
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.submit import compile_workload, secrets_of, sleeping
 from ganglion.worlds.kubernetes.submit.creating import create, rehearse
 from ganglion.worlds.kubernetes.submit.finding import SeenWorkload, find, remove
@@ -63,7 +63,9 @@ class ClusterClient:
         namespace: where workloads are.
     """
 
-    def __init__(self, endpoint: Endpoint, namespace: str = "", *, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self, endpoint: ApiEndpoint, namespace: str = "", *, timeout_s: float = 30.0
+    ) -> None:
         self._bridge = Bridge()
         self.namespace = namespace or endpoint.namespace
         self._api = self._bridge.call(_open(endpoint, timeout_s))
@@ -147,7 +149,7 @@ class ClusterClient:
             raise FieldError(
                 f"the cluster has no PriorityClass {name!r}", key="priority", hint=hint
             ) from error
-        except Forbidden:
+        except ForbiddenRequest:
             return  # without the right to read, the pods will show it
 
     # Looking
@@ -325,7 +327,7 @@ class ClusterClient:
         yield source
 
 
-async def _open(endpoint: Endpoint, timeout_s: float) -> Api:
+async def _open(endpoint: ApiEndpoint, timeout_s: float) -> Api:
     """Within the loop that it belongs to."""
     return Api(endpoint, timeout_s=timeout_s)
 

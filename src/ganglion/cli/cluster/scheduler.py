@@ -11,7 +11,12 @@ from ganglion.api.workloads import WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.cli.output.screen import note
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, ApiUnavailable, Forbidden
+from ganglion.worlds.kubernetes.http.errors import (
+    Absent,
+    ApiError,
+    ApiUnavailable,
+    ForbiddenRequest,
+)
 
 T = TypeVar("T")
 
@@ -83,7 +88,7 @@ class SchedulerViews:
             return None
         try:
             return await self._until_met(path, kind, params or {})
-        except (Absent, ApiUnavailable, Forbidden) as error:
+        except (Absent, ApiUnavailable, ForbiddenRequest) as error:
             if "state.not_found" not in error.message:
                 self._give_up(error)
             return None
@@ -114,5 +119,5 @@ def _why(error: ApiError) -> str:
     if STANDBY in error.message:
         said = _SAID.search(error.message)
         return f"no leader was reached ({said.group(1) if said else 'all stand by'})"
-    why = {Forbidden: "you may not use its service", Absent: "there is no such service"}
+    why = {ForbiddenRequest: "you may not use its service", Absent: "there is no such service"}
     return why.get(type(error), "it does not answer")

@@ -6,7 +6,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from ganglion.cli.connection.contexts import Where
+    from ganglion.cli.connection.contexts import ChosenCluster
     from ganglion.client import Client
     from ganglion.client.workload_client import WorkloadClient
 
@@ -17,8 +17,8 @@ COMPLETION_TIMEOUT_S = 1.0
 @overload
 def connect(timeout_s: float = 30.0, where: None = None) -> "Client": ...
 @overload
-def connect(timeout_s: float = 30.0, *, where: "Where | None") -> "WorkloadClient": ...
-def connect(timeout_s: float = 30.0, where: "Where | None" = None) -> "WorkloadClient":
+def connect(timeout_s: float = 30.0, *, where: "ChosenCluster | None") -> "WorkloadClient": ...
+def connect(timeout_s: float = 30.0, where: "ChosenCluster | None" = None) -> "WorkloadClient":
     """Connect to the server of this user, or to a cluster.
 
     Args:

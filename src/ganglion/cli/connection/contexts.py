@@ -32,7 +32,7 @@ OPTIONS = (
 )
 
 
-class Where(NamedTuple):
+class ChosenCluster(NamedTuple):
     """Which cluster.
 
     Attributes:
@@ -86,9 +86,11 @@ def context_options(function: F) -> F:
     return command  # type: ignore[return-value]  # options and all
 
 
-def _where(context: str | None, kubeconfig: Path | None, namespace: str | None) -> Where | None:
+def _where(
+    context: str | None, kubeconfig: Path | None, namespace: str | None
+) -> ChosenCluster | None:
     if context or kubeconfig:
-        return Where(context or None, kubeconfig, namespace or "")
+        return ChosenCluster(context or None, kubeconfig, namespace or "")
     if namespace:
         raise click.UsageError(f"--namespace is one of a cluster: give --context or ${VARIABLE}")
     return None

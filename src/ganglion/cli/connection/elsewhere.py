@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from ganglion.client.workload_client import LocalOnly
 
 if TYPE_CHECKING:
-    from ganglion.cli.connection.contexts import Where
+    from ganglion.cli.connection.contexts import ChosenCluster
 
 
-def local_only(where: "Where | None", verb: str, instead: str) -> None:
+def local_only(where: "ChosenCluster | None", verb: str, instead: str) -> None:
     """Refuse a command in a cluster.
 
     Args:

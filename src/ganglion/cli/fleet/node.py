@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from ganglion.api.nodes import DeviceView
     from ganglion.api.policies import BookingView
     from ganglion.api.use import NodeDetail, Occupant
-    from ganglion.cli.connection.contexts import Where
+    from ganglion.cli.connection.contexts import ChosenCluster
 
 
-def describe_node(name: str, form: str, where: "Where | None") -> None:
+def describe_node(name: str, form: str, where: "ChosenCluster | None") -> None:
     """Print everything about a node.
 
     Args:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.logs.events import print_history
 from ganglion.cli.logs.pump import LogOptions, Pump, log_name
 from ganglion.cli.options import command, refuse
@@ -47,7 +47,7 @@ def logs(
     since: str | None,
     previous: bool,
     diagnose: bool,
-    where: Where | None,
+    where: ChosenCluster | None,
 ) -> None:
     """Print the logs of a workload.
 

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, cast
 import rich_click as click
 
 from ganglion.cli.connection.connect import connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.connection.elsewhere import local_only
 from ganglion.cli.options import command
 from ganglion.client.calls.terminals import STDOUT, SessionStatus, TerminalSession
@@ -45,7 +45,7 @@ class Far(NamedTuple):
 @click.argument("target")
 @click.option("--pod", type=click.IntRange(min=0), help="Pod of the gang.  [default: 0]")
 @context_options
-def cp(source: str, target: str, pod: int | None, where: Where | None) -> None:
+def cp(source: str, target: str, pod: int | None, where: ChosenCluster | None) -> None:
     """Copy files and folders to and from a running pod.
 
     One of SOURCE and TARGET is JOB:PATH, a path in the directory of the pod; write ./ before a

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.connection.elsewhere import local_only
 from ganglion.cli.options import command
 from ganglion.cli.output.screen import note
@@ -44,7 +44,7 @@ def exec_command(
     terminal: bool,
     pod: int | None,
     rank: int | None,
-    where: Where | None,
+    where: ChosenCluster | None,
 ) -> int:
     """Run a command in a running pod.
 
@@ -80,7 +80,7 @@ def exec_command(
 @command("attach", "attach shell", "attach sweep-12/4")
 @click.argument("job", shell_complete=complete_jobs)
 @context_options
-def attach(job: str, where: Where | None) -> int:
+def attach(job: str, where: ChosenCluster | None) -> int:
     """Attach to the terminal of a running job.
 
     Print the output of its first process and send it what you type. Ctrl-P Ctrl-Q

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.connection.elsewhere import local_only
 from ganglion.cli.options import command
 from ganglion.cli.output.screen import note
@@ -43,7 +43,9 @@ class ForwardedPort(NamedTuple):
 @click.argument("ports", nargs=-1, metavar="[[LOCAL:]REMOTE...]")
 @click.option("--pod", type=click.IntRange(min=0), help="Pod of the gang.  [default: 0]")
 @context_options
-def port_forward(job: str, ports: tuple[str, ...], pod: int | None, where: Where | None) -> None:
+def port_forward(
+    job: str, ports: tuple[str, ...], pod: int | None, where: ChosenCluster | None
+) -> None:
     """Forward local ports to ports of a running pod, until Ctrl-C.
 
     REMOTE alone uses the same local port, :REMOTE any free one; without ports, the one that a

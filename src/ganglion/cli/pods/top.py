@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ganglion.cli.connection.connect import connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.connection.elsewhere import local_only
 from ganglion.cli.options import command, output
 from ganglion.cli.output.formats import clock, memory, milli
@@ -60,7 +60,7 @@ class UseLine:
 @click.option("--once", is_flag=True, help="Print it once, as through a pipe.")
 @context_options
 @output("table", "json", "yaml")
-def top(by: str, once: bool, form: str, where: Where | None) -> None:
+def top(by: str, once: bool, form: str, where: ChosenCluster | None) -> None:
     """Show what jobs, users and GPUs use now.
 
     Redraws every second until Ctrl-C; prints once through a pipe. For each GPU: its gangs, how

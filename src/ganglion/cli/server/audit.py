@@ -20,7 +20,7 @@ from ganglion.extras import require
 
 if TYPE_CHECKING:
     from ganglion.audit.notes import PublicKey
-    from ganglion.audit.verify import Flaw, Verdict
+    from ganglion.audit.verify import AuditFlaw, AuditVerdict
 
 SHOWN = 20
 """Flaws that are printed; -o json has all of them."""
@@ -129,7 +129,7 @@ for each in (show, placement, export, verify):
     audit.add_command(each)
 
 
-def _print(found: "Verdict", file: str) -> None:
+def _print(found: "AuditVerdict", file: str) -> None:
     span = f"events {found.first}..{found.last}" if found.events else "no events"
     click.echo(f"{file or 'ledger'}: {span} of log {found.log}, key {found.key}")
     click.echo(f"{plural(found.checkpoints, 'checkpoint')}, signed up to event {found.signed}")
@@ -176,7 +176,7 @@ def _key(text: str, log: str) -> "PublicKey | None":
 @contextmanager
 def _source(
     file: Path | None, db: str
-) -> Iterator[tuple[Callable[[], Iterator[bytes]], Callable[[], "Iterable[Flaw]"]]]:
+) -> Iterator[tuple[Callable[[], Iterator[bytes]], Callable[[], "Iterable[AuditFlaw]"]]]:
     """What is checked.
 
     Returns:

@@ -17,9 +17,9 @@ from ganglion.cli.server.ledger import DB, reading
 from ganglion.cli.workloads.history import moment
 
 if TYPE_CHECKING:
-    from ganglion.audit.export import Event as Row
+    from ganglion.audit.export import ExportedEvent as Row
     from ganglion.audit.placements import Stay
-    from ganglion.audit.records import Context, Record
+    from ganglion.audit.records import AuditRecord, DecisionContext
     from ganglion.ledger.reader import Reader
     from ganglion.model.events import GangPlaced
 
@@ -35,7 +35,7 @@ FILE = click.argument(
 UNTIL = click.option("--until", metavar="TIME", help="Before: 1h (ago), 2026-12-01.")
 
 
-def columns() -> "list[Column[Record]]":
+def columns() -> "list[Column[AuditRecord]]":
     """Return the columns of a list of records."""
     return [
         Column("EVENT", lambda r: str(r.seq), right=True),
@@ -101,10 +101,10 @@ def show(
     ACTOR is the user that an event names, `scheduler` for decisions, and a dash where the event
     names none. Nothing is verified: that is what `ganglion audit verify` does.
     """
-    from ganglion.audit.records import Wanted, records
+    from ganglion.audit.records import WantedRecords, records
 
     begin, end = _period(since, until)
-    wanted = Wanted(begin, end, frozenset(actors), frozenset(kinds), queue, workload)
+    wanted = WantedRecords(begin, end, frozenset(actors), frozenset(kinds), queue, workload)
     with trail(file, db) as (rows, context):
         found = records(rows, context, wanted)
         print_pages(_pages(found), columns(), form, empty="no event fits")
@@ -203,46 +203,46 @@ def _period(since: str, until: str | None) -> tuple[int, int]:
     return begin, moment(until, now, "--until") if until else 0
 
 
-def _pages(found: "Iterator[Record]") -> "Iterator[list[Record]]":
+def _pages(found: "Iterator[AuditRecord]") -> "Iterator[list[AuditRecord]]":
     while page := list(islice(found, PAGE)):
         yield page
 
 
 @contextmanager
-def trail(file: Path | None, db: str) -> "Iterator[tuple[Iterable[Row], Context]]":
+def trail(file: Path | None, db: str) -> "Iterator[tuple[Iterable[Row], DecisionContext]]":
     """Events of an export, or of the ledger, and what was in force before the first."""
     from ganglion.audit.export import rows_in, rows_of
-    from ganglion.audit.records import Context
+    from ganglion.audit.records import DecisionContext
 
     if file:
         with file.open("rb") as opened:
             after, rows = rows_in(opened)
-            yield rows, Context(policy=None if after else 0)
+            yield rows, DecisionContext(policy=None if after else 0)
         return
     with reading(db) as reader:
         base = reader.base()
         yield rows_of(reader, base.seq if base else 0), begun(reader)
 
 
-def begun(reader: "Reader") -> "Context":
+def begun(reader: "Reader") -> "DecisionContext":
     """What was in force before the first event of a ledger: of one that was cut, at the cut."""
-    from ganglion.audit.records import Context, Owner
+    from ganglion.audit.records import DecisionContext, RecordOwner
     from ganglion.server.recovery.checkpoint import Unusable, read
 
     base = reader.base()
     if base is None:
-        return Context(policy=0)
+        return DecisionContext(policy=0)
     kept = next((each for each in reader.snapshots() if each.seq == base.seq), None)
     try:
         known = read(kept.body) if kept else None
     except Unusable:
         known = None
     if known is None:  # what it would say is shown as unknown
-        return Context()
+        return DecisionContext()
     state, policy = known.parts["state"], known.policy
     gangs = [each["gang"] for each in state["gangs"]]
-    return Context(
-        {each.id: Owner(each.queue, each.user, "") for each in gangs},
+    return DecisionContext(
+        {each.id: RecordOwner(each.queue, each.user, "") for each in gangs},
         {each.name: each for each in state["nodes"]},
         {each.name: each.parent for each in state["queues"]},
         policy.version if policy else 0,

@@ -16,7 +16,7 @@ from ganglion.extras import require
 if TYPE_CHECKING:
     from ganglion.ledger.chain import Progress
     from ganglion.ledger.reader import Reader
-    from ganglion.server.recovery.verify import Verdict
+    from ganglion.server.recovery.verify import LedgerVerdict
 
 SHOWN = 50
 """Flaws that are printed; -o json has all of them."""
@@ -173,7 +173,7 @@ def _progress() -> "Iterator[Progress]":
         yield show
 
 
-def _print(found: "Verdict") -> None:
+def _print(found: "LedgerVerdict") -> None:
     click.echo(f"{found.ledger}: {plural(found.events, 'event')}, head {found.head}")
     click.echo(f"checksum {found.checksum}")
     for snapshot in found.snapshots:

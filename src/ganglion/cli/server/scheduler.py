@@ -14,7 +14,7 @@ from ganglion.cli.output.screen import note
 from ganglion.extras import require
 
 if TYPE_CHECKING:
-    from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+    from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 PORT = 8080
 LEVELS = ("debug", "info", "warning", "error")
@@ -148,14 +148,14 @@ def scheduler(
     schedule(endpoints, wish, lambda url: note(f"Views, probes and metrics on {url}."))
 
 
-def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "Endpoint"]:
+def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "ApiEndpoint"]:
     from ganglion.model.errors import InputError
     from ganglion.worlds.kubernetes.sign_in.config import load
 
     if len(given) < 2:
         name, file = _named(given[0]) if given else ("", None)
         return {name: load(file, context or None)}
-    found: dict[str, Endpoint] = {}
+    found: dict[str, ApiEndpoint] = {}
     for each in given:
         name, file = _named(each)
         if not name or name in found:

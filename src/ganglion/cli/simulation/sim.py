@@ -14,8 +14,8 @@ from ganglion.cli.output.screen import is_tty, note, out
 from ganglion.model.errors import EnvironmentFault
 
 if TYPE_CHECKING:
-    from ganglion.worlds.simulated.run import Progress, Run
-    from ganglion.worlds.simulated.scenario import Scenario
+    from ganglion.worlds.simulated.run import FinishedRun, Progress
+    from ganglion.worlds.simulated.scenario import SimulatedScenario
 
 PATIENCE_S = 1.0
 """Work that takes longer shows how far it is."""
@@ -118,7 +118,7 @@ def sim(
         note(_speed(run, time.monotonic() - began))
 
 
-def _simulate(scenario: "Scenario", *, check: bool) -> "Run":
+def _simulate(scenario: "SimulatedScenario", *, check: bool) -> "FinishedRun":
     from ganglion.extensions import load
     from ganglion.worlds.simulated.run import simulate
 
@@ -129,7 +129,9 @@ def _simulate(scenario: "Scenario", *, check: bool) -> "Run":
         return simulate(scenario, plugins=plugins, check=check, progress=bar)
 
 
-def _hand_out(run: "Run", form: str, json_file: Path | None, html_file: Path | None) -> None:
+def _hand_out(
+    run: "FinishedRun", form: str, json_file: Path | None, html_file: Path | None
+) -> None:
     from ganglion.worlds.simulated.report.html import render_html
     from ganglion.worlds.simulated.report.summary import as_json, summarise
     from ganglion.worlds.simulated.report.table import print_summary
@@ -145,7 +147,7 @@ def _hand_out(run: "Run", form: str, json_file: Path | None, html_file: Path | N
         print_summary(summary, out())
 
 
-def _speed(run: "Run", wall_s: float) -> str:
+def _speed(run: "FinishedRun", wall_s: float) -> str:
     from ganglion.worlds.simulated.report.format import duration
 
     virtual = duration((run.ended - run.scenario.start) / 1000)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ganglion.cli.connection.contexts import Where
+from ganglion.cli.connection.contexts import ChosenCluster
 from ganglion.cli.output.screen import note, out
 from ganglion.cli.output.tables import print_data, yaml_text
 from ganglion.cli.submission.documents import Submission
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ganglion.cli.cluster.client import ClusterClient
 
 
-def carry_out_in(where: Where, jobs: Sequence[Submission], mode: AfterSubmit) -> int:
+def carry_out_in(where: ChosenCluster, jobs: Sequence[Submission], mode: AfterSubmit) -> int:
     """Try or submit jobs in a cluster and return the exit code."""
     with where.open(30.0) as client:
         for warning in _checked(client, jobs):

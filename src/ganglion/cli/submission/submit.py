@@ -5,7 +5,7 @@ from typing import Any
 import rich_click as click
 
 from ganglion.cli.connection.connect import connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.options import command, output
 from ganglion.cli.submission.documents import from_files, workload_options
 from ganglion.cli.submission.submitting import AfterSubmit, carry_out, submit_options, wrong_flags
@@ -34,7 +34,7 @@ def submit(
     dry_run: bool,
     force: bool,
     form: str,
-    where: Where | None,
+    where: ChosenCluster | None,
     **flags: Any,  # noqa: ANN401  # the flags of `workload_options`
 ) -> int:
     """Submit workload files or #SBATCH scripts.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.filters import filter_options, is_pattern, with_names
 from ganglion.cli.options import command
 from ganglion.cli.output.formats import plural
@@ -39,7 +39,7 @@ def cancel(
     filters: "Filters",
     force: bool,
     yes: bool,
-    where: Where | None,
+    where: ChosenCluster | None,
 ) -> None:
     """Stop workloads.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.options import command, output
 from ganglion.cli.output.tables import print_data
 
@@ -24,7 +24,7 @@ MOST_GANGS = 20
 )
 @context_options
 @output("text", "json", "yaml")
-def describe(words: tuple[str, ...], form: str, where: Where | None) -> None:
+def describe(words: tuple[str, ...], form: str, where: ChosenCluster | None) -> None:
     """Describe a workload or a node in full.
 
     For a workload: its state and times, where its gangs run, why they wait, the last sessions in
@@ -44,7 +44,7 @@ def describe(words: tuple[str, ...], form: str, where: Where | None) -> None:
     _describe_job(name, form, where)
 
 
-def _describe_job(job: str, form: str, where: Where | None) -> None:
+def _describe_job(job: str, form: str, where: ChosenCluster | None) -> None:
     with connect(where=where) as client:
         view = client.workload(job)
     if form == "text":

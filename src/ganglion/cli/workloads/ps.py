@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.filters import filter_options, with_names
 from ganglion.cli.options import command, list_output, watch
 from ganglion.cli.output.formats import DASH, age, clock, now_ms
@@ -100,7 +100,7 @@ def ps(
     limit: int | None,
     watch: bool,
     form: str,
-    where: Where | None,
+    where: ChosenCluster | None,
 ) -> None:
     """List your workloads.
 

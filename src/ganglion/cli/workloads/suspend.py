@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.options import command, output
 from ganglion.cli.output.tables import print_data
 from ganglion.model.errors import GanglionError, StateError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @context_options
 @output("text", "json", "yaml")
 def suspend(
-    jobs: tuple[str, ...], dry_run: bool, yes: bool, form: str, where: Where | None
+    jobs: tuple[str, ...], dry_run: bool, yes: bool, form: str, where: ChosenCluster | None
 ) -> None:
     """Stop workspaces until they are resumed.
 
@@ -53,7 +53,7 @@ def suspend(
 @command("resume", "resume notebook")
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...", shell_complete=complete_jobs)
 @context_options
-def resume(jobs: tuple[str, ...], where: Where | None) -> None:
+def resume(jobs: tuple[str, ...], where: ChosenCluster | None) -> None:
     """Resume suspended workspaces.
 
     They are first to start, and have their former priority once they run. In a cluster they wait

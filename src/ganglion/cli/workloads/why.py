@@ -3,7 +3,7 @@
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
-from ganglion.cli.connection.contexts import Where, context_options
+from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.options import command, output
 from ganglion.cli.output.tables import print_data
 
@@ -12,7 +12,7 @@ from ganglion.cli.output.tables import print_data
 @click.argument("job", shell_complete=complete_jobs)
 @context_options
 @output("text", "json", "yaml")
-def why(job: str, form: str, where: Where | None) -> None:
+def why(job: str, form: str, where: ChosenCluster | None) -> None:
     """Say why a workload waits and what would help.
 
     Prints the dominant reason with its numbers, the gangs ahead, the obstacles by number of

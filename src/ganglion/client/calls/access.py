@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ganglion.client.http import Http
 
 
-class Access:
+class AccessClient:
     """Part of `Client`; every method raises what its methods raise.
 
     Args:

@@ -8,7 +8,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.ordering.attempt import seek
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.timeline.nominations import as_promised
 from ganglion.model.causes import CauseKind
 from ganglion.model.reasons import Reason, Token
@@ -109,7 +109,9 @@ def _by_end(state: ClusterState, now: int) -> list[GangRecord]:
     return sorted(state.holdings.settled(), key=lambda each: (_end(state, each, now), each.gang.id))
 
 
-def _fits_without(state: ClusterState, asker: GangRecord, units: Sequence[Unit], now: int) -> bool:
+def _fits_without(
+    state: ClusterState, asker: GangRecord, units: Sequence[VictimUnit], now: int
+) -> bool:
     tentative = Tentative(state)
     try:
         for unit in units:
@@ -119,9 +121,9 @@ def _fits_without(state: ClusterState, asker: GangRecord, units: Sequence[Unit],
         tentative.undo()
 
 
-def _whole(record: GangRecord) -> Unit:
+def _whole(record: GangRecord) -> VictimUnit:
     assert record.placement
-    return Unit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)
+    return VictimUnit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)
 
 
 def _end(state: ClusterState, record: GangRecord, now: int) -> int:

@@ -9,7 +9,7 @@ from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.gangs.urgency import next_step
 from ganglion.engine.ordering.attempt import PlacementAttempt, seek
 from ganglion.engine.ordering.order import waiting_in_order
-from ganglion.engine.runtimes.estimates import Source
+from ganglion.engine.runtimes.estimates import EstimateSource
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.nominations import blockers
 from ganglion.engine.topology.node_state import ShapeView
@@ -112,7 +112,7 @@ def _end(
         begin = Band(start.p50_ms, start.p90_ms)
     else:
         return None
-    if left.source is Source.PRIOR and not record.gang.time_limit_ms:
+    if left.source is EstimateSource.PRIOR and not record.gang.time_limit_ms:
         return None
     return Band(begin.p50 + left.p50_ms, begin.p90 + left.p90_ms)
 

@@ -9,7 +9,7 @@ from ganglion.engine.explain.blockers import awaited_by
 from ganglion.engine.explain.rehearsal import Rehearsals
 from ganglion.engine.gangs.equivalence import asked_by
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.ordering.attempt import Outcome, resolve
+from ganglion.engine.ordering.attempt import TrialOutcome, resolve
 from ganglion.engine.placement.place import required_level
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.queue_rules import shapes_for
@@ -107,11 +107,11 @@ def sketch(state: ClusterState, gang: Gang) -> GangRecord:
     return GangRecord(gang, shapes_for(state, gang), None)
 
 
-TryOut = Callable[[Gang], Outcome]
+TryOut = Callable[[Gang], TrialOutcome]
 """What would become of a changed gang now."""
 
 
-def try_out(state: ClusterState, now: int, gang: Gang) -> Outcome:
+def try_out(state: ClusterState, now: int, gang: Gang) -> TrialOutcome:
     """What the next cycle would do with a gang if it waited and it were its turn.
 
     What queues deserve depends on what they ask for, so the gang is counted as waiting.

@@ -17,7 +17,7 @@ FADES = 512
 """Every run makes the weight of those before it smaller by one part in this number."""
 
 
-class Pool(NamedTuple):
+class BacklogPool(NamedTuple):
     """What is counted together.
 
     Attributes:
@@ -29,20 +29,22 @@ class Pool(NamedTuple):
     limited: bool
 
 
-class Claim(NamedTuple):
+class BacklogClaim(NamedTuple):
     """What a gang takes: thousandths of GPUs or CPUs, for at most `length` ms."""
 
-    pool: Pool
+    pool: BacklogPool
     milli: int
     length: int
 
 
-Run = tuple[Claim, int]
+Run = tuple[BacklogClaim, int]
 """A claim, and when it ends at the latest, in ms."""
 
-Image = tuple[str, Claim | None, Run | None, dict[Pool, tuple[int, int]]]
+Image = tuple[str, BacklogClaim | None, Run | None, dict[BacklogPool, tuple[int, int]]]
 """A gang, what it counts for as it waits and runs, and what was learnt of each pool."""
-Saved = tuple[list[tuple[str, Claim]], list[tuple[str, Run]], list[tuple[Pool, int, int]]]
+Saved = tuple[
+    list[tuple[str, BacklogClaim]], list[tuple[str, Run]], list[tuple[BacklogPool, int, int]]
+]
 """Gangs that wait, gangs that run, and what was learnt of each pool."""
 
 
@@ -76,8 +78,8 @@ class Backlog:
 
     def __init__(self, state: Store) -> None:
         self._state = state
-        self._sums: dict[Pool, _Sums] = {}
-        self._waiting: dict[str, Claim] = {}
+        self._sums: dict[BacklogPool, _Sums] = {}
+        self._waiting: dict[str, BacklogClaim] = {}
         self._running: dict[str, Run] = {}
         self._fleet: tuple[int, tuple[int, int]] = (-1, (0, 0))
 
@@ -123,11 +125,11 @@ class Backlog:
     def take(self, known: Saved) -> None:
         """Go on with what `saved` gave."""
         for gang, (pool, milli, length) in known[0]:
-            self._wait(gang, Claim(Pool(*pool), milli, length))
+            self._wait(gang, BacklogClaim(BacklogPool(*pool), milli, length))
         for gang, ((pool, milli, length), end) in known[1]:
-            self._run(gang, Claim(Pool(*pool), milli, length), end - length)
+            self._run(gang, BacklogClaim(BacklogPool(*pool), milli, length), end - length)
         for pool, ran, declared in known[2]:
-            sums = self._of(Pool(*pool))
+            sums = self._of(BacklogPool(*pool))
             sums.ran, sums.declared = ran, declared
 
     def check(self) -> None:
@@ -136,7 +138,7 @@ class Backlog:
         if unknown:
             raise InvariantBroken(f"work of unknown gangs is counted: {sorted(unknown)}")
 
-    def _run(self, gang: str, claim: Claim, since: int) -> None:
+    def _run(self, gang: str, claim: BacklogClaim, since: int) -> None:
         self._running[gang] = (claim, since + claim.length)
         sums = self._of(claim.pool)
         sums.rate += claim.milli
@@ -158,7 +160,7 @@ class Backlog:
             sums.ran += claim.milli * ran - sums.ran // FADES
             sums.declared += claim.milli * claim.length - sums.declared // FADES
 
-    def _wait(self, gang: str, claim: Claim) -> None:
+    def _wait(self, gang: str, claim: BacklogClaim) -> None:
         self._stop_waiting(gang)
         self._waiting[gang] = claim
         self._of(claim.pool).waiting += claim.milli * claim.length
@@ -177,15 +179,15 @@ class Backlog:
             sums.ends -= claim.milli * end
         return known
 
-    def _claim(self, gang: Gang) -> Claim:
+    def _claim(self, gang: Gang) -> BacklogClaim:
         gpus = gpus_of(gang)
-        pool = Pool(bool(gpus), bool(gang.time_limit_ms))
+        pool = BacklogPool(bool(gpus), bool(gang.time_limit_ms))
         length = (
             gang.time_limit_ms or gang.expected_ms or self._state.config.policy.future.assumed_ms
         )
-        return Claim(pool, gpus or cpus_of(gang), length)
+        return BacklogClaim(pool, gpus or cpus_of(gang), length)
 
-    def _of(self, pool: Pool) -> _Sums:
+    def _of(self, pool: BacklogPool) -> _Sums:
         found = self._sums.get(pool)
         if found is None:
             found = self._sums[pool] = _Sums()

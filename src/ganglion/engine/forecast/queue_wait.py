@@ -14,7 +14,7 @@ from ganglion.engine.gangs.pending import Key, PendingClass
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.place import required_level
 from ganglion.engine.queues.lending import NOTHING
-from ganglion.engine.runtimes.expected_ends import DRAWS, NEVER, Load, Times
+from ganglion.engine.runtimes.expected_ends import DRAWS, NEVER, ExpectedEnds, Times
 from ganglion.engine.store.store import Store
 from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.policy import Backfill, Order
@@ -47,7 +47,7 @@ class Foreseen(NamedTuple):
     guesses: tuple[str, ...] = ()
 
 
-class Unit(NamedTuple):
+class CountedUnit(NamedTuple):
     """What is counted: thousandths of GPUs, or of CPUs."""
 
     gpus: bool
@@ -70,9 +70,9 @@ class Unit(NamedTuple):
         return amount.gpu_milli if self.gpus else amount.cpu_milli
 
 
-def unit_of(record: GangRecord) -> Unit:
+def unit_of(record: GangRecord) -> CountedUnit:
     """What a gang competes for."""
-    return Unit(any(each.request.gpu.count for each in record.gang.pod_sets))
+    return CountedUnit(any(each.request.gpu.count for each in record.gang.pod_sets))
 
 
 class Foresight:
@@ -85,7 +85,7 @@ class Foresight:
         now: the time in ms.
     """
 
-    def __init__(self, state: Store, load: Load, unit: Unit, now: int) -> None:
+    def __init__(self, state: Store, load: ExpectedEnds, unit: CountedUnit, now: int) -> None:
         self._state, self._load, self._unit = state, load, unit
         self._now = now
         self._bounds: dict[tuple[str, bool, str], tuple[str, ...]] = {}

@@ -15,11 +15,11 @@ from itertools import islice
 
 from msgspec import Struct
 
-from ganglion.engine.forecast.queue_wait import Foreseen, Foresight, Unit, running, unit_of
+from ganglion.engine.forecast.queue_wait import CountedUnit, Foreseen, Foresight, running, unit_of
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.runtimes.calibration import LEAST_MS, Ratios
 from ganglion.engine.runtimes.estimates import Estimates
-from ganglion.engine.runtimes.expected_ends import Load
+from ganglion.engine.runtimes.expected_ends import ExpectedEnds
 from ganglion.engine.store.store import Store
 from ganglion.engine.timeline.reservation import Reservation
 from ganglion.model.events import StartExpected
@@ -94,7 +94,7 @@ class StartEstimates:
 
     def __init__(self, state: Store, estimates: Estimates) -> None:
         self._state = state
-        self.load = Load(estimates)
+        self.load = ExpectedEnds(estimates)
         self.ratios = Ratios()
         self.open: dict[str, Told] = {}
         self.deadlines: list[tuple[int, str, int]] = []
@@ -123,7 +123,7 @@ class StartEstimates:
         records = [self._state.gangs.records[gang] for gang in islice(self.untold, FORETOLD)]
         if records:
             self.load.refresh(running(self._state), now)
-        for unit in (Unit(True), Unit(False)):
+        for unit in (CountedUnit(True), CountedUnit(False)):
             asked = [record for record in records if self._unit(record) == unit]
             if not asked:
                 continue
@@ -139,7 +139,7 @@ class StartEstimates:
                     )
             self._credit -= foresight.steps
 
-    def _unit(self, record: GangRecord) -> Unit:
+    def _unit(self, record: GangRecord) -> CountedUnit:
         self._state.journal.attend(record.gang.id)
         return unit_of(record)
 
@@ -219,7 +219,7 @@ class StartEstimates:
             foreseen = self._asked(unit_of(record), now).foresee([record])[gang]
         return self._band(foreseen, now, held)
 
-    def _asked(self, unit: Unit, now: int) -> Foresight:
+    def _asked(self, unit: CountedUnit, now: int) -> Foresight:
         """The queue worked forward from now; while nothing changes, the one made before.
 
         What a cycle announces never rests on it, so that questions change no plan.

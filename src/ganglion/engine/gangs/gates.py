@@ -19,7 +19,7 @@ REMEMBERED = 1_024
 """Workloads that are over whose outcome is remembered, for gangs yet to be submitted."""
 
 
-class Tally(Struct):
+class GangCounts(Struct):
     """Gangs of one workload: all, those that hold resources, and how the ended ones ended."""
 
     total: int = 0
@@ -36,7 +36,7 @@ class Gates:
 
     def __init__(self) -> None:
         self._over: dict[str, None] = {}
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, GangCounts] = {}
         self._dependents: dict[str, dict[str, None]] = {}
         self._gangs: dict[str, dict[str, None]] = {}
 
@@ -92,12 +92,12 @@ class Gates:
         """Gangs that wait for a workload."""
         return tuple(self._dependents.get(workload, ()))
 
-    def image(self, workload: str) -> Tally | None:
+    def image(self, workload: str) -> GangCounts | None:
         """The counts of a workload as they are now; None = it is unknown."""
         tally = self._tallies.get(workload)
         return tally and copy(tally)
 
-    def restore(self, workload: str, tally: Tally | None) -> None:
+    def restore(self, workload: str, tally: GangCounts | None) -> None:
         """The counts of a workload are those of an earlier image."""
         if tally is None:
             self._tallies.pop(workload, None)
@@ -138,7 +138,7 @@ class Gates:
         )
 
     def _dependency(self, workload: str) -> Reason | None:
-        tally = self._tallies.get(workload, Tally())
+        tally = self._tallies.get(workload, GangCounts())
         if tally.failed:
             return Reason(
                 Token.DEPENDENCY,
@@ -151,11 +151,11 @@ class Gates:
         return _after(workload)
 
     def _lives(self, workload: str) -> bool:
-        tally = self._tallies.get(workload, Tally())
+        tally = self._tallies.get(workload, GangCounts())
         return tally.succeeded + tally.failed < tally.total
 
-    def _tally(self, workload: str) -> Tally:
-        return self._tallies.setdefault(workload, Tally())
+    def _tally(self, workload: str) -> GangCounts:
+        return self._tallies.setdefault(workload, GangCounts())
 
 
 def _leave(groups: dict[str, dict[str, None]], workload: str, gang: str) -> None:

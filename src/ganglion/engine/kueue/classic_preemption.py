@@ -219,7 +219,7 @@ def attempts(candidates: Candidates, borrowing: Borrowing, asker: Asker) -> tupl
     return (True, False)
 
 
-class Attempt(NamedTuple):
+class VictimSearch(NamedTuple):
     """One way to look for victims.
 
     Attributes:
@@ -232,7 +232,7 @@ class Attempt(NamedTuple):
     may_borrow: bool
 
 
-def by_priority(state: Store, borrowing: Borrowing, asker: Asker) -> Iterator[Attempt]:
+def by_priority(state: Store, borrowing: Borrowing, asker: Asker) -> Iterator[VictimSearch]:
     """Attempts of the rules without fair sharing."""
     candidates = Candidates(state, borrowing, asker)
     ordered = candidates.all()
@@ -242,4 +242,4 @@ def by_priority(state: Store, borrowing: Borrowing, asker: Asker) -> Iterator[At
             for each in ordered
             if candidates.is_valid(each, borrow)
         )
-        yield Attempt(victims, borrow)
+        yield VictimSearch(victims, borrow)

@@ -27,7 +27,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import postpone
 from ganglion.engine.store.queue_rules import rules_for
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Entitlement
@@ -315,7 +315,7 @@ class _Round:
         try:
             for record, cause in nomination.victims:
                 assert record.placement
-                unit = Unit(record, record.placement.pods, True, 0, cause)
+                unit = VictimUnit(record, record.placement.pods, True, 0, cause)
                 tentative.take(unit)
                 units.append(unit)
             placement = self._nominator.place_tentatively(nomination)

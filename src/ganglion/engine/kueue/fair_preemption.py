@@ -14,8 +14,8 @@ from typing import TypeVar
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.kueue.classic_preemption import (
     Asker,
-    Attempt,
     Taken,
+    VictimSearch,
     may_take,
     takeable,
     turn,
@@ -31,11 +31,11 @@ from ganglion.model.queue import Victims
 T = TypeVar("T")
 
 
-def by_share(state: Store, borrowing: Borrowing, asker: Asker) -> Iterator[Attempt]:
+def by_share(state: Store, borrowing: Borrowing, asker: Asker) -> Iterator[VictimSearch]:
     """The one attempt of fair sharing."""
     search = _Search(state, borrowing, asker)
     if search.candidates:
-        yield Attempt(search.victims(), True)
+        yield VictimSearch(search.victims(), True)
 
 
 class _Search:

@@ -136,7 +136,7 @@ class Assigner:
         return {kind: number for kind, number in total.items() if number}
 
     def _add(
-        self, found: Assignment, sets: tuple[int, ...], asked: dict[str, int], group: "Group"
+        self, found: Assignment, sets: tuple[int, ...], asked: dict[str, int], group: "FlavorGroup"
     ) -> Assignment:
         """Choose a flavor for some pod sets and the resources of one group."""
         flavor, qualities = self._choose(found.wants, sets, asked, group)
@@ -160,7 +160,7 @@ class Assigner:
         )
 
     def _choose(
-        self, before: Cells, sets: tuple[int, ...], asked: dict[str, int], group: "Group"
+        self, before: Cells, sets: tuple[int, ...], asked: dict[str, int], group: "FlavorGroup"
     ) -> tuple[str, dict[Cell, Quality]]:
         best, chosen = WORST, ""
         qualities: dict[Cell, Quality] = {}
@@ -262,7 +262,7 @@ class Assigner:
         return Quality(Mode.PREEMPT if own else Mode.RECLAIM, level)
 
 
-class Group(Struct, frozen=True):
+class FlavorGroup(Struct, frozen=True):
     """Kinds of resources that share flavors.
 
     Attributes:
@@ -277,7 +277,7 @@ class Group(Struct, frozen=True):
         return kind in self.kinds
 
 
-def _groups(state: Store, borrowing: Borrowing, queue: str) -> Iterator[Group]:
+def _groups(state: Store, borrowing: Borrowing, queue: str) -> Iterator[FlavorGroup]:
     """Groups of a queue: kinds are together when one flavor has quota of both.
 
     Quota of all flavors together is a group only where there is no other; a tree without any
@@ -289,7 +289,7 @@ def _groups(state: Store, borrowing: Borrowing, queue: str) -> Iterator[Group]:
     ordered = (*first, *sorted(set(quota).difference(first)))
     ordered = tuple(each for each in ordered if each != ANY_FLAVOR) or ordered
     if not _governed(state, borrowing, queue):
-        yield Group(frozenset(KINDS), (ANY_FLAVOR,))
+        yield FlavorGroup(frozenset(KINDS), (ANY_FLAVOR,))
         return
     kinds = {
         flavor: frozenset(k for k in KINDS if getattr(quota[flavor], k) is not None)
@@ -300,7 +300,7 @@ def _groups(state: Store, borrowing: Borrowing, queue: str) -> Iterator[Group]:
         group = frozenset((left[0],))
         for _ in KINDS:
             group = group.union(*(each for each in kinds.values() if each & group))
-        yield Group(group, tuple(flavor for flavor in ordered if kinds[flavor] & group))
+        yield FlavorGroup(group, tuple(flavor for flavor in ordered if kinds[flavor] & group))
         left = [kind for kind in left if kind not in group]
 
 

@@ -21,7 +21,7 @@ ABOUT_ROOM = (Token.CAPACITY, Token.TOPOLOGY)
 """Reasons that stopping others might do away with."""
 
 
-class Outcome(NamedTuple):
+class TrialOutcome(NamedTuple):
     """What would become of a gang.
 
     Attributes:
@@ -141,15 +141,15 @@ class PlacementAttempt:
         return self._spares
 
 
-def resolve(state: ClusterState, record: GangRecord, now: int) -> Outcome:
+def resolve(state: ClusterState, record: GangRecord, now: int) -> TrialOutcome:
     """What the next cycle would do with a gang if it were its turn; the state is left as it is."""
     if state.config.policy.entitlement in SIDE_BY_SIDE:
         head = look(state, record, now)
         place = head.trade.placement if head.trade else head.placement
-        return Outcome(place, head.trade, head.reason)
+        return TrialOutcome(place, head.trade, head.reason)
     reason, placement = seek(state, record, now)
     if placement:
-        return Outcome(placement)
+        return TrialOutcome(placement)
     with state.agenda.effort.apart():
         trade = PlacementAttempt(state, now).deal(record, reason)
-    return Outcome(trade.placement, trade) if trade else Outcome(None, None, reason)
+    return TrialOutcome(trade.placement, trade) if trade else TrialOutcome(None, None, reason)

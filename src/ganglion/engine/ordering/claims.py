@@ -13,7 +13,7 @@ from ganglion.engine.kueue.cycle import SIDE_BY_SIDE
 from ganglion.engine.preemption_rules.rules import rules
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.entitlement import KINDS, Entitled
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Start
 
@@ -47,7 +47,7 @@ def _takes_from(
         return lambda record: any(each.gang.queue != record.gang.queue for each in found)
     allows = rules().allows
     units = [
-        Unit(each, each.placement.pods, True, 0, CauseKind.RECLAIMED)
+        VictimUnit(each, each.placement.pods, True, 0, CauseKind.RECLAIMED)
         for each in found
         if each.placement
     ]

@@ -16,7 +16,7 @@ NODES = 64
 """Nodes looked at beyond those that the gang needs, the emptiest first."""
 
 
-class Ground(NamedTuple):
+class CandidateDomain(NamedTuple):
     """Where a gang might be made to fit.
 
     Attributes:
@@ -34,7 +34,7 @@ class Ground(NamedTuple):
 
 def grounds_of(
     state: ClusterState, asker: GangRecord, nodes: Container[int] | None = None
-) -> Iterator[Ground]:
+) -> Iterator[CandidateDomain]:
     """One node, then domains from narrow to wide.
 
     Args:
@@ -113,7 +113,7 @@ def _free(state: ClusterState) -> list[int]:
 
 def _ground(
     ranks: Sequence[int], sight: ShapeView, slots: int, pods: int, free: Sequence[int]
-) -> Ground:
+) -> CandidateDomain:
     """The emptiest of some nodes; a gang of `slots` pods lies on at most as many nodes."""
     chosen = nlargest(slots + NODES, ranks, key=lambda rank: (free[rank], -rank))
-    return Ground(chosen, sight, slots, sum(free[rank] for rank in chosen[:pods]))
+    return CandidateDomain(chosen, sight, slots, sum(free[rank] for rank in chosen[:pods]))

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.search.quota import asked
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.placement import PodPlacement
 
 
 def better_later(
-    asker: GangRecord, units: Sequence[Unit], now: int, most_ms: int, restart_ms: int
+    asker: GangRecord, units: Sequence[VictimUnit], now: int, most_ms: int, restart_ms: int
 ) -> int | None:
     """The time, in ms, until which the trade had better wait; None = it had better not.
 

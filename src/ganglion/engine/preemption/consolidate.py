@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.placement.renumber import renumbered
-from ganglion.engine.preemption.candidate_domains import Ground, grounds_of
+from ganglion.engine.preemption.candidate_domains import CandidateDomain, grounds_of
 from ganglion.engine.preemption.node_offers import NodeOffers
 from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.preemption.stock import Stock
@@ -33,7 +33,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import LOOK
 from ganglion.engine.store.queue_rules import protected_ms
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit, VictimRules, may_stop
+from ganglion.engine.store.victims import VictimRules, VictimUnit, may_stop
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement
@@ -56,7 +56,7 @@ Seek = Callable[[ClusterState, GangRecord, int, Reason | None], Found]
 """Looks for a place that neither quota nor reservations forbid."""
 
 
-class Slice(NamedTuple):
+class ExtraSlice(NamedTuple):
     """One more slice for an elastic gang that runs.
 
     Attributes:
@@ -94,7 +94,7 @@ class Mover:
         self._growth = Growth(state)
         self._before: Use = {}
         self._bound: set[str] = set()
-        self._slice: Slice | None = None
+        self._slice: ExtraSlice | None = None
 
     @property
     def _may_search(self) -> bool:
@@ -151,7 +151,7 @@ class Mover:
         state.agenda.effort.missed_moves += best is None
         return best
 
-    def room_beside(self, more: Slice) -> PreemptionPlan | None:
+    def room_beside(self, more: ExtraSlice) -> PreemptionPlan | None:
         """Moves that let a running gang grow by a slice; None = there are none."""
         self._slice = more
         try:
@@ -160,7 +160,7 @@ class Mover:
             self._slice = None
 
     def _best(
-        self, asker: GangRecord, milli: int, victims: Sequence[Unit] = ()
+        self, asker: GangRecord, milli: int, victims: Sequence[VictimUnit] = ()
     ) -> PreemptionPlan | None:
         best: PreemptionPlan | None = None
         gain = milli * self._state.config.policy.repack.horizon_ms
@@ -186,7 +186,7 @@ class Mover:
                 best = found
         return best
 
-    def _is_enough(self, units: Sequence[Unit], needed: int, gain: int) -> bool:
+    def _is_enough(self, units: Sequence[VictimUnit], needed: int, gain: int) -> bool:
         """Whether so few moves could free that much, and so cheaply, in the best case."""
         if not units:
             return False
@@ -207,9 +207,9 @@ class Mover:
             return False
         return self._state.fleet.totals.free_for(asker.shapes) >= milli
 
-    def _movable(self, ranks: Sequence[int]) -> list[Unit]:
+    def _movable(self, ranks: Sequence[int]) -> list[VictimUnit]:
         """Gangs on some nodes that may be moved, and of which a pod would find room elsewhere."""
-        names, found = self._state.fleet.tree.names, dict[str, Unit]()
+        names, found = self._state.fleet.tree.names, dict[str, VictimUnit]()
         for rank in ranks:
             for record in self._state.holdings.on_node(names[rank]):
                 unit = None if record.gang.id in found else self._unit(record)
@@ -217,15 +217,15 @@ class Mover:
                     found[record.gang.id] = unit
         return list(found.values())
 
-    def _unit(self, record: GangRecord) -> Unit | None:
+    def _unit(self, record: GangRecord) -> VictimUnit | None:
         if record.placement is None or not may_move(self._state, record, self._now):
             return None
         cost = preemption_cost.of_victim(
             record, self._now, self._state.config.policy.evict.restart_ms
         )
-        return Unit(record, record.placement.pods, True, cost, CauseKind.MOVED, grade=(-1,))
+        return VictimUnit(record, record.placement.pods, True, cost, CauseKind.MOVED, grade=(-1,))
 
-    def _may(self, asker: GangRecord, unit: Unit) -> bool:
+    def _may(self, asker: GangRecord, unit: VictimUnit) -> bool:
         if unit.record.placed_at == self._now:
             return False
         if unit.whole and not self._state.gangs.floors.spares(unit.record):
@@ -233,7 +233,7 @@ class Mover:
         return may_stop(self._state, unit.record, asker.gang, self._now)
 
     def _search(
-        self, asker: GangRecord, ground: Ground, units: Sequence[Unit], gain: int
+        self, asker: GangRecord, ground: CandidateDomain, units: Sequence[VictimUnit], gain: int
     ) -> PreemptionPlan | None:
         """The cheapest moves on some nodes; gangs that find no other place are passed over."""
         pure = self._rules is None
@@ -264,7 +264,7 @@ class Mover:
             market.drop(found)
         return None
 
-    def _unclaimed(self, asker: GangRecord, trade: PreemptionPlan) -> Unit | None:
+    def _unclaimed(self, asker: GangRecord, trade: PreemptionPlan) -> VictimUnit | None:
         """A victim that may not be stopped for the flavors that the asker gets."""
         if self._rules is None:
             return None
@@ -272,9 +272,9 @@ class Mover:
 
     def _take(
         self, asker: GangRecord, market: NodeOffers, tentative: Tentative, gain: int
-    ) -> list[Unit] | None:
+    ) -> list[VictimUnit] | None:
         """Take gangs out, the cheapest first, until the asker fits; None when it never does."""
-        taken: list[Unit] = []
+        taken: list[VictimUnit] = []
         self._bound = set()
         market.open()
         while offer := market.best():
@@ -293,7 +293,7 @@ class Mover:
                 market.skip(offer)
         return None
 
-    def _may_take(self, asker: GangRecord, unit: Unit) -> bool:
+    def _may_take(self, asker: GangRecord, unit: VictimUnit) -> bool:
         """Whether a unit may be stopped as things stand, or else be moved as a whole."""
         if unit.whole and not self._state.gangs.floors.spares(unit.record):
             return False
@@ -309,8 +309,8 @@ class Mover:
         return True
 
     def _settle(
-        self, asker: GangRecord, taken: list[Unit], tentative: Tentative
-    ) -> PreemptionPlan | Unit:
+        self, asker: GangRecord, taken: list[VictimUnit], tentative: Tentative
+    ) -> PreemptionPlan | VictimUnit:
         """Seat the asker, then all others anew; else return the one that has no other place."""
         units = self._thin(asker, taken, tentative)
         place = self._seat(asker)
@@ -336,14 +336,16 @@ class Mover:
         cost = (worst, sum(unit.price for unit in units), len(stopped), len(units), age)
         return PreemptionPlan(place, tuple(units), tuple(moves), cost)
 
-    def _must_move(self, unit: Unit) -> bool:
+    def _must_move(self, unit: VictimUnit) -> bool:
         return unit.cause is CauseKind.MOVED or unit.record.gang.id in self._bound
 
-    def _turn(self, unit: Unit) -> tuple[bool, int, str]:
+    def _turn(self, unit: VictimUnit) -> tuple[bool, int, str]:
         """Which gang is placed anew first: those that must be, then the largest."""
         return (not self._must_move(unit), -unit.gpu_milli, unit.record.gang.id)
 
-    def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:
+    def _thin(
+        self, asker: GangRecord, taken: list[VictimUnit], tentative: Tentative
+    ) -> list[VictimUnit]:
         kept = list(taken)
         for unit in reversed(taken[:-1]):
             if not unit.whole and any(e.whole and e.record is unit.record for e in kept):
@@ -365,7 +367,7 @@ class Mover:
         return self._seek(self._state, record, self._now, TRIED)[1]
 
 
-def _is_whole(unit: Unit) -> bool:
+def _is_whole(unit: VictimUnit) -> bool:
     return unit.whole
 
 

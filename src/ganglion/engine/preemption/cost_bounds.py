@@ -11,7 +11,7 @@ from heapq import merge
 from typing import NamedTuple
 
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Grade, Unit
+from ganglion.engine.store.victims import Grade, VictimUnit
 from ganglion.engine.topology.tree import Tree
 
 Bound = tuple[Grade, int]
@@ -28,7 +28,7 @@ class _Part(NamedTuple):
     order: int
     price: int
     milli: int
-    unit: Unit
+    unit: VictimUnit
 
 
 class Supply:
@@ -44,7 +44,7 @@ class Supply:
     def __init__(
         self,
         state: Store,
-        by_node: Mapping[int, Sequence[Unit]],
+        by_node: Mapping[int, Sequence[VictimUnit]],
         ranks: Sequence[int],
         *,
         classless: bool,

@@ -10,7 +10,7 @@ from ganglion.engine.preemption.node_offers import NodeOffers, as_one_pod
 from ganglion.engine.preemption.stock import Stock, alike
 from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.store.victims import Unit, VictimRules, may_stop
+from ganglion.engine.store.victims import VictimRules, VictimUnit, may_stop
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.fleet.levels import Level
@@ -38,15 +38,15 @@ class Shops:
     def __init__(self, state: ClusterState, rules: VictimRules, now: int) -> None:
         self._state, self._rules, self._now = state, rules, now
         self._classless = state.config.policy.evict.victims is VictimOrder.PRICE_FIRST
-        self._pools: dict[object, list[Unit]] = {}
+        self._pools: dict[object, list[VictimUnit]] = {}
         self._stocks: dict[object, Stock] = {}
         self._markets: dict[object, NodeOffers] = {}
         self._leftovers = Leftovers(state.fleet.tree)
 
-    def useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
+    def useful(self, asker: GangRecord) -> Callable[[VictimUnit], bool]:
         """Whether a unit may be taken for a gang at all."""
 
-        def is_useful(unit: Unit) -> bool:
+        def is_useful(unit: VictimUnit) -> bool:
             record = unit.record
             if record.placed_at == self._now or not unit.pods:
                 return False
@@ -56,7 +56,7 @@ class Shops:
 
         return is_useful
 
-    def pool(self, asker: GangRecord) -> list[Unit]:
+    def pool(self, asker: GangRecord) -> list[VictimUnit]:
         """Everything that may be taken as things stand."""
         key = alike(self._state, asker, self._now)
         pool = self._pools.get(key)
@@ -68,7 +68,7 @@ class Shops:
         return pool
 
     def for_gang(
-        self, asker: GangRecord, most: int, promised: Iterable[Unit]
+        self, asker: GangRecord, most: int, promised: Iterable[VictimUnit]
     ) -> list[tuple[Bound, int, Shop]]:
         """Where to take victims, the place with the lowest bound of the cost first.
 
@@ -87,7 +87,7 @@ class Shops:
         return self._markets.get((asker.lane, UNBOUNDED))
 
     def _for_gang(
-        self, asker: GangRecord, most: int, promised: Iterable[Unit]
+        self, asker: GangRecord, most: int, promised: Iterable[VictimUnit]
     ) -> Iterator[tuple[Bound, int, Shop]]:
         state, demand = self._state, Demand(asker.gang, asker.shapes)
         levels = levels_for(state.fleet.indexes, asker.gang)
@@ -107,7 +107,7 @@ class Shops:
             if bound:
                 yield bound, turn, self._in_domain(asker, shape, ranks, slots)
 
-    def _by_domain(self, units: Iterable[Unit]) -> dict[int, int]:
+    def _by_domain(self, units: Iterable[VictimUnit]) -> dict[int, int]:
         """Thousandths of GPUs that units free, by domain."""
         tree, found = self._state.fleet.tree, dict[int, int]()
         for unit in units:

@@ -16,7 +16,7 @@ from ganglion.engine.preemption.stock import Cost, LocalUnit, Stock
 from ganglion.engine.state.effort import Effort
 from ganglion.engine.store.store import Store
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit, UnitKey
+from ganglion.engine.store.victims import UnitKey, VictimUnit
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
 from ganglion.model.resources import WHOLE
@@ -33,7 +33,7 @@ class Offer(NamedTuple):
 
     cost: Cost
     rank: int
-    units: tuple[Unit, ...]
+    units: tuple[VictimUnit, ...]
 
 
 class NodeOffers:
@@ -77,15 +77,15 @@ class NodeOffers:
             self._renew(rank)
 
     def accept(
-        self, offer: Offer, tentative: Tentative, allowed: Callable[[Unit], bool]
-    ) -> list[Unit] | None:
+        self, offer: Offer, tentative: Tentative, allowed: Callable[[VictimUnit], bool]
+    ) -> list[VictimUnit] | None:
         """Take the units of an offer, with all that must be taken before them.
 
         Returns:
             The units taken; None when one of them is not allowed, which then is dropped with
             the unit that needs it.
         """
-        taken: list[Unit] = []
+        taken: list[VictimUnit] = []
         for unit in offer.units:
             for each in self.with_surplus(unit):
                 if not allowed(each):
@@ -105,15 +105,15 @@ class NodeOffers:
         """Begin with nothing taken."""
         self._taken.clear()
 
-    def take(self, unit: Unit) -> None:
+    def take(self, unit: VictimUnit) -> None:
         """A unit has left."""
         self._taken.add(unit.key)
 
-    def reopen(self, units: Sequence[Unit]) -> None:
+    def reopen(self, units: Sequence[VictimUnit]) -> None:
         """Units are there again."""
         self._taken.difference_update(unit.key for unit in units)
 
-    def drop(self, unit: Unit) -> None:
+    def drop(self, unit: VictimUnit) -> None:
         """A unit may not, or cannot, be taken any more."""
         self._gone.add(unit.key)
         for rank in sorted({self._state.fleet.tree.index[pod.node] for pod in unit.pods}):
@@ -148,7 +148,7 @@ class NodeOffers:
         same = (offer for offer in self._offers.values() if offer.cost[:2] == cost[:2])
         return nsmallest(most, filter(self._is_live, same), key=lambda each: each[:2])
 
-    def with_surplus(self, unit: Unit) -> list[Unit]:
+    def with_surplus(self, unit: VictimUnit) -> list[VictimUnit]:
         """A unit with all that must be taken before it: a gang stops with all of its pods."""
         if not unit.whole:
             return [unit]
@@ -159,7 +159,7 @@ class NodeOffers:
     def _is_live(self, offer: Offer) -> bool:
         return all(self._is_there(unit, unit.key) for unit in offer.units)
 
-    def _is_there(self, unit: Unit, key: UnitKey) -> bool:
+    def _is_there(self, unit: VictimUnit, key: UnitKey) -> bool:
         if not unit.is_there:
             return False
         gone, taken = self._gone, self._taken

@@ -39,7 +39,7 @@ from ganglion.engine.search.quota import asked, spent
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import LOOK
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit, VictimRules
+from ganglion.engine.store.victims import VictimRules, VictimUnit
 from ganglion.engine.timeline.nominations import Pledges, as_if_there
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
@@ -50,7 +50,7 @@ from ganglion.model.reasons import Reason, Token
 TRIED = Reason(Token.CAPACITY, "no place was found")
 """Placeholder for a reason that is not reported."""
 
-Take = Callable[[Tentative], list[Unit] | None]
+Take = Callable[[Tentative], list[VictimUnit] | None]
 """Takes victims until the gang fits and says which; None when it cannot."""
 
 
@@ -81,8 +81,8 @@ class Trader:
         self._by_share = state.config.policy.entitlement is Entitlement.SHARE
         self._most = UNBOUNDED
         self._pledges = Pledges(state)
-        self._promised: list[Unit] = []
-        self._first: list[Unit] = []
+        self._promised: list[VictimUnit] = []
+        self._first: list[VictimUnit] = []
 
     def trade(self, asker: GangRecord) -> PreemptionPlan | None:
         """The best trade for a gang that found no place; None when there is none."""
@@ -148,11 +148,11 @@ class Trader:
         units = self._fresh.units(self._state, starts)
         return any(allows(self._state, asker, unit, now) for unit in units)
 
-    def _one_by_one(self, asker: GangRecord, units: Callable[[], Iterator[Unit]]) -> Take:
+    def _one_by_one(self, asker: GangRecord, units: Callable[[], Iterator[VictimUnit]]) -> Take:
         """Take units in the order given until the gang fits."""
 
-        def take(tentative: Tentative) -> list[Unit] | None:
-            taken: list[Unit] = []
+        def take(tentative: Tentative) -> list[VictimUnit] | None:
+            taken: list[VictimUnit] = []
             for unit in units():
                 if unit.whole and not self._state.gangs.floors.spares(unit.record):
                     continue
@@ -229,7 +229,7 @@ class Trader:
         return any(unit.whole and unit.gpu_milli <= free for unit in trade.units)
 
     def _from_offer(self, asker: GangRecord, market: NodeOffers, offer: Offer) -> Take:
-        def take(tentative: Tentative) -> list[Unit] | None:
+        def take(tentative: Tentative) -> list[VictimUnit] | None:
             market.open()
             done = market.accept(offer, tentative, self._allowed(asker))
             return done if done and self._fits(asker) else None
@@ -238,7 +238,7 @@ class Trader:
 
     def _buy(
         self, asker: GangRecord, way: Flavors, shop: Shop | None, tentative: Tentative
-    ) -> list[Unit] | None:
+    ) -> list[VictimUnit] | None:
         """Take what bounds ask for, then the cheapest offers until the gang fits."""
         allowed = self._allowed(asker)
         market = shop() if shop else None
@@ -268,7 +268,7 @@ class Trader:
                 market.skip(offer)
         return taken
 
-    def _allowed(self, asker: GangRecord) -> Callable[[Unit], bool]:
+    def _allowed(self, asker: GangRecord) -> Callable[[VictimUnit], bool]:
         allows, state, now, most = self._rules.allows, self._state, self._now, self._most
         return lambda unit: unit.gpu_milli <= most and allows(state, asker, unit, now)
 
@@ -283,7 +283,7 @@ class Trader:
         return None if strange else found
 
     def _settle(
-        self, asker: GangRecord, taken: list[Unit], tentative: Tentative, before: Use
+        self, asker: GangRecord, taken: list[VictimUnit], tentative: Tentative, before: Use
     ) -> PreemptionPlan | None:
         """Drop victims not needed, seat the gang, and move the victims that fit elsewhere."""
         units = self._thin(asker, taken, tentative, before)
@@ -306,8 +306,8 @@ class Trader:
         )
 
     def _thin(
-        self, asker: GangRecord, taken: list[Unit], tentative: Tentative, before: Use
-    ) -> list[Unit]:
+        self, asker: GangRecord, taken: list[VictimUnit], tentative: Tentative, before: Use
+    ) -> list[VictimUnit]:
         kept = list(taken)
         for unit in reversed(taken[:-1]):
             if needed_before(unit, kept):
@@ -319,13 +319,15 @@ class Trader:
                 tentative.take(unit)
         return kept
 
-    def _outgrows(self, asker: GangRecord, before: Use, units: list[Unit], without: Unit) -> bool:
+    def _outgrows(
+        self, asker: GangRecord, before: Use, units: list[VictimUnit], without: VictimUnit
+    ) -> bool:
         """Whether the asker's queue would grow too far if all but one of some units left."""
         judged = is_judged(each for each in units if each is not without)
         return judged and bool(self._growth.beyond(asker, before, ANY_FLAVOR, asked(asker)))
 
     def _moves(
-        self, units: Sequence[Unit], tentative: Tentative
+        self, units: Sequence[VictimUnit], tentative: Tentative
     ) -> list[tuple[GangRecord, Placement]]:
         """New places for victims, the most important first."""
         moves = []

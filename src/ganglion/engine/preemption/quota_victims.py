@@ -15,7 +15,7 @@ from ganglion.engine.queues.limits import Passed
 from ganglion.engine.search.quota import asked, passed
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement
@@ -62,13 +62,15 @@ class Relief:
         self,
         state: ClusterState,
         asker: GangRecord,
-        units: Iterable[Unit],
-        allowed: Callable[[Unit], bool],
+        units: Iterable[VictimUnit],
+        allowed: Callable[[VictimUnit], bool],
     ) -> None:
         self._state, self._asker, self._allowed = state, asker, allowed
         self._left = {each.key: each for each in units if each.is_there}
 
-    def take(self, flavors: Flavors, tentative: Tentative, growth: Growth) -> list[Unit] | None:
+    def take(
+        self, flavors: Flavors, tentative: Tentative, growth: Growth
+    ) -> list[VictimUnit] | None:
         """Take the cheapest units until the bounds of some flavors hold.
 
         Args:
@@ -79,7 +81,7 @@ class Relief:
         Returns:
             Those taken; None where no units are enough.
         """
-        taken: list[Unit] = []
+        taken: list[VictimUnit] = []
         state, asker, wanted = self._state, self._asker, asked(self._asker)
         before = growth.use_of(asker)
 
@@ -100,7 +102,7 @@ class Relief:
                         break
         return taken
 
-    def _leave(self, unit: Unit, tentative: Tentative) -> Iterator[Unit]:
+    def _leave(self, unit: VictimUnit, tentative: Tentative) -> Iterator[VictimUnit]:
         """Take a unit after all that goes before it, as far as that is allowed."""
         units = self._with_surplus(unit)
         for each in units:
@@ -111,14 +113,14 @@ class Relief:
             tentative.take(each)
             yield each
 
-    def _with_surplus(self, unit: Unit) -> list[Unit]:
+    def _with_surplus(self, unit: VictimUnit) -> list[VictimUnit]:
         if not unit.whole:
             return [unit]
         gang = unit.record.gang.id
         left = self._left.values()
         return [*(u for u in left if not u.whole and u.record.gang.id == gang), unit]
 
-    def _choose(self, bound: Passed) -> list[Unit]:
+    def _choose(self, bound: Passed) -> list[VictimUnit]:
         """The cheapest units that free what is missing; empty = all are not enough."""
         amounts = {key: self._frees(unit, bound) for key, unit in self._left.items()}
         able = [unit for key, unit in self._left.items() if amounts[key]]
@@ -130,7 +132,7 @@ class Relief:
                 return sorted(chosen, key=lambda unit: unit.cause is not CauseKind.PREEMPTED)
         return []
 
-    def _frees(self, unit: Unit, bound: Passed) -> int:
+    def _frees(self, unit: VictimUnit, bound: Passed) -> int:
         """How much less would be in use under a bound without a unit."""
         state, gang = self._state, unit.record.gang
         if bound.fixed or (bound.user is not None and gang.user != bound.user):
@@ -145,7 +147,7 @@ class Relief:
         )
 
 
-def _cover(units: Sequence[Unit], amounts: Sequence[int], short: int) -> list[Unit]:
+def _cover(units: Sequence[VictimUnit], amounts: Sequence[int], short: int) -> list[VictimUnit]:
     """The cheapest of some units that free `short` together; empty = all are not enough."""
     if sum(amounts) < short:
         return []

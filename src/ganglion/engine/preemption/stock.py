@@ -14,7 +14,7 @@ from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption.cost_bounds import Supply
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Grade, Unit, UnitKey
+from ganglion.engine.store.victims import Grade, UnitKey, VictimUnit
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.model.queue import Victims
 from ganglion.model.resources import WHOLE
@@ -61,7 +61,7 @@ class LocalUnit(NamedTuple):
         pods: its pods there: shape, devices, and the share of each.
     """
 
-    unit: Unit
+    unit: VictimUnit
     key: UnitKey
     price: int
     grade: Grade
@@ -89,10 +89,12 @@ class Stock:
         surplus: units of elastic gangs that leave before the gang itself, by gang.
     """
 
-    def __init__(self, state: Store, units: Sequence[Unit], *, classless: bool = False) -> None:
+    def __init__(
+        self, state: Store, units: Sequence[VictimUnit], *, classless: bool = False
+    ) -> None:
         self._state, self._classless = state, classless
-        self.by_node: dict[int, list[Unit]] = {}
-        self.surplus: dict[str, list[Unit]] = {}
+        self.by_node: dict[int, list[VictimUnit]] = {}
+        self.surplus: dict[str, list[VictimUnit]] = {}
         index = state.fleet.tree.index
         for unit in units:
             if not unit.whole:
@@ -135,7 +137,7 @@ class Stock:
             found = self._here[rank] = [self._local(unit, name) for unit in self.by_node[rank]]
         return found
 
-    def _local(self, unit: Unit, node: str) -> LocalUnit:
+    def _local(self, unit: VictimUnit, node: str) -> LocalUnit:
         gang, table = unit.record.gang, self._state.fleet.table
         shapes = dict(zip((s.name for s in gang.pod_sets), unit.record.shapes, strict=True))
         pods = tuple([pod for pod in unit.pods if pod.node == node])

@@ -8,7 +8,7 @@ from ganglion.engine.preemption.stock import Cost
 from ganglion.engine.preemption_rules.growth import BY_RIGHT
 from ganglion.engine.search.quota import asked
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Unit, VictimRules
+from ganglion.engine.store.victims import VictimRules, VictimUnit
 from ganglion.model.placement import Placement
 
 LARGE = 4
@@ -26,12 +26,12 @@ class PreemptionPlan(NamedTuple):
     """
 
     placement: Placement
-    units: tuple[Unit, ...]
+    units: tuple[VictimUnit, ...]
     moves: tuple[tuple[GangRecord, Placement], ...]
     cost: Cost
 
 
-def is_judged(units: Iterable[Unit]) -> bool:
+def is_judged(units: Iterable[VictimUnit]) -> bool:
     """Whether the asker's queue may not grow beyond what it deserves by stopping these."""
     return any(unit.cause in BY_RIGHT for unit in units)
 
@@ -64,7 +64,7 @@ def _displaced(trade: PreemptionPlan) -> int:
     return sum(unit.gpu_milli for unit in trade.units if unit.record.gang.id not in moved)
 
 
-def cost_of(units: Sequence[Unit], moved: int, *, classless: bool) -> Cost:
+def cost_of(units: Sequence[VictimUnit], moved: int, *, classless: bool) -> Cost:
     """What victims cost, `moved` of which go on elsewhere at once."""
     worst = max(unit.hurts for unit in units)
     price = sum(unit.price for unit in units)
@@ -75,7 +75,7 @@ def cost_of(units: Sequence[Unit], moved: int, *, classless: bool) -> Cost:
 
 def unclaimed(
     state: Store, rules: VictimRules, asker: GangRecord, trade: PreemptionPlan, now: int
-) -> Unit | None:
+) -> VictimUnit | None:
     """A victim that the asker may not take for the flavors that it gets; None = there is none.
 
     Only victims that lie in several flavors are taken before that is known.
@@ -99,6 +99,6 @@ def unclaimed(
     return next((e for e in several if not rules.allows(state, asker, e, now, gets)), None)
 
 
-def needed_before(unit: Unit, kept: list[Unit]) -> bool:
+def needed_before(unit: VictimUnit, kept: list[VictimUnit]) -> bool:
     """Whether a gang that stops whole is among the kept: its surplus leaves with it."""
     return not unit.whole and any(each.whole and each.record is unit.record for each in kept)

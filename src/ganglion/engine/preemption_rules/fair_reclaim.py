@@ -18,7 +18,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.store.entitlement import KINDS, Entitled
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Usage
 
@@ -110,7 +110,7 @@ class FairReclaim:
                     return False
         return True
 
-    def improves(self, unit: Unit, flavor: str) -> bool:
+    def improves(self, unit: VictimUnit, flavor: str) -> bool:
         """Whether use comes closer to the shares with the gang in the place of a unit."""
         theirs = self._state.queues.shares.path(unit.record.gang.queue)
         before = after = 0
@@ -155,7 +155,7 @@ class FairReclaim:
         return self._path[: self._path.index(mine)]
 
 
-def milli_of(state: Store, unit: Unit, account: str) -> int:
+def milli_of(state: Store, unit: VictimUnit, account: str) -> int:
     """Thousandths of GPUs that a unit frees in an account."""
     if account == ANY_FLAVOR:
         return unit.gpu_milli

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Start
 
@@ -16,7 +16,7 @@ class Fresh:
         self._lowest: dict[str, GangRecord] = {}
         self._noted = 0
 
-    def units(self, state: ClusterState, starts: Sequence[Start]) -> Iterator[Unit]:
+    def units(self, state: ClusterState, starts: Sequence[Start]) -> Iterator[VictimUnit]:
         """The started gangs as units.
 
         Args:
@@ -31,4 +31,4 @@ class Fresh:
         self._noted = len(starts)
         for record in self._lowest.values():
             if record.placement:
-                yield Unit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)
+                yield VictimUnit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)

@@ -12,7 +12,7 @@ from ganglion.engine.preemption_rules.fair_reclaim import Shortfall, milli_of
 from ganglion.engine.queues.limits import Passed
 from ganglion.engine.store.entitlement import KINDS, Entitled
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.policy import Entitlement
 from ganglion.model.queue import ANY_FLAVOR
@@ -75,7 +75,7 @@ class Growth:
                 return Passed(name, None, False, account, kind, short, reason)
         return None
 
-    def is_beyond_share(self, asker: GangRecord, before: Use, units: Iterable[Unit]) -> bool:
+    def is_beyond_share(self, asker: GangRecord, before: Use, units: Iterable[VictimUnit]) -> bool:
         """Whether a trade gives these queues more than they deserve, or takes more than it gives.
 
         From a gang that must not be stopped nothing can be taken back.
@@ -116,7 +116,7 @@ class Growth:
             )
         return room
 
-    def _is_fairer(self, asker: GangRecord, before: Use, units: Iterable[Unit]) -> bool:
+    def _is_fairer(self, asker: GangRecord, before: Use, units: Iterable[VictimUnit]) -> bool:
         """Whether use is closer to the shares than before the trade."""
         state, shortfall, fell = self._state, Shortfall(self._state), 0
         for account in self._entitled.all_accounts():

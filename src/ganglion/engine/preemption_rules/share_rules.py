@@ -19,7 +19,7 @@ from ganglion.engine.search.quota import asked
 from ganglion.engine.store.entitlement import KINDS, Entitled
 from ganglion.engine.store.queue_rules import protected_ms, rules_for
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Grade, Unit, Useful
+from ganglion.engine.store.victims import Grade, Useful, VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.policy import Entitlement, VictimOrder
@@ -60,7 +60,12 @@ class ShareRules:
         )
 
     def allows(
-        self, state: Store, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+        self,
+        state: Store,
+        asker: GangRecord,
+        unit: VictimUnit,
+        now: int,
+        gets: Collection[str] = (),
     ) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         return self._searching(state, asker, now).may_take(unit, gets)
@@ -69,7 +74,9 @@ class ShareRules:
         """The highest priority of what might be taken of a queue as usage stands."""
         return self._searching(state, asker, now).top(queue)
 
-    def victims(self, state: Store, asker: GangRecord, now: int, useful: Useful) -> Iterator[Unit]:
+    def victims(
+        self, state: Store, asker: GangRecord, now: int, useful: Useful
+    ) -> Iterator[VictimUnit]:
         """Units in the order in which they are to be taken; see `Rules`.
 
         Where the price decides, those that may not be taken yet come last: `allows` says
@@ -87,9 +94,8 @@ class ShareRules:
         return None if search.waits else search.next_ripe()
 
     def _searching(self, state: Store, asker: GangRecord, now: int) -> "_Search":
-        made = (now, len(state.gangs.records))
-        if self._known is None or made != self._made:
-            self._made, self._search = made, None
+        if self._known is None or self._made != (now, len(state.gangs.records)):
+            self._made, self._search = (now, len(state.gangs.records)), None
             entitled = Entitled(state, state.config.policy.evict.dead_zone_permille)
             self._known = entitled, Running(state)
         if self._search is None or self._search.asker is not asker:
@@ -128,9 +134,9 @@ class _Search:
         # Verdicts on units while no use changed, by what the units have in common.
         self._judged: tuple[int, dict[Hashable, bool]] = (-1, {})
 
-    def pools(self, useful: Useful) -> dict[str, list[Unit]]:
+    def pools(self, useful: Useful) -> dict[str, list[VictimUnit]]:
         """Everything that might be taken, by queue; the first to be taken last."""
-        pools: dict[str, list[Unit]] = {}
+        pools: dict[str, list[VictimUnit]] = {}
         known: dict[Hashable, CauseKind] = {}
         for record in self._candidates():
             cause = self._cause(record, known)
@@ -153,7 +159,7 @@ class _Search:
         if self._by_queue:
             return CauseKind.RECLAIMED
         pods = record.placement.pods if record.placement else ()
-        unit = Unit(record, pods, True, 0, CauseKind.RECLAIMED)
+        unit = VictimUnit(record, pods, True, 0, CauseKind.RECLAIMED)
         flavors = self._flavors_of(unit)
         frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
         alike = (branch, tuple(flavors), frees)
@@ -194,7 +200,7 @@ class _Search:
             found += self.running.milli(queue, top)
         return found
 
-    def may_take(self, unit: Unit, gets: Collection[str] = ()) -> bool:
+    def may_take(self, unit: VictimUnit, gets: Collection[str] = ()) -> bool:
         """Whether a unit may be taken as things stand.
 
         A gang that lies in several flavors is taken only for a claim to a flavor that the asker
@@ -235,18 +241,18 @@ class _Search:
         others = tuple(queue for queue in self.running.by_queue if self._branch(queue).mine)
         return self.running.first_ripe(others, self._fair.next_ripe)
 
-    def alike(self, unit: Unit) -> Hashable:
+    def alike(self, unit: VictimUnit) -> Hashable:
         """Units of which this is equal may all be taken, or none, but for their ages."""
         return self._alike(unit, self._flavors_of(unit))
 
-    def _alike(self, unit: Unit, flavors: list[str]) -> Hashable:
+    def _alike(self, unit: VictimUnit, flavors: list[str]) -> Hashable:
         gang = unit.record.gang
         newer = gang.submitted > self.asker.gang.submitted
         frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
         size = (unit.whole, unit.gpu_milli)
         return gang.queue, gang.priority, newer, tuple(flavors), frees, size
 
-    def key(self, unit: Unit) -> Key:
+    def key(self, unit: VictimUnit) -> Key:
         """Order of units of different queues: others' before the own queue's."""
         own = 0 if self._branch(unit.record.gang.queue).mine else 1
         own = -1 if unit.record.gang.spare else own
@@ -302,7 +308,7 @@ class _Search:
             self._branches[queue] = next(parted, _Branch("", ""))
         return self._branches[queue]
 
-    def _may_reclaim(self, branch: _Branch, unit: Unit, flavor: str) -> bool:
+    def _may_reclaim(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
         if self._by_queue:
             return self._may_reclaim_as_kai(branch, unit, flavor)
         fair, record = self._fair, unit.record
@@ -313,11 +319,11 @@ class _Search:
         owed = self._has_right(record, flavor) and fair.is_owed(*branch, flavor)
         return owed and fair.improves(unit, flavor)
 
-    def _is_guaranteed(self, branch: _Branch, unit: Unit, flavor: str) -> bool:
+    def _is_guaranteed(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
         kinds = [kind for kind in self._kinds if _frees(unit, kind)]
         return self._fair.is_guaranteed(*branch, flavor, kinds)
 
-    def _may_reclaim_as_kai(self, branch: _Branch, unit: Unit, flavor: str) -> bool:
+    def _may_reclaim_as_kai(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
         ours, more = self.entitled, self.more
         if not self._is_entitled(flavor) or not self._has_right(unit.record, flavor):
             return False
@@ -343,7 +349,7 @@ class _Search:
             return self._fair.may_have(self.asker.gang.queue, flavor)
         return self.entitled.within_share(self.asker.gang.queue, flavor, self.more)
 
-    def _flavors_of(self, unit: Unit) -> list[str]:
+    def _flavors_of(self, unit: VictimUnit) -> list[str]:
         tree = self.state.fleet.tree
         found = {tree.flavors[tree.index[pod.node]] for pod in unit.pods}
         return [flavor for flavor in self.flavors if flavor in found]
@@ -369,7 +375,7 @@ class _Search:
         priority = self.state.queues.by_name[name].priority
         return (-over_share, -over_quota, priority, -(used > 0 and share == 0))
 
-    def _unit_key(self, unit: Unit) -> Key:
+    def _unit_key(self, unit: VictimUnit) -> Key:
         gang = unit.record.gang
         order = self.state.config.policy.evict.victims
         youth = (-gang.submitted, -unit.record.placed_at)
@@ -388,7 +394,7 @@ class _Search:
         return preemption_cost.of_surplus(pods, restart)
 
 
-def _frees(unit: Unit, kind: str) -> bool:
+def _frees(unit: VictimUnit, kind: str) -> bool:
     if kind == "gpu_milli":
         return unit.gpu_milli > 0
     return any(getattr(each.request, kind) for each in unit.record.gang.pod_sets)

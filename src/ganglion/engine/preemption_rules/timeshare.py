@@ -13,7 +13,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption_rules.units import units_of
 from ganglion.engine.search.quota import asked
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Unit, Useful, VictimRules
+from ganglion.engine.store.victims import Useful, VictimRules, VictimUnit
 from ganglion.engine.timesharing.time_sharers import SharingPool
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
@@ -42,7 +42,12 @@ class TurnRules:
         return None if held and held + free >= asked(asker).gpu_milli else reason
 
     def allows(
-        self, state: Store, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+        self,
+        state: Store,
+        asker: GangRecord,
+        unit: VictimUnit,
+        now: int,
+        gets: Collection[str] = (),
     ) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         if unit.whole and not state.gangs.floors.spares(unit.record):
@@ -57,7 +62,9 @@ class TurnRules:
         """When a gang has run long enough to be stopped for this one's share; None = unknown."""
         return self._inner.next_ripe(state, asker, now)
 
-    def victims(self, state: Store, asker: GangRecord, now: int, useful: Useful) -> Iterator[Unit]:
+    def victims(
+        self, state: Store, asker: GangRecord, now: int, useful: Useful
+    ) -> Iterator[VictimUnit]:
         """Units in the order in which they are to be taken; see `VictimRules`."""
         offered = set()
         for unit in self._inner.victims(state, asker, now, useful):

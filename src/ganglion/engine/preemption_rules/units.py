@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Grade, Unit, Useful
+from ganglion.engine.store.victims import Grade, Useful, VictimUnit
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.workload import PodSet
@@ -22,7 +22,7 @@ def units_of(
     *,
     whole: bool = True,
     grade: Grade = (),
-) -> Iterator[Unit]:
+) -> Iterator[VictimUnit]:
     """Units of one gang in the order in which they can be taken.
 
     Surplus pods leave from the pod set that has most of them, the last one first; where
@@ -35,18 +35,18 @@ def units_of(
         price: what taking it costs.
         useful: whether a unit may help at all.
         whole: whether the gang itself may be stopped, not only shrunk.
-        grade: of its units, see `Unit`.
+        grade: of its units, see `VictimUnit`.
     """
     assert record.placement
     left = list(record.placement.pods)
     for pods in _surplus(record):
-        unit = Unit(record, pods, False, price(record, pods, False), cause, grade)
+        unit = VictimUnit(record, pods, False, price(record, pods, False), cause, grade)
         if useful(unit):
             left = [pod for pod in left if pod not in pods]
             yield unit
     if whole:
         pods = tuple(left)
-        unit = Unit(record, pods, True, price(record, pods, True), cause, grade)
+        unit = VictimUnit(record, pods, True, price(record, pods, True), cause, grade)
         if useful(unit):
             yield unit
 

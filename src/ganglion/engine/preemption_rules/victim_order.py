@@ -3,19 +3,19 @@
 from collections.abc import Callable, Hashable, Iterator
 from heapq import heappop, heappush
 
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 
 Key = tuple[int, ...]
 """Smaller is taken first."""
 
 
 def in_turn(
-    pools: dict[str, list[Unit]],
-    may_take: Callable[[Unit], bool],
-    key: Callable[[Unit], Key],
+    pools: dict[str, list[VictimUnit]],
+    may_take: Callable[[VictimUnit], bool],
+    key: Callable[[VictimUnit], Key],
     *,
     only_ready: bool,
-) -> Iterator[Unit]:
+) -> Iterator[VictimUnit]:
     """The first that may be taken of the queues' next ones, looked at anew for each.
 
     Args:
@@ -38,11 +38,11 @@ def in_turn(
 
 
 def by_price(
-    pools: dict[str, list[Unit]],
-    may_take: Callable[[Unit], bool],
-    key: Callable[[Unit], Key],
-    alike: Callable[[Unit], Hashable],
-) -> Iterator[Unit]:
+    pools: dict[str, list[VictimUnit]],
+    may_take: Callable[[VictimUnit], bool],
+    key: Callable[[VictimUnit], Key],
+    alike: Callable[[VictimUnit], Hashable],
+) -> Iterator[VictimUnit]:
     """The same where only the price counts, so that one look at each is enough.
 
     Args:
@@ -52,9 +52,9 @@ def by_price(
         alike: what units have in common that may all be taken, or none.
     """
     known: dict[Hashable, bool] = {}
-    heads: list[tuple[bool, Key, Unit]] = []
+    heads: list[tuple[bool, Key, VictimUnit]] = []
 
-    def expose(units: list[Unit]) -> None:
+    def expose(units: list[VictimUnit]) -> None:
         if not units:
             return
         unit, common = units[-1], alike(units[-1])

@@ -14,7 +14,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.decayed_usage import PastUse
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.queues.queues import Queues
-from ganglion.engine.queues.water_filling import PARTS, Claim, divide_tree
+from ganglion.engine.queues.water_filling import PARTS, DivisionClaim, divide_tree
 from ganglion.engine.topology.fleet import NodeFleet
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount
@@ -23,7 +23,7 @@ Bounds = tuple[tuple[str, int], ...]
 """Pairs of (account, thousandths of GPUs)."""
 
 
-class Waiting(Protocol):
+class WaitingGangs(Protocol):
     """What is read of the gangs."""
 
     lanes: Pending
@@ -44,7 +44,7 @@ class Scene(Protocol):
     queues: Queues
 
     @property
-    def gangs(self) -> Waiting:
+    def gangs(self) -> WaitingGangs:
         """All gangs, and what waits."""
 
     @property
@@ -173,8 +173,8 @@ class Deserved:
         parents = {name: tree.queues[name].parent for name in claims}
         return divide_tree(self.capacity(account), claims, parents, correction)
 
-    def _claim(self, queue: Queue, account: str, request: int) -> Claim:
-        return Claim(
+    def _claim(self, queue: Queue, account: str, request: int) -> DivisionClaim:
+        return DivisionClaim(
             _milli(queue.quota, account) or 0,
             _milli(queue.limit, account),
             queue.over_quota_weight,

@@ -14,7 +14,7 @@ PARTS = 1_000_000
 """Past use of a claim is given in millionths of the whole capacity."""
 
 
-class Claim(NamedTuple):
+class DivisionClaim(NamedTuple):
     """What one queue may ask of a division; amounts in thousandths of GPUs.
 
     Attributes:
@@ -39,7 +39,7 @@ class Claim(NamedTuple):
         return self.request if self.limit is None else min(self.request, self.limit)
 
 
-def divide(total: int, claims: Sequence[Claim], correction: int = 0) -> list[int]:
+def divide(total: int, claims: Sequence[DivisionClaim], correction: int = 0) -> list[int]:
     """Shares of `total` thousandths, one per claim; claims in order of age, the oldest first.
 
     1. Every claim gets its quota, as far as it wants it. Quotas are guarantees: when they add
@@ -83,7 +83,7 @@ class _Rounds:
     """Step 2 for claims of one priority, added to `shares`."""
 
     def __init__(
-        self, claims: Sequence[Claim], correction: int, wanted: list[int], shares: list[int]
+        self, claims: Sequence[DivisionClaim], correction: int, wanted: list[int], shares: list[int]
     ) -> None:
         self._claims, self._correction = claims, correction
         self._wanted, self._shares = wanted, shares
@@ -142,7 +142,7 @@ def _scaled(fraction: int, unit: int) -> int:
 
 
 def divide_tree(
-    total: int, claims: Mapping[str, Claim], parents: Mapping[str, str], correction: int = 0
+    total: int, claims: Mapping[str, DivisionClaim], parents: Mapping[str, str], correction: int = 0
 ) -> dict[str, int]:
     """Divide among the roots, then every share among the children of its queue.
 

@@ -6,7 +6,7 @@ long as they come from the same distribution (split conformal prediction: Papado
 ECML 2002; Lei et al., JASA 2018). Windows let it follow when habits change.
 """
 
-from ganglion.engine.runtimes.history import History
+from ganglion.engine.runtimes.history import RunTimeHistory
 
 LEAST_MS = 600_000
 """Shortest computed wait, in ms; below it, the next arrival matters more than what runs."""
@@ -33,7 +33,7 @@ class Ratios:
     """
 
     def __init__(self) -> None:
-        self.windows: dict[int, History] = {}
+        self.windows: dict[int, RunTimeHistory] = {}
         self.latest: dict[int, int] = {}
 
     def bounds(self, wait_ms: int) -> tuple[int, int]:
@@ -55,11 +55,11 @@ class Ratios:
         more, over = LATE if late else (1, 1)
         self._window(wait_ms).add(true_ms * ONE * more // over // wait_ms)
 
-    def _window(self, wait_ms: int) -> History:
+    def _window(self, wait_ms: int) -> RunTimeHistory:
         kind = _kind(wait_ms)
         found = self.windows.get(kind)
         if found is None:
-            found = self.windows[kind] = History()
+            found = self.windows[kind] = RunTimeHistory()
             for ratio in PRIOR:
                 found.add(ratio)
         return found

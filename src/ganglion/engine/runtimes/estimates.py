@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.runtimes.history import History
+from ganglion.engine.runtimes.history import RunTimeHistory
 from ganglion.model.resources import counted
 from ganglion.model.workload import Gang, PodSet
 
@@ -33,7 +33,7 @@ NOTHING_KNOWN_MS = 3_600_000
 _ENDLESS = 1 << 60
 
 
-class Source(StrEnum):
+class EstimateSource(StrEnum):
     """Whose runs an estimate is learnt from, the closest first."""
 
     GIVEN = "given"
@@ -62,7 +62,7 @@ class Estimate(Struct, frozen=True):
     p90_ms: int
     mean_ms: int
     samples: int
-    source: Source
+    source: EstimateSource
     alike: bool = False
 
 
@@ -78,8 +78,8 @@ class RunTimeSpread(NamedTuple):
     known: bool
 
 
-Keys = tuple[tuple[Source, Hashable, bool], ...]
-Closest = tuple[History | None, Source, bool]
+Keys = tuple[tuple[EstimateSource, Hashable, bool], ...]
+Closest = tuple[RunTimeHistory | None, EstimateSource, bool]
 """The history that says most about a gang, whose it is, and whether its runs were alike in form."""
 
 
@@ -87,10 +87,10 @@ class Estimates:
     """Histories of run times by user and name, by user, by queue, and of all."""
 
     def __init__(self) -> None:
-        self._histories: dict[Hashable, History] = {}
+        self._histories: dict[Hashable, RunTimeHistory] = {}
         self._at_start: dict[Keys, Closest] = {}
 
-    def histories(self) -> dict[Hashable, History]:
+    def histories(self) -> dict[Hashable, RunTimeHistory]:
         """All of them by key; the one that learnt nothing for longest comes first."""
         return self._histories
 
@@ -191,29 +191,29 @@ class Estimates:
             history = self._histories.get(key)
             if history and history.longer(ran_ms) >= _enough(source):
                 return history, source, alike
-        return None, Source.PRIOR, False
+        return None, EstimateSource.PRIOR, False
 
-    def _history(self, key: Hashable) -> History:
+    def _history(self, key: Hashable) -> RunTimeHistory:
         found = self._histories.pop(key, None)
         if found is None:
             if len(self._histories) >= HISTORIES:
                 del self._histories[next(iter(self._histories))]
-            found = History()
+            found = RunTimeHistory()
         self._histories[key] = found
         return found
 
 
 def told(gang: Gang, estimate: Estimate) -> str:
     """Where an estimate comes from, for people: `from 14 runs of alice's train-llm`."""
-    if estimate.source is Source.GIVEN:
+    if estimate.source is EstimateSource.GIVEN:
         return "as given"
-    if estimate.source is Source.PRIOR:
+    if estimate.source is EstimateSource.PRIOR:
         return "assumed: no runs to learn from"
     whose = {
-        Source.USER_NAME: f"{gang.user}'s {stem(gang.name)}",
-        Source.USER: f"user {gang.user}",
-        Source.QUEUE: f"queue {gang.queue}",
-        Source.ALL: "all queues",
+        EstimateSource.USER_NAME: f"{gang.user}'s {stem(gang.name)}",
+        EstimateSource.USER: f"user {gang.user}",
+        EstimateSource.QUEUE: f"queue {gang.queue}",
+        EstimateSource.ALL: "all queues",
     }[estimate.source]
     alike = " of this size and time limit" if estimate.alike else ""
     return f"from {counted(estimate.samples, 'run')} of {whose}{alike}"
@@ -233,17 +233,23 @@ def _keys(gang: Gang) -> Keys:
 @lru_cache(maxsize=ASKED)
 def _keys_of(user: str, name: str, queue: str, limit_ms: int, pod_sets: tuple[PodSet, ...]) -> Keys:
     form = (_size(pod_sets), limit_ms)
-    keys: list[tuple[Source, Hashable, bool]] = []
+    keys: list[tuple[EstimateSource, Hashable, bool]] = []
     if user and name:
-        program = (Source.USER_NAME, user, name)
-        keys += [(Source.USER_NAME, (*program, form), True), (Source.USER_NAME, program, False)]
+        program = (EstimateSource.USER_NAME, user, name)
+        keys += [
+            (EstimateSource.USER_NAME, (*program, form), True),
+            (EstimateSource.USER_NAME, program, False),
+        ]
     if user:
-        whose = (Source.USER, user)
-        keys += [(Source.USER, (*whose, form), True), (Source.USER, whose, False)]
+        whose = (EstimateSource.USER, user)
+        keys += [(EstimateSource.USER, (*whose, form), True), (EstimateSource.USER, whose, False)]
     # Among other users, an equal form predicts better than the same queue.
-    near, everybody = (Source.QUEUE, queue), (Source.ALL,)
-    keys += [(Source.QUEUE, (*near, form), True), (Source.ALL, (*everybody, form), True)]
-    return (*keys, (Source.QUEUE, near, False), (Source.ALL, everybody, False))
+    near, everybody = (EstimateSource.QUEUE, queue), (EstimateSource.ALL,)
+    keys += [
+        (EstimateSource.QUEUE, (*near, form), True),
+        (EstimateSource.ALL, (*everybody, form), True),
+    ]
+    return (*keys, (EstimateSource.QUEUE, near, False), (EstimateSource.ALL, everybody, False))
 
 
 def _size(pod_sets: tuple[PodSet, ...]) -> tuple[bool, int]:
@@ -256,12 +262,16 @@ def _size(pod_sets: tuple[PodSet, ...]) -> tuple[bool, int]:
     return bool(gpu), (gpu or cpu).bit_length()
 
 
-def _enough(source: Source) -> int:
-    return ENOUGH_OF_USER if source in (Source.USER_NAME, Source.USER) else ENOUGH_OF_MANY
+def _enough(source: EstimateSource) -> int:
+    return (
+        ENOUGH_OF_USER
+        if source in (EstimateSource.USER_NAME, EstimateSource.USER)
+        else ENOUGH_OF_MANY
+    )
 
 
-def _seen(history: History, source: Source, alike: bool) -> Estimate:
-    own = source in (Source.USER_NAME, Source.USER)
+def _seen(history: RunTimeHistory, source: EstimateSource, alike: bool) -> Estimate:
+    own = source in (EstimateSource.USER_NAME, EstimateSource.USER)
     return Estimate(
         history.quantile(50),
         history.quantile(90),
@@ -273,14 +283,14 @@ def _seen(history: History, source: Source, alike: bool) -> Estimate:
 
 
 def _given(expected_ms: int) -> Estimate:
-    return Estimate(expected_ms, 3 * expected_ms, expected_ms, 0, Source.GIVEN)
+    return Estimate(expected_ms, 3 * expected_ms, expected_ms, 0, EstimateSource.GIVEN)
 
 
 def _prior(gang: Gang) -> Estimate:
     """Users ask for twice what they need and more, so half of the limit is expected."""
     limit = gang.time_limit_ms or 2 * NOTHING_KNOWN_MS
     half = max(limit // 2, 1)
-    return Estimate(half, limit, half, 0, Source.PRIOR)
+    return Estimate(half, limit, half, 0, EstimateSource.PRIOR)
 
 
 def _capped(estimate: Estimate, limit_ms: int) -> Estimate:

@@ -30,7 +30,7 @@ class Times(Struct, frozen=True):
     known: bool
 
 
-class Load:
+class ExpectedEnds:
     """Expected ends of all that runs.
 
     Args:

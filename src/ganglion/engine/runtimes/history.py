@@ -10,7 +10,7 @@ LATEST = 2
 """Runs whose mean is expected of the next one (Tsafrir, Etsion and Feitelson, 2007)."""
 
 
-class History:
+class RunTimeHistory:
     """The latest run times of one sort of gang, in order of time and in order of length."""
 
     __slots__ = ("_recent", "_sorted", "_total")

@@ -72,7 +72,7 @@ class Occupants:
         return self._pods
 
 
-class Clock:
+class RunningTimes:
     """When gangs end: by their time limit, which is kept, else by what is learnt or assumed.
 
     Args:

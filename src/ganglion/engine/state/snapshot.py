@@ -18,7 +18,7 @@ from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.queues.decayed_usage import PastUse, Sum
 from ganglion.engine.runtimes.calibration import Ratios
 from ganglion.engine.runtimes.estimates import Estimates
-from ganglion.engine.runtimes.history import History
+from ganglion.engine.runtimes.history import RunTimeHistory
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import shapes_for
@@ -171,8 +171,8 @@ def _take_histories(estimates: Estimates, known: Iterable[tuple[Hashable, list[i
         estimates.histories()[key] = _history(runs)
 
 
-def _history(runs: Iterable[int]) -> History:
-    found = History()
+def _history(runs: Iterable[int]) -> RunTimeHistory:
+    found = RunTimeHistory()
     for each in runs:
         found.add(each)
     return found

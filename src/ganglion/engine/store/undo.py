@@ -2,7 +2,7 @@
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import Usage
@@ -23,13 +23,13 @@ class Tentative:
         self._state = state
         self._steps: dict[Key, list[Step]] = {}
 
-    def take(self, unit: Unit) -> None:
+    def take(self, unit: VictimUnit) -> None:
         """The pods of a unit leave."""
         self._do(unit.key, unit.record, unit.pods, -1)
         if unit.whole:
             self._state.gangs.floors.left(unit.record)
 
-    def give_back(self, unit: Unit) -> None:
+    def give_back(self, unit: VictimUnit) -> None:
         """The pods of a unit that was taken are there again."""
         self._revert(unit.key)
 

@@ -18,7 +18,7 @@ UnitKey = tuple[str, bool, PodPlacement | None]
 """Gang, whether it stops as a whole, and the first of the pods that leave."""
 
 
-class Unit(NamedTuple):
+class VictimUnit(NamedTuple):
     """Pods of one gang that would leave together: a whole gang, or surplus of an elastic one.
 
     Attributes:
@@ -66,7 +66,7 @@ class Unit(NamedTuple):
         return total
 
 
-Useful = Callable[[Unit], bool]
+Useful = Callable[[VictimUnit], bool]
 """Whether a unit may help at all, as by lying in the domain that is looked at."""
 
 
@@ -93,7 +93,12 @@ class VictimRules(Protocol):
         """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
 
     def allows(
-        self, state: Store, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+        self,
+        state: Store,
+        asker: GangRecord,
+        unit: VictimUnit,
+        now: int,
+        gets: Collection[str] = (),
     ) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is.
 
@@ -111,7 +116,9 @@ class VictimRules(Protocol):
     def next_ripe(self, state: Store, asker: GangRecord, now: int) -> int | None:
         """When a gang has run long enough to be stopped for this one's share; None = unknown."""
 
-    def victims(self, state: Store, asker: GangRecord, now: int, useful: Useful) -> Iterator[Unit]:
+    def victims(
+        self, state: Store, asker: GangRecord, now: int, useful: Useful
+    ) -> Iterator[VictimUnit]:
         """Units in the order in which they are to be taken.
 
         Between two of them the state changes: whatever was taken so far has left the tree and

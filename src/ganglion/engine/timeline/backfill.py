@@ -25,7 +25,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.what_if import Sketch
 from ganglion.engine.timeline.draining import later, starves
 from ganglion.engine.timeline.free_at import Room, by_node, fits_into
-from ganglion.engine.timeline.profile import Ground, Search, earliest
+from ganglion.engine.timeline.profile import ProfileInput, StartSearch, earliest
 from ganglion.engine.timeline.reservation import Reservation, is_about_room, overtakes, seniority
 from ganglion.engine.timeline.reservation_table import Apart, Reservations
 from ganglion.engine.timeline.reserved_nodes import Rooms
@@ -55,7 +55,7 @@ class BackfillPlanner:
         kept: places kept for gangs that sleep.
     """
 
-    def __init__(self, ground: Ground, kept: StandbyPlaces) -> None:
+    def __init__(self, ground: ProfileInput, kept: StandbyPlaces) -> None:
         self._ground, self._kept, self._policy = ground, kept, ground.state.config.policy.future
         self._held = Reservations(kept)
         self._renewed = -1
@@ -265,7 +265,7 @@ class BackfillPlanner:
         before = held.start_ms if sound else None
         if before is not None and before <= now:
             return
-        search = Search(
+        search = StartSearch(
             record, self._held.binding(record.gang), self._rooms.flavors_left_out(held), before
         )
         found = earliest(self._ground, search, now)
@@ -293,7 +293,7 @@ class BackfillPlanner:
         Another domain would have to be drained from the beginning.
         """
         record, ground = held.record, self._ground
-        search = Search(
+        search = StartSearch(
             record, self._held.binding(record.gang), self._rooms.flavors_left_out(held), now + 1
         )
         found = earliest(ground, search, now)
@@ -319,7 +319,7 @@ class BackfillPlanner:
         if version == self._in_vain:
             return None
         certain = guesses or ground.foresees(others, now)
-        search = Search(record, others, without, None if certain else now + 1)
+        search = StartSearch(record, others, without, None if certain else now + 1)
         found = earliest(ground, search, now)
         vouched = found is not None and ground.is_vouched_for(found[1], found[0], now)
         if found and (guesses or vouched):

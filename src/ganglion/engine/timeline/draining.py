@@ -5,7 +5,7 @@ from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.store import Store
 from ganglion.engine.timeline.free_at import by_node
-from ganglion.engine.timeline.profile import Ground
+from ganglion.engine.timeline.profile import ProfileInput
 from ganglion.engine.timeline.reservation import Reservation
 from ganglion.engine.timeline.reservation_table import Reservations
 from ganglion.model.policy import Future
@@ -42,7 +42,7 @@ def _takes_turns(state: Store, record: GangRecord) -> bool:
     return state.fleet.totals.capacity()[ANY_FLAVOR] - held >= asked_by(record.gang)[1]
 
 
-def later(ground: Ground, held: Reservation, now: int) -> int:
+def later(ground: ProfileInput, held: Reservation, now: int) -> int:
     """The next guess of when a drained place is free, in ms."""
     stay = ground.occupants
     there = {gang: None for node in by_node(held.placement) for gang in stay.on(node)}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.store import Store
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.timeline.reservation import Reservation
 from ganglion.engine.topology.node_state import UNBOUNDED, NodeState, added
 from ganglion.engine.topology.pod_shape import SHARED, Shape
@@ -120,7 +120,7 @@ class Pledges:
         self._seen = -1
         self.by_queue: dict[str, list[_Pledge]] = {}
 
-    def to(self, asker: GangRecord, top: Callable[[str], int]) -> list[Unit]:
+    def to(self, asker: GangRecord, top: Callable[[str], int]) -> list[VictimUnit]:
         """What might be taken for a gang; the rules have to be asked just before it is.
 
         Args:
@@ -172,15 +172,15 @@ def _priority(pledge: _Pledge) -> int:
     return pledge.priority
 
 
-def as_promised(record: GangRecord, cause: CauseKind) -> Unit:
+def as_promised(record: GangRecord, cause: CauseKind) -> VictimUnit:
     """The place that a gang was promised, as a victim."""
     assert record.promise
-    return Unit(record, record.promise.pods, False, 0, cause)
+    return VictimUnit(record, record.promise.pods, False, 0, cause)
 
 
-def as_if_there(held: Reservation) -> Unit:
+def as_if_there(held: Reservation) -> VictimUnit:
     """A gang with a reservation, as a victim where it will be."""
-    return Unit(held.record, held.placement.pods, True, 0, CauseKind.RECLAIMED)
+    return VictimUnit(held.record, held.placement.pods, True, 0, CauseKind.RECLAIMED)
 
 
 def blockers(state: Store, record: GangRecord) -> tuple[str, ...]:

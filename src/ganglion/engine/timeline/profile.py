@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.place import Demand, place, required_level, rules_of
-from ganglion.engine.runtimes.occupants import Clock, Occupants
+from ganglion.engine.runtimes.occupants import Occupants, RunningTimes
 from ganglion.engine.store.store import Store
 from ganglion.engine.store.what_if import Sketch, shapes_by_set
 from ganglion.engine.timeline.bookings import Bookings
@@ -16,7 +16,7 @@ from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.placement import Placement, PodPlacement
 
 
-class Ground(NamedTuple):
+class ProfileInput(NamedTuple):
     """What the time ahead is computed from.
 
     Attributes:
@@ -28,7 +28,7 @@ class Ground(NamedTuple):
 
     state: Store
     occupants: Occupants
-    clock: Clock
+    clock: RunningTimes
     bookings: Bookings
 
     def ends(self, now: int) -> list[tuple[int, str]]:
@@ -81,7 +81,7 @@ class Ground(NamedTuple):
         return room
 
 
-class Search(NamedTuple):
+class StartSearch(NamedTuple):
     """One gang looks for its earliest start.
 
     Attributes:
@@ -97,7 +97,7 @@ class Search(NamedTuple):
     before: int | None = None
 
 
-def earliest(ground: Ground, search: Search, now: int) -> tuple[int, Placement] | None:
+def earliest(ground: ProfileInput, search: StartSearch, now: int) -> tuple[int, Placement] | None:
     """The first time at which a gang can be placed, and where; the tree is left as it was.
 
     Running gangs leave in the order of their latest ends; at each such time the reservations
@@ -120,7 +120,7 @@ def earliest(ground: Ground, search: Search, now: int) -> tuple[int, Placement] 
     return None
 
 
-def _times(ground: Ground, search: Search, sketch: Sketch, now: int) -> Iterator[int]:
+def _times(ground: ProfileInput, search: StartSearch, sketch: Sketch, now: int) -> Iterator[int]:
     """Every time at which something ends, with the tree as it is then."""
     gang, length = search.record.gang, ground.clock.length(search.record.gang)
     # Every end lies ahead, and those of many gangs without limits take long to estimate.

@@ -2,7 +2,7 @@
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.timeline.free_at import Room, by_node, devices_of, fits_into
-from ganglion.engine.timeline.profile import Ground
+from ganglion.engine.timeline.profile import ProfileInput
 from ganglion.engine.timeline.reservation import Reservation
 from ganglion.engine.timeline.reservation_table import Reservations
 from ganglion.engine.timeline.standby import StandbyPlaces
@@ -18,7 +18,7 @@ class Rooms:
         kept: places kept for gangs that sleep.
     """
 
-    def __init__(self, ground: Ground, held: Reservations, kept: StandbyPlaces) -> None:
+    def __init__(self, ground: ProfileInput, held: Reservations, kept: StandbyPlaces) -> None:
         self._ground, self._held, self._kept = ground, held, kept
         self._known: dict[tuple[str, str], tuple[tuple[int, int, int, int], Room]] = {}
 

@@ -22,7 +22,7 @@ from ganglion.engine.timeline.nominations import condition_of
 from ganglion.engine.timeline.reservation import FOREVER, Reservation
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.policy import Rights
+from ganglion.model.policy import StandbyCharge
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import Usage, decimal
@@ -32,7 +32,7 @@ Coming = tuple[GangRecord, Sequence[PodPlacement]]
 """A gang, and pods of it that come."""
 
 
-class Kept(Struct, frozen=True):
+class KeptPlace(Struct, frozen=True):
     """The place of a gang that sleeps.
 
     Attributes:
@@ -70,8 +70,8 @@ class StandbyPlaces:
 
     def __init__(self, state: Store) -> None:
         self._state, self._occupants = state, state.holdings.occupants
-        self._all: dict[str, Kept] = {}
-        self._on: dict[str, dict[str, Kept]] = {}
+        self._all: dict[str, KeptPlace] = {}
+        self._on: dict[str, dict[str, KeptPlace]] = {}
         self.version = 0
         self.tried: dict[str, int] = {}
         self.checked = -1
@@ -79,10 +79,10 @@ class StandbyPlaces:
     def __len__(self) -> int:
         return len(self._all)
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[KeptPlace]:
         return iter(tuple(self._all.values()))
 
-    def get(self, gang: str) -> Kept | None:
+    def get(self, gang: str) -> KeptPlace | None:
         """The place that is kept for a gang."""
         return self._all.get(gang)
 
@@ -93,7 +93,7 @@ class StandbyPlaces:
         self.drop(record.gang.id)
         self._keep(self._made(record, placement))
 
-    def list_only(self, kept: Iterable[Kept]) -> None:
+    def list_only(self, kept: Iterable[KeptPlace]) -> None:
         """Iterate over exactly these; the rest is made anew then."""
         self._all = {each.record.gang.id: each for each in kept}
 
@@ -102,19 +102,19 @@ class StandbyPlaces:
         for each in others:
             self._keep(each)
 
-    def _keep(self, kept: Kept) -> None:
+    def _keep(self, kept: KeptPlace) -> None:
         gang = kept.record.gang.id
         self._all[gang] = kept
         for node in _nodes(kept.placement):
             self._on.setdefault(node, {})[gang] = kept
         self._changed(kept, 1)
 
-    def _made(self, record: GangRecord, placement: Placement) -> Kept:
+    def _made(self, record: GangRecord, placement: Placement) -> KeptPlace:
         charged: tuple[tuple[str, Usage], ...] = ()
-        if self._state.config.policy.sleeping is Rights.QUOTA:
+        if self._state.config.policy.sleeping is StandbyCharge.QUOTA:
             charged = tuple(self._state.holdings.usage_of(record, placement).items())
         held = Reservation(record, placement, 0, FOREVER)
-        return Kept(held, record.gang.recall_ms, charged)
+        return KeptPlace(held, record.gang.recall_ms, charged)
 
     def drop(self, gang: str) -> bool:
         """Keep nothing for a gang any more; whether there was anything."""
@@ -129,25 +129,25 @@ class StandbyPlaces:
         self._changed(kept, -1)
         return True
 
-    def _changed(self, kept: Kept, sign: int) -> None:
+    def _changed(self, kept: KeptPlace, sign: int) -> None:
         self._charge(kept, sign)
         self.version += 1
         self._state.progress.changed()
 
-    def _charge(self, kept: Kept, sign: int) -> None:
+    def _charge(self, kept: KeptPlace, sign: int) -> None:
         """A right that cannot be taken back is charged like work that may not be preempted."""
         gang = kept.record.gang
         for flavor, usage in kept.charged:
             self._state.queues.shares.charge(gang.queue, flavor, usage, False, sign, gang.user)
 
-    def is_within_bounds(self, kept: Kept) -> bool:
+    def is_within_bounds(self, kept: KeptPlace) -> bool:
         """Whether a queue, and all above it, may have what it is charged for a kept place."""
         self._charge(kept, -1)
         within = self._may_have(kept)
         self._charge(kept, 1)
         return within
 
-    def _may_have(self, kept: Kept) -> bool:
+    def _may_have(self, kept: KeptPlace) -> bool:
         gang, total = kept.record.gang, Usage()
         for _, usage in kept.charged:
             total = total.plus(usage)
@@ -179,7 +179,7 @@ class StandbyPlaces:
                 return _refusal(here[0])
         return None
 
-    def is_sound(self, kept: Kept) -> bool:
+    def is_sound(self, kept: KeptPlace) -> bool:
         """Whether a gang that sleeps would have its place in time, as would all beside it."""
         return all(self._holds(node, self._here(node)) for node in _nodes(kept.placement))
 
@@ -194,7 +194,7 @@ class StandbyPlaces:
         """Whether a gang may be where a place is to be kept for one that sleeps."""
         return self._agrees(record, gang, record.gang.recall_ms)
 
-    def is_clear(self, kept: Kept, node: str, gone: Sequence[GangRecord]) -> bool:
+    def is_clear(self, kept: KeptPlace, node: str, gone: Sequence[GangRecord]) -> bool:
         """Whether a gang that wakes would have its place on a node once some have left."""
         record = kept.record
         room, own = self._without(node, gone), _on_node(kept.placement, node)
@@ -204,7 +204,7 @@ class StandbyPlaces:
         coming = _coming(record, kept.placement, node)
         return self._holds(node, self._here(node, record), coming, gone)
 
-    def borrowers(self, kept: Kept, node: str) -> list[tuple[bool, GangRecord]]:
+    def borrowers(self, kept: KeptPlace, node: str) -> list[tuple[bool, GangRecord]]:
         """Gangs on a node that would leave for one that wakes; whether they use its devices."""
         own = {d for pod in _on_node(kept.placement, node) for d in pod.devices}
         return [
@@ -217,7 +217,7 @@ class StandbyPlaces:
         """The pods of a gang on a node, promised ones included."""
         return self._occupants.on(node)[record.gang.id]
 
-    def _here(self, node: str, record: GangRecord | None = None) -> list[Kept]:
+    def _here(self, node: str, record: GangRecord | None = None) -> list[KeptPlace]:
         """Places kept on a node, but for that of one gang."""
         here = self._on.get(node, {}).values()
         return [each for each in here if record is None or each.record.gang.id != record.gang.id]
@@ -225,7 +225,7 @@ class StandbyPlaces:
     def _holds(
         self,
         node: str,
-        here: Sequence[Kept],
+        here: Sequence[KeptPlace],
         coming: Coming | None = None,
         gone: Sequence[GangRecord] = (),
     ) -> bool:
@@ -301,7 +301,7 @@ def _shaped(record: GangRecord, pods: Iterable[PodPlacement]) -> list[tuple[PodP
     return [(pod, shapes[pod.pod_set]) for pod in pods]
 
 
-def _refusal(kept: Kept) -> Reason:
+def _refusal(kept: KeptPlace) -> Reason:
     gang = kept.record.gang
     return Reason(
         Token.ORDER,

@@ -1,10 +1,10 @@
 """The time ahead: what is spoken for, kept and reserved."""
 
-from ganglion.engine.runtimes.occupants import Clock
+from ganglion.engine.runtimes.occupants import RunningTimes
 from ganglion.engine.store.store import Store
 from ganglion.engine.timeline.backfill import BackfillPlanner
 from ganglion.engine.timeline.bookings import Bookings
-from ganglion.engine.timeline.profile import Ground
+from ganglion.engine.timeline.profile import ProfileInput
 from ganglion.engine.timeline.standby import StandbyPlaces
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.plan import Phase
@@ -34,8 +34,8 @@ class Timeline:
     def replan(self) -> None:
         """The policy is another one: reservations are made anew."""
         state = self._state
-        clock = Clock(state.gangs.estimates, state.config.policy.future)
-        ground = Ground(state, state.holdings.occupants, clock, self.bookings)
+        clock = RunningTimes(state.gangs.estimates, state.config.policy.future)
+        ground = ProfileInput(state, state.holdings.occupants, clock, self.bookings)
         self.future = BackfillPlanner(ground, self.kept)
 
     def rebuild(self) -> None:

@@ -18,7 +18,7 @@ from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import LOOK
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit, may_stop
+from ganglion.engine.store.victims import VictimUnit, may_stop
 from ganglion.engine.store.what_if import Sketch
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangStopping
@@ -117,7 +117,7 @@ def _moves(
     """New places for all of them on other nodes that are in use; None when there are none."""
     tentative, moves = Tentative(state), Moves()
     units = [
-        Unit(record, record.placement.pods, True, 0, CauseKind.MOVED)
+        VictimUnit(record, record.placement.pods, True, 0, CauseKind.MOVED)
         for record in records
         if record.placement
     ]

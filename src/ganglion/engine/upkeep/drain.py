@@ -20,7 +20,7 @@ from ganglion.engine.preemption.consolidate import as_it_is
 from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.store.what_if import Sketch
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangStopping
@@ -128,7 +128,7 @@ def _elsewhere(
     }
     tentative = Tentative(state)
     try:
-        tentative.take(Unit(record, record.placement.pods, True, 0, CauseKind.MOVED))
+        tentative.take(VictimUnit(record, record.placement.pods, True, 0, CauseKind.MOVED))
         with Sketch(state) as sketch:
             sketch.shut(ranks)
             place = seek(state, as_it_is(record), now, TRIED)[1]

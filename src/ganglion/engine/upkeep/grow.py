@@ -20,14 +20,14 @@ from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.ordering.attempt import seek
 from ganglion.engine.ordering.ranking import KaiStanding, Rank, ShareStanding
 from ganglion.engine.placement.pack import common
-from ganglion.engine.preemption.consolidate import Mover, Slice
+from ganglion.engine.preemption.consolidate import ExtraSlice, Mover
 from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.preemption_rules.rules import rules
 from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import LOOK
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit, Useful, may_stop
+from ganglion.engine.store.victims import Useful, VictimUnit, may_stop
 from ganglion.engine.timeline.nominations import is_clear
 from ganglion.engine.upkeep.grow_slice import Grower, askers, nodes_for, place_beside
 from ganglion.model.causes import Cause, CauseKind
@@ -79,7 +79,7 @@ class _Season:
         self._standing = _standing(state, plan.at)
         self._tentative = Tentative(state)
         self._seats: list[Placement] = []
-        self._taken: list[tuple[Unit, GangRecord]] = []
+        self._taken: list[tuple[VictimUnit, GangRecord]] = []
         self._gone: set[tuple[str, PodPlacement]] = set()
         self._claimants = list(_claimants(state))
         self._wishes = [
@@ -184,7 +184,7 @@ class _Season:
         record = grower.record
         if not record.gang.preemptible:
             return True
-        unit = Unit(record, place.pods, False, 0, CauseKind.RECLAIMED)
+        unit = VictimUnit(record, place.pods, False, 0, CauseKind.RECLAIMED)
         state, allows, now = self._state, self._rules.allows, self._now
         others = [each for each in self._claimants if each.gang.queue != record.gang.queue]
         rivals = [each for each in others if not allows(state, each, unit, now)]
@@ -217,7 +217,7 @@ class _Season:
             for name, each in self._growers.items()
             if each.record.placement and len(each.pods) > len(each.record.placement.pods)
         }
-        more = Slice(asker, gain, nodes, fixed, lambda: self._place(grower, asker))
+        more = ExtraSlice(asker, gain, nodes, fixed, lambda: self._place(grower, asker))
         found = self._mover.room_beside(more)
         return found is not None and self._carry_out(grower, asker, found)
 
@@ -250,7 +250,7 @@ class _Season:
             return
         if self._rules.hopeless(state, asker, now):
             return
-        taken: list[Unit] = []
+        taken: list[VictimUnit] = []
         for unit in self._rules.victims(state, asker, now, self._useful(grower)):
             state.agenda.effort.spend(1)
             if unit.gpu_milli > most or not self._rules.allows(state, asker, unit, now):
@@ -264,7 +264,7 @@ class _Season:
         for unit in reversed(taken):
             self._tentative.give_back(unit)
 
-    def _settle(self, grower: Grower, asker: GangRecord, taken: list[Unit]) -> None:
+    def _settle(self, grower: Grower, asker: GangRecord, taken: list[VictimUnit]) -> None:
         """Drop victims that are not needed, and keep the place free."""
         kept = list(taken)
         for unit in reversed(taken[:-1]):
@@ -283,7 +283,7 @@ class _Season:
     def _useful(self, grower: Grower) -> Useful:
         asker = grower.record.gang
 
-        def useful(unit: Unit) -> bool:
+        def useful(unit: VictimUnit) -> bool:
             record = unit.record
             name = record.gang.id
             if unit.whole or record is grower.record or record.placed_at == self._now:
@@ -299,7 +299,7 @@ class _Season:
         return useful
 
     def _emit(self) -> None:
-        shrunk: dict[str, list[tuple[Unit, GangRecord]]] = {}
+        shrunk: dict[str, list[tuple[VictimUnit, GangRecord]]] = {}
         for unit, asker in self._taken:
             shrunk.setdefault(unit.record.gang.id, []).append((unit, asker))
         for taken in shrunk.values():

@@ -13,7 +13,7 @@ from ganglion.engine.ordering.order import waiting_in_order
 from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.upkeep.standby_recall import in_the_way
 from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Phase
@@ -223,6 +223,6 @@ def _askers(state: ClusterState) -> Iterator[GangRecord]:
             return
 
 
-def _whole(record: GangRecord) -> Unit:
+def _whole(record: GangRecord) -> VictimUnit:
     assert record.placement
-    return Unit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)
+    return VictimUnit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)

@@ -26,15 +26,15 @@ from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.preemption_rules.rules import rules
 from ganglion.engine.search.quota import Means
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.store.victims import Unit
+from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.timeline.reservation import FOREVER
-from ganglion.engine.timeline.standby import Kept
+from ganglion.engine.timeline.standby import KeptPlace
 from ganglion.engine.upkeep.shrink import is_enough
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangResized, GangStopping, PlaceKept
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize, Stop
-from ganglion.model.policy import Rights
+from ganglion.model.policy import StandbyCharge
 
 Leaving = dict[str, dict[PodPlacement, None]]
 """Gang -> pods of it that are in the way."""
@@ -79,7 +79,7 @@ def keep(state: ClusterState, plan: Plan, *, before_others: bool) -> None:
             state.timeline.kept.tried[record.gang.id] = state.progress.freed
 
 
-def _beyond_means(state: ClusterState) -> Iterator[Kept]:
+def _beyond_means(state: ClusterState) -> Iterator[KeptPlace]:
     """Places that queues may not hold any more, as their bounds were changed; the latest first.
 
     Give one back before asking for the next.
@@ -93,13 +93,13 @@ def _beyond_means(state: ClusterState) -> Iterator[Kept]:
     state.timeline.kept.checked = state.progress.freed
 
 
-def _is_booked(state: ClusterState, kept: Kept, now: int) -> bool:
+def _is_booked(state: ClusterState, kept: KeptPlace, now: int) -> bool:
     """Whether others are to have the nodes, now or at any time ahead while it sleeps."""
     record = _as_right(state, kept.record) if kept.record.gang.recall_ms else kept.record
     return state.timeline.bookings.refusal(record, kept.placement, now) is not None
 
 
-def _give_back(state: ClusterState, kept: Kept, cause: CauseKind, plan: Plan) -> None:
+def _give_back(state: ClusterState, kept: KeptPlace, cause: CauseKind, plan: Plan) -> None:
     decide(state, [PlaceKept(plan.at, kept.record.gang.id, None, Cause(cause))], plan)
 
 
@@ -136,7 +136,7 @@ def _place(state: ClusterState, record: GangRecord, now: int) -> Placement | Non
 
 def _as_right(state: ClusterState, record: GangRecord) -> GangRecord:
     """A gang that asks for what the sleeping one does, for ever."""
-    firm = state.config.policy.sleeping is Rights.QUOTA
+    firm = state.config.policy.sleeping is StandbyCharge.QUOTA
     gang = replace(
         record.gang,
         recall_ms=0,
@@ -155,7 +155,7 @@ def _over_others(
     if not state.config.policy.evict.enabled or judge.hopeless(state, record, now):
         return None
     for each in state.holdings.settled():
-        unit = Unit(
+        unit = VictimUnit(
             each, each.placement.pods if each.placement else (), True, 0, CauseKind.RECALLED
         )
         if state.timeline.kept.would_lend(record, each.gang) and judge.allows(
@@ -180,14 +180,14 @@ def _leaves_in_time(state: ClusterState, record: GangRecord, place: Placement) -
     )
 
 
-def _means_suffice(state: ClusterState, kept: Kept) -> bool:
+def _means_suffice(state: ClusterState, kept: KeptPlace) -> bool:
     """Whether a queue that was charged nothing so far has room for the gang."""
     if state.gangs.gates.crowded(kept.record.gang):
         return False
     return bool(kept.charged) or Means(state, kept.record).allow(kept.placement)
 
 
-def _take_back(state: ClusterState, kept: Kept, plan: Plan) -> None:
+def _take_back(state: ClusterState, kept: KeptPlace, plan: Plan) -> None:
     """Have the gangs in the way leave, and promise the place to its owner."""
     cause = Cause(CauseKind.RECALLED, gang=kept.record.gang.id)
     stopped = list[GangRecord]()
@@ -232,7 +232,7 @@ def _move(state: ClusterState, stopped: list[GangRecord], plan: Plan) -> None:
             decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
 
 
-def in_the_way(state: ClusterState, kept: Kept) -> Leaving:
+def in_the_way(state: ClusterState, kept: KeptPlace) -> Leaving:
     """Pods that have to leave, node by node."""
     found = Leaving()
     for node in dict.fromkeys(pod.node for pod in kept.placement.pods):
@@ -242,7 +242,7 @@ def in_the_way(state: ClusterState, kept: Kept) -> Leaving:
     return found
 
 
-def _leavers(state: ClusterState, kept: Kept, node: str, known: Leaving) -> list[GangRecord]:
+def _leavers(state: ClusterState, kept: KeptPlace, node: str, known: Leaving) -> list[GangRecord]:
     """Gangs that leave one node: those that do anyway, those on its devices, then the cheapest."""
     restart, now = state.config.policy.evict.restart_ms, state.progress.clock
 

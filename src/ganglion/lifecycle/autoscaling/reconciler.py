@@ -22,7 +22,7 @@ KEEP_MS = 600_000
 """How often what drifts is given to the host to keep: it is learnt over hours."""
 
 
-class Load(Struct, frozen=True):
+class ServiceLoad(Struct, frozen=True):
     """What is known of a service's load.
 
     Attributes:
@@ -36,7 +36,7 @@ class Load(Struct, frozen=True):
     wrong: str = ""
 
 
-class Observed(Struct, frozen=True):
+class ObservedService(Struct, frozen=True):
     """A service that follows its load, as its host finds it.
 
     Attributes:
@@ -50,7 +50,7 @@ class Observed(Struct, frozen=True):
         kept: what the host has kept of what was learnt.
     """
 
-    load: Load
+    load: ServiceLoad
     took: Mapping[str, int]
     ready: int
     active: int
@@ -115,7 +115,7 @@ class Services:
         known = self._watches.get(service)
         return known is None or known.scaling != scaling or now >= known.due
 
-    def decide(self, service: str, scaling: Scaling, seen: Observed, now: int) -> Decision:
+    def decide(self, service: str, scaling: Scaling, seen: ObservedService, now: int) -> Decision:
         """How many replicas a service should have, and what there is to say about it.
 
         Args:
@@ -159,7 +159,7 @@ def _learn(watch: _Watch, took: Mapping[str, int]) -> None:
     watch.seen = (watch.seen or frozenset()) | took.keys()
 
 
-def _alarms(found: Desired, seen: Observed) -> dict[str, str]:
+def _alarms(found: Desired, seen: ObservedService) -> dict[str, str]:
     """Alarms about what is known of a service's load."""
     load = seen.load
     if found.alarm:

@@ -25,7 +25,7 @@ SLOW, SICK = "node.slow", "gpu.sick"
 """Alarms about nodes."""
 
 
-class Guard:
+class FleetGuard:
     """The guard of one fleet.
 
     Args:
@@ -213,17 +213,17 @@ def _least_gpus(state: ClusterState, lane: PendingClass) -> int:
     )
 
 
-_HANDLERS: Mapping[type, Callable[[Guard, Any], None]] = {
-    ev.NodeAdded: Guard._added,
-    ev.NodeLost: Guard._touched,
-    ev.NodeCordoned: Guard._cordoned,
-    ev.DeviceHealth: Guard._device,
-    ev.GangPlaced: Guard._placed,
-    ev.GangResized: Guard._placed,
-    ev.GangEnded: Guard._ended,
-    ev.PodsLeft: Guard._touched,
-    ev.PolicySet: Guard._touched,
-    ev.CheckpointCommitted: Guard._step,
-    ev.MetricReported: Guard._step,
-    ev.AlarmSet: Guard._alarm,
+_HANDLERS: Mapping[type, Callable[[FleetGuard, Any], None]] = {
+    ev.NodeAdded: FleetGuard._added,
+    ev.NodeLost: FleetGuard._touched,
+    ev.NodeCordoned: FleetGuard._cordoned,
+    ev.DeviceHealth: FleetGuard._device,
+    ev.GangPlaced: FleetGuard._placed,
+    ev.GangResized: FleetGuard._placed,
+    ev.GangEnded: FleetGuard._ended,
+    ev.PodsLeft: FleetGuard._touched,
+    ev.PolicySet: FleetGuard._touched,
+    ev.CheckpointCommitted: FleetGuard._step,
+    ev.MetricReported: FleetGuard._step,
+    ev.AlarmSet: FleetGuard._alarm,
 }

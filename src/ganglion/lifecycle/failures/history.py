@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from ganglion.lifecycle.failures.causes import CRASH_LOOP, GPU, NODE, OOM
 from ganglion.model.events import GangEnded, Outcome
 
-__all__ = ["CRASH_LOOP", "GPU", "NODE", "OOM", "History", "cause_of"]
+__all__ = ["CRASH_LOOP", "GPU", "NODE", "OOM", "FailureHistory", "cause_of"]
 
 QUICK_MS = 10_000
 """An attempt that fails within this time of its start has not begun to work."""
@@ -28,7 +28,7 @@ def cause_of(event: GangEnded) -> str:
     return BY_OUTCOME.get(event.outcome, "")
 
 
-class History(Struct):
+class FailureHistory(Struct):
     """Ends of a gang so far.
 
     Attributes:

@@ -9,7 +9,7 @@ from ganglion.lifecycle.failures.history import (
     CRASH_LOOP,
     OOM,
     QUICK_MS,
-    History,
+    FailureHistory,
     cause_of,
 )
 from ganglion.model.causes import Cause, CauseKind, cancels, sentence, suspends
@@ -47,7 +47,7 @@ def decide(
     event: GangEnded,
     record: GangRecord,
     workload: Workload,
-    history: History | None = None,
+    history: FailureHistory | None = None,
 ) -> GangEnded:
     """Set `requeue`, `not_before` and, where it is the last word, `message` of an end.
 
@@ -70,7 +70,7 @@ def decide(
         return event if ended else _unwanted(event, record.cause)
     if record.phase is Phase.STOPPING and suspends(record.cause):
         return replace(event, outcome=Outcome.SUSPENDED, requeue=True, not_before=0)
-    history = history or History()
+    history = history or FailureHistory()
     looped = _crash_loop(event, workload, history)
     if looped:
         return looped
@@ -87,7 +87,9 @@ def _unwanted(event: GangEnded, cause: Cause | None) -> GangEnded:
     return replace(event, outcome=Outcome.CANCELLED, requeue=False)
 
 
-def _by_cause(event: GangEnded, record: GangRecord, retry: Retry, history: History) -> GangEnded:
+def _by_cause(
+    event: GangEnded, record: GangRecord, retry: Retry, history: FailureHistory
+) -> GangEnded:
     cause = cause_of(event)
     if cause not in retry.limits and _named(cause) not in retry.on:
         return replace(event, requeue=False)
@@ -105,7 +107,9 @@ def _named(cause: str) -> str:
     return "failure" if cause == OOM else cause
 
 
-def _own_failure(event: GangEnded, record: GangRecord, retry: Retry, history: History) -> GangEnded:
+def _own_failure(
+    event: GangEnded, record: GangRecord, retry: Retry, history: FailureHistory
+) -> GangEnded:
     """Want of memory has a budget of its own where the workload gives it one."""
     cause = cause_of(event)
     own = retry.limits.get(OOM)
@@ -115,7 +119,7 @@ def _own_failure(event: GangEnded, record: GangRecord, retry: Retry, history: Hi
     return _after(event, before, retry.limits.get("failure", retry.limit), retry)
 
 
-def _crash_loop(event: GangEnded, workload: Workload, history: History) -> GangEnded | None:
+def _crash_loop(event: GangEnded, workload: Workload, history: FailureHistory) -> GangEnded | None:
     """The end of a gang that always fails at once, in the same way; None = it is not one."""
     usual = SERVICE_CRASHES if workload.kind is Kind.SERVICE else CRASHES
     most, crashes = workload.retry.limits.get(CRASH_LOOP, usual), history.crashes_with(event)

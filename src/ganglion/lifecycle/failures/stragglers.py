@@ -18,7 +18,7 @@ ENOUGH = 2
 """Workloads that have to be slow on a node."""
 
 
-class Pace(Struct):
+class AttemptPace(Struct):
     """How fast one attempt gets on.
 
     Attributes:
@@ -48,14 +48,14 @@ class Stragglers(Struct):
         slow: node -> workload -> how slow it was there, in thousandths of its best.
     """
 
-    paces: dict[str, Pace] = field(default_factory=dict)
+    paces: dict[str, AttemptPace] = field(default_factory=dict)
     best: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict)
     slow: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def started(self, gang: str, nodes: Iterable[str]) -> None:
         """An attempt begins there."""
         self._finish(gang)
-        self.paces[gang] = Pace(frozenset(nodes))
+        self.paces[gang] = AttemptPace(frozenset(nodes))
 
     def step(self, gang: str, step: int, now: int) -> None:
         """An attempt has come so far."""
@@ -86,7 +86,7 @@ class Stragglers(Struct):
             f" by up to {worst / 1000:.1f} times"
         )
 
-    def _compare(self, gang: str, pace: Pace) -> None:
+    def _compare(self, gang: str, pace: AttemptPace) -> None:
         known, now = self.best.get(gang), pace.us_per_step
         if known is None or not now:
             return

@@ -41,7 +41,7 @@ class Ladder(Struct):
     reached: dict[int, int] = field(default_factory=dict)
 
 
-class Verdict(Struct, frozen=True):
+class GivenUp(Struct, frozen=True):
     """A trial is to be given up.
 
     Attributes:
@@ -61,7 +61,7 @@ class Verdict(Struct, frozen=True):
 
 def climb(
     ladder: Ladder, rule: EarlyStop, trial: int, step: int, value: float | None
-) -> Verdict | None:
+) -> GivenUp | None:
     """Take in what a trial reports; the verdict, if it is to be given up.
 
     Reports between rungs, and of rungs that the trial passed before (it was preempted and
@@ -101,10 +101,10 @@ def _loss(rule: EarlyStop, value: float | None) -> float:
 
 def _judged(
     rung: Rung, rule: EarlyStop, step: int, value: float | None, loss: float
-) -> Verdict | None:
+) -> GivenUp | None:
     among = len(rung.losses)
     kept = among // max(rule.factor, 2)
     better = bisect_left(rung.losses, loss)
     if not kept or better < kept:
         return None
-    return Verdict(step, value, better + 1, among, kept)
+    return GivenUp(step, value, better + 1, among, kept)

@@ -63,7 +63,7 @@ class Ward(Struct):
         )
 
 
-class Tally(Struct):
+class IdleTally(Struct):
     """What came of it all.
 
     Attributes:
@@ -92,7 +92,7 @@ class Wards:
 
     def __init__(self) -> None:
         self._wards: dict[str, Ward] = {}
-        self.tally = Tally()
+        self.tally = IdleTally()
 
     def __iter__(self) -> Iterator[Ward]:
         return iter(list(self._wards.values()))  # others look while the server works

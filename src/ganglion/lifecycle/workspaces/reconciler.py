@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from ganglion.lifecycle.workspaces.look import Look, Loss
 from ganglion.lifecycle.workspaces.observations import Witness, WitnessMemory
-from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, Warned, step
+from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, LookPace, Step, Warned, step
 from ganglion.lifecycle.workspaces.verdict import IdleAnswer, IdleFinding
 from ganglion.lifecycle.workspaces.words import span
 from ganglion.model.workload import Workload
@@ -19,7 +19,7 @@ Key = tuple[str, int]
 """A workspace's id and the number of its attempt."""
 
 
-class Observed(Struct, frozen=True):
+class ObservedWorkspace(Struct, frozen=True):
     """A workspace that runs, as its host finds it.
 
     Attributes:
@@ -66,8 +66,8 @@ class Workspaces:
         pace: how long an observation holds.
     """
 
-    def __init__(self, pace: Pace | None = None) -> None:
-        self._pace = pace or Pace()
+    def __init__(self, pace: LookPace | None = None) -> None:
+        self._pace = pace or LookPace()
         self._watches: dict[Key, _Watch] = {}
 
     def finding(self, key: Key) -> str:
@@ -80,7 +80,7 @@ class Workspaces:
             found.message if found.answer is IdleAnswer.IDLE else f"{found.answer}: {found.message}"
         )
 
-    def decide(self, observed: Mapping[Key, Observed], now: int) -> dict[Key, Action]:
+    def decide(self, observed: Mapping[Key, ObservedWorkspace], now: int) -> dict[Key, Action]:
         """What to do about each of them; others are forgotten.
 
         Args:
@@ -97,7 +97,7 @@ class Workspaces:
             if found.act is not Act.NOTHING
         }
 
-    def _step(self, watch: _Watch, seen: Observed, now: int) -> Step:
+    def _step(self, watch: _Watch, seen: ObservedWorkspace, now: int) -> Step:
         if seen.look and seen.look.at > watch.at:
             watch.at = seen.look.at
             for sight in seen.look.sights:

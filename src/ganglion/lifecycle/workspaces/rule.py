@@ -63,7 +63,7 @@ class Step(Struct, frozen=True):
     suspend_at: int = 0
 
 
-class Pace(Struct, frozen=True):
+class LookPace(Struct, frozen=True):
     """How often witnesses look, and how long their word holds; in ms.
 
     Attributes:
@@ -81,7 +81,7 @@ def step(
     required: Iterable[Witness],
     warned: Warned | None,
     now: int,
-    pace: Pace | None = None,
+    pace: LookPace | None = None,
 ) -> Step:
     """Decide about one workspace that runs.
 
@@ -97,7 +97,7 @@ def step(
         now: the time in ms.
         pace: how long the word of a witness holds.
     """
-    pace = pace or Pace()
+    pace = pace or LookPace()
     allowed, warn = allowed_ms(workload, now), workload.idle.warn_ms
     if not allowed:
         return Step(Act.TAKE_BACK if warned else Act.NOTHING, IdleFinding(IdleAnswer.UNKNOWN))

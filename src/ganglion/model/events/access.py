@@ -14,7 +14,7 @@ class Verb(Enum):
     PORT_FORWARD = "port-forward"
 
 
-class Stage(Enum):
+class SessionStage(Enum):
     """How far a session is; `REFUSED` is the end of one that nothing was carried for."""
 
     BEGUN = "begun"
@@ -48,7 +48,7 @@ class PodAccess(EventBase, frozen=True, tag="pod_access"):
     attempt: int
     pod: int
     verb: Verb
-    stage: Stage
+    stage: SessionStage
     session: str
     user: str
     uid: int | None = None

@@ -7,7 +7,7 @@ from random import Random
 from ganglion.router.balancing.counters import Counters, RequestOutcome
 from ganglion.router.balancing.least_loaded import RequestPreferences, choose
 from ganglion.router.balancing.stats import ReplicaStats, ServiceStats
-from ganglion.router.balancing.table import Endpoint, Service, State
+from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 
 
 class ReplicaState:
@@ -17,9 +17,9 @@ class ReplicaState:
         endpoint: what the table says of it.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: ReplicaEndpoint) -> None:
         self.endpoint = endpoint
-        self.up = endpoint.state == State.READY
+        self.up = endpoint.state == RoutingState.READY
         self.gone = False
         self.running = self.done = self.failed = self.strikes = 0
         self.apart_since: int | None = None
@@ -37,7 +37,7 @@ class ReplicaState:
     @property
     def open(self) -> bool:
         """Whether it may be sent requests."""
-        return self.up and not self.gone and self.endpoint.state != State.DRAINING
+        return self.up and not self.gone and self.endpoint.state != RoutingState.DRAINING
 
 
 class Ticket:
@@ -74,7 +74,9 @@ class Balancer:
         news: called at each change that a reader of stats may wait for.
     """
 
-    def __init__(self, service: Service, now: int, dice: Random, news: Callable[[], None]) -> None:
+    def __init__(
+        self, service: RoutedService, now: int, dice: Random, news: Callable[[], None]
+    ) -> None:
         self.service = service
         self.counters = Counters()
         self.replicas: dict[str, ReplicaState] = {}
@@ -83,7 +85,7 @@ class Balancer:
         self._dice, self._news = dice, news
         self.follow(service, now)
 
-    def follow(self, service: Service, now: int) -> None:
+    def follow(self, service: RoutedService, now: int) -> None:
         """Take over a new table; replicas that are gone from it finish what they have."""
         self.service = service
         before, self.replicas = self.replicas, {}
@@ -94,7 +96,9 @@ class Balancer:
                 known = None
             if known is None:
                 known = ReplicaState(endpoint)
-            known.up = known.up or (endpoint.state == State.READY and known.apart_since is None)
+            known.up = known.up or (
+                endpoint.state == RoutingState.READY and known.apart_since is None
+            )
             known.endpoint = endpoint
             self.replicas[endpoint.replica] = known
         for replica in before.values():
@@ -117,7 +121,7 @@ class Balancer:
 
     @property
     def _asleep(self) -> bool:
-        going = State.DRAINING
+        going = RoutingState.DRAINING
         return self.service.sleeps and all(e.state == going for e in self.service.endpoints)
 
     @property
@@ -168,7 +172,7 @@ class Balancer:
     def _emptied(self, replica: ReplicaState) -> None:
         if replica.gone:
             self._leaving.remove(replica)
-        if replica.gone or replica.endpoint.state == State.DRAINING:
+        if replica.gone or replica.endpoint.state == RoutingState.DRAINING:
             self._news()
 
     def fail(self, replica: ReplicaState, now: int) -> None:

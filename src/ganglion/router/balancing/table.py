@@ -12,7 +12,7 @@ NAME_MOST = 200
 """Characters of a service's name, which is a part of its URL."""
 
 
-class State(StrEnum):
+class RoutingState(StrEnum):
     """What the router may do with a replica."""
 
     STARTING = "starting"
@@ -23,7 +23,7 @@ class State(StrEnum):
     """It finishes its requests and gets no new ones."""
 
 
-class Endpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ReplicaEndpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A replica and where it listens.
 
     Attributes:
@@ -35,7 +35,7 @@ class Endpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     replica: str
     address: str
-    state: State = State.STARTING
+    state: RoutingState = RoutingState.STARTING
     models: tuple[str, ...] = ()
 
 
@@ -61,7 +61,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     tries: int = 3
 
 
-class Access(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class CallerAccess(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Callers of a service.
 
     Attributes:
@@ -76,7 +76,7 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     groups: tuple[str, ...] = ()
 
 
-class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RoutedService(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A service or workspace as its callers see it.
 
     It is reached as `http://ROUTER/NAME/...` and as `http://NAME.ANYTHING:PORT/...`.
@@ -100,7 +100,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """
 
     name: str
-    endpoints: tuple[Endpoint, ...] = ()
+    endpoints: tuple[ReplicaEndpoint, ...] = ()
     limits: Limits = Limits()
     health: str = ""
     affinity: str = ""
@@ -108,7 +108,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     wakes: bool = True
     sleeps: bool = False
     late_ms: int = 0
-    access: Access = Access()
+    access: CallerAccess = CallerAccess()
 
 
 class RoutingTable(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -122,7 +122,7 @@ class RoutingTable(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """
 
     version: int = 0
-    services: tuple[Service, ...] = ()
+    services: tuple[RoutedService, ...] = ()
     hosts: tuple[str, ...] = ()
 
 

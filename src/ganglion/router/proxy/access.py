@@ -16,7 +16,7 @@ from aiohttp import hdrs, web
 from multidict import CIMultiDict
 
 from ganglion.router.balancing.route import Route
-from ganglion.router.balancing.table import Access, Service
+from ganglion.router.balancing.table import CallerAccess, RoutedService
 from ganglion.router.proxy.answers import RouterResponse
 from ganglion.router.proxy.tickets import TICKET, mac, same, until
 from ganglion.transport.hosts import is_foreign
@@ -35,7 +35,7 @@ class Admission:
         self._used: dict[str, int] = {}
 
     def admit(
-        self, service: Service, route: Route, request: web.BaseRequest, uid: int | None
+        self, service: RoutedService, route: Route, request: web.BaseRequest, uid: int | None
     ) -> web.Response | None:
         """Admit a request; an answer = redirect the caller, with a cookie, to the same address.
 
@@ -71,7 +71,7 @@ class Admission:
         )
 
     def _redeemed(
-        self, service: Service, route: Route, request: web.BaseRequest, uid: int | None
+        self, service: RoutedService, route: Route, request: web.BaseRequest, uid: int | None
     ) -> web.Response:
         """Exchange a ticket for a cookie of the same user, at the same address without it."""
         given, now = request.query[TICKET], time.time()
@@ -103,12 +103,12 @@ class Admission:
         return answer
 
 
-def _cookie(service: Service, uid: int | None) -> str:
+def _cookie(service: RoutedService, uid: int | None) -> str:
     """Name of a user's cookie: browsers send cookies to other ports of the same host too."""
     return mac(service.access.key, "cookie", NOT_KNOWN if uid is None else str(uid))
 
 
-def _has_cookie(service: Service, headers: Mapping[str, str], uid: int | None) -> bool:
+def _has_cookie(service: RoutedService, headers: Mapping[str, str], uid: int | None) -> bool:
     try:
         found = SimpleCookie(headers.get(hdrs.COOKIE, "")).get(COOKIE + service.name)
     except CookieError:
@@ -124,7 +124,7 @@ def _token(headers: Mapping[str, str]) -> str:
     return bearer.strip() if kind.lower() == "bearer" else ""
 
 
-def is_named(access: Access, uid: int | None) -> bool:
+def is_named(access: CallerAccess, uid: int | None) -> bool:
     """Whether a user of this machine is the owner or one of those that `access` names."""
     if uid is None:
         return False

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ganglion.router.proxy.answers import RouterResponse
 from ganglion.transport.hosts import is_own
-from ganglion.transport.limits import HEADERS_S, Gate, RefusedConnection
+from ganglion.transport.limits import HEADERS_S, CallerLimit, RefusedConnection
 from ganglion.transport.refusals import LATE, MALFORMED
 from ganglion.transport.tcp_owner import owner_of
 
@@ -31,7 +31,7 @@ class CallerLimits(Struct):
             the end of headers.
     """
 
-    gate: Gate
+    gate: CallerLimit
     headers_s: float = HEADERS_S
 
 

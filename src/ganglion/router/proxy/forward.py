@@ -9,7 +9,7 @@ from yarl import URL
 
 from ganglion.router.balancing.balancer import ReplicaState
 from ganglion.router.balancing.counters import RequestOutcome
-from ganglion.router.balancing.table import Limits, Service
+from ganglion.router.balancing.table import Limits, RoutedService
 from ganglion.router.proxy.answers import ReplicaResponse, RouterResponse
 from ganglion.router.proxy.headers import back, onward
 from ganglion.router.proxy.request import Visit
@@ -36,7 +36,7 @@ class Errand:
     def __init__(
         self,
         session: aiohttp.ClientSession,
-        service: Service,
+        service: RoutedService,
         request: web.BaseRequest,
         path: str,
         prefix: str,

@@ -8,7 +8,7 @@ import aiohttp
 
 from ganglion.router.balancing.balancer import Balancer, ReplicaState
 from ganglion.router.balancing.registry import now_ms
-from ganglion.router.balancing.table import State, split_address
+from ganglion.router.balancing.table import RoutingState, split_address
 
 FIRST_S, LAST_S = 0.02, 1.0
 """Shortest and longest pause between two attempts; pauses grow."""
@@ -107,7 +107,7 @@ def apart_s(strikes: int) -> float:
 
 
 def _wanted(replica: ReplicaState) -> bool:
-    return not replica.gone and replica.endpoint.state != State.DRAINING
+    return not replica.gone and replica.endpoint.state != RoutingState.DRAINING
 
 
 async def _connects(address: str) -> bool:

@@ -10,7 +10,7 @@ from yarl import URL
 
 from ganglion.router.balancing.balancer import ReplicaState
 from ganglion.router.balancing.counters import RequestOutcome
-from ganglion.router.balancing.table import Limits, Service
+from ganglion.router.balancing.table import Limits, RoutedService
 from ganglion.router.proxy.answers import RouterResponse
 from ganglion.router.proxy.forward import NEVER_SENT
 from ganglion.router.proxy.headers import onward
@@ -41,7 +41,7 @@ class Tunnel:
     def __init__(
         self,
         session: aiohttp.ClientSession,
-        service: Service,
+        service: RoutedService,
         request: web.BaseRequest,
         path: str,
         prefix: str,

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from ganglion.identity.decide import Verdict, can, somewhere
+from ganglion.identity.decide import AccessVerdict, can, somewhere
 from ganglion.identity.grants import (
     EVERYWHERE,
     USER,
@@ -94,12 +94,12 @@ class Caller:
 
     def may(
         self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
-    ) -> Verdict:
+    ) -> AccessVerdict:
         """Decide whether the caller may do something; an empty queue is the whole fleet."""
         resource = Resource(kind, queue, owner)
         return can(self.subject, verb, resource, self.rules.grants, self.rules.tree, self.now_ms)
 
-    def somewhere(self, verb: AccessVerb, kind: ResourceKind) -> Verdict:
+    def somewhere(self, verb: AccessVerb, kind: ResourceKind) -> AccessVerdict:
         """Decide whether the caller may do it to what is its own, on any queue."""
         return somewhere(self.subject, verb, kind, self.rules.grants, self.now_ms)
 

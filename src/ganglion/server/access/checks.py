@@ -10,7 +10,7 @@ from ganglion.model.errors import FieldError, GanglionError
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.visible import located
 from ganglion.server.commands.submit_rules import queue_of
-from ganglion.server.rest.filters import Wanted
+from ganglion.server.rest.filters import RowFilter
 from ganglion.server.state.transaction import Mind
 from ganglion.specs.workload.behaviour import awaited
 from ganglion.specs.workload.workload import WorkloadFile
@@ -22,7 +22,7 @@ NONE = frozenset({"/"})
 """No queue has this name."""
 
 
-def narrowed(caller: Caller, want: Wanted) -> Wanted:
+def narrowed(caller: Caller, want: RowFilter) -> RowFilter:
     """A filter that passes only what the caller may see."""
     if caller.sees_all:
         return want

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ganglion.model.errors import Forbidden, GanglionError, NotFound
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.operations import OPERATIONS, Rule, Where
+from ganglion.server.access.operations import OPERATIONS, GrantPlace, Rule
 from ganglion.server.access.permissions import BadToken, Permissions
 from ganglion.server.access.veil import Veil
 from ganglion.server.access.visible import Place, located, queues_of
@@ -33,7 +33,7 @@ AGAIN_MS = 1_000
 """How long a long answer goes on before its caller's rights are looked at again."""
 
 
-class Gate:
+class AccessGate:
     """Decides about every request.
 
     Args:
@@ -63,7 +63,7 @@ class Gate:
         state = scope.setdefault("state", {}) if scope["type"] != "lifespan" else {}
         if state.get(OWNER):
             caller, operation = self._permissions.owner(), self._asked(scope)[0]
-            if operation and OPERATIONS[operation].where is not Where.ANYONE:
+            if operation and OPERATIONS[operation].where is not GrantPlace.ANYONE:
                 caller.require(OPERATIONS[operation].verb, OPERATIONS[operation].kind)
             state[CALLER], state[OPERATION] = caller, operation
             await self._app(scope, receive, send)
@@ -121,15 +121,15 @@ class Gate:
         if not operation:
             return path  # the application answers that there is no such thing
         rule = OPERATIONS[operation]
-        if rule.where is Where.FLEET:
+        if rule.where is GrantPlace.FLEET:
             caller.require(rule.verb, rule.kind)
-        elif rule.where is Where.NARROWED:
+        elif rule.where is GrantPlace.NARROWED:
             found = caller.somewhere(rule.verb, rule.kind)
             if not found.allowed:
                 raise caller.refused(found.rule)
-        elif rule.where is Where.QUEUE:
+        elif rule.where is GrantPlace.QUEUE:
             _require_queue(caller, rule, named)
-        elif rule.where is Where.WORKLOAD:
+        elif rule.where is GrantPlace.WORKLOAD:
             ref, place = self._located(named, caller)
             caller.require(rule.verb, rule.kind, place.queue, place.user)
             at = path.index("/workloads/") + len("/workloads/")

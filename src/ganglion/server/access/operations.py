@@ -9,7 +9,7 @@ from msgspec import Struct
 from ganglion.identity.roles import AccessVerb, ResourceKind
 
 
-class Where(StrEnum):
+class GrantPlace(StrEnum):
     """Where a grant has to hold."""
 
     FLEET = "on the whole fleet"
@@ -31,11 +31,11 @@ class Rule(Struct, frozen=True):
 
     verb: AccessVerb
     kind: ResourceKind
-    where: Where = Where.FLEET
+    where: GrantPlace = GrantPlace.FLEET
     runs_programs: bool = False
 
 
-_V, _K, _W = AccessVerb, ResourceKind, Where
+_V, _K, _W = AccessVerb, ResourceKind, GrantPlace
 _VIEW_FLEET = Rule(_V.VIEW, _K.FLEET)
 _CHANGE_FLEET = Rule(_V.CHANGE, _K.FLEET)
 _VIEW_JOB = Rule(_V.VIEW, _K.WORKLOAD, _W.WORKLOAD)

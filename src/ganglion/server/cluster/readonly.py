@@ -34,13 +34,13 @@ MOST_EXPLAINED = 20
 MOST_NAMED = 5
 
 
-class Standby(EnvironmentFault):
+class StandbyProcess(EnvironmentFault):
     """The state is kept by another process."""
 
     code = "environment.standby"
 
 
-class Source(Protocol):
+class ViewSource(Protocol):
     """The part that keeps the state.
 
     A workload of a cluster has the namespace as its user, `namespace/name` as its name, and an id
@@ -70,8 +70,8 @@ class Source(Protocol):
         """What its answers leave out, and why; empty = nothing."""
 
 
-def _source(request: Request) -> Source:
-    found: Source = request.app.state.source
+def _source(request: Request) -> ViewSource:
+    found: ViewSource = request.app.state.source
     return found
 
 
@@ -79,20 +79,20 @@ def _keeps(request: Request) -> None:
     """Raises Standby where the state is kept elsewhere."""
     elsewhere: str = request.app.state.elsewhere()
     if elsewhere:
-        raise Standby(elsewhere, "try again: another replica may answer")
+        raise StandbyProcess(elsewhere, "try again: another replica may answer")
 
 
 def _nowhere() -> str:
     return ""
 
 
-Here = Annotated[Source, Depends(_source)]
+Here = Annotated[ViewSource, Depends(_source)]
 router = Routes(prefix=PREFIX, responses=problems.ERRORS, dependencies=[Depends(_keeps)])
 probes = Routes()
 _TROUBLE: dict[int | str, dict[str, Any]] = {503: {"model": server.Health}}
 
 
-def make_readonly_app(source: Source, elsewhere: Callable[[], str] = _nowhere) -> FastAPI:
+def make_readonly_app(source: ViewSource, elsewhere: Callable[[], str] = _nowhere) -> FastAPI:
     """Build the application.
 
     Args:
@@ -119,7 +119,7 @@ def make_readonly_app(source: Source, elsewhere: Callable[[], str] = _nowhere) -
     return app
 
 
-def _gauges(source: Source) -> Gauges:
+def _gauges(source: ViewSource) -> Gauges:
     def waiting() -> dict[str, int]:
         with source.read() as mind:
             return cluster.waiting_by_reason(mind.state)

@@ -17,7 +17,7 @@ from ganglion.server.state.audience import Audience, Show
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.leader_election.lead import Lead
 from ganglion.worlds.kubernetes.scheduler import Scheduler
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 SWITCH_S = 0.0003
 """Longest time that a thread that decides keeps one that writes waiting: the interpreter's own
@@ -50,7 +50,7 @@ class SchedulerRun(Struct, frozen=True):
 
 
 def schedule(
-    endpoints: Mapping[str, Endpoint],
+    endpoints: Mapping[str, ApiEndpoint],
     wish: SchedulerRun,
     ready: Callable[[str], None] = lambda _url: None,
 ) -> None:
@@ -115,7 +115,7 @@ def _leader(lead: Lead | None) -> Callable[[], str]:
     return lambda: lead.holder if lead else ""
 
 
-def _lead(endpoint: Endpoint, wish: SchedulerRun) -> Lead | None:
+def _lead(endpoint: ApiEndpoint, wish: SchedulerRun) -> Lead | None:
     if not wish.lease:
         return None
     return Lead(endpoint, wish.namespace, wish.lease, wish.identity, on_lost=_die)

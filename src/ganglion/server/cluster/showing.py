@@ -9,7 +9,7 @@ from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.server.cluster.readonly import make_readonly_app
 from ganglion.server.cluster.source import ClusterSource
-from ganglion.server.rest.listening.listen import Listener
+from ganglion.server.rest.listening.listen import HttpListener
 from ganglion.server.state.audience import Show
 
 
@@ -21,7 +21,7 @@ def show(what: Show, taken: socket.socket) -> None:
         what.audience.seat(source.took)
     for each in _lives(what):
         each.start()
-    listener = Listener(make_readonly_app(source, source.elsewhere), what.ready, lambda: None)
+    listener = HttpListener(make_readonly_app(source, source.elsewhere), what.ready, lambda: None)
     threading.Thread(target=_halt, args=(what.told, listener.halt), daemon=True).start()
     listener.serve_until_told(taken)
 

@@ -10,7 +10,7 @@ from ganglion.model.events import Event, GangEnded, GangSubmitted
 from ganglion.model.workload import Gang, Workload
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.state.audience import Took
-from ganglion.server.state.registry import Entry, Registry
+from ganglion.server.state.registry import LiveWorkload, Registry
 from ganglion.server.state.set_apart import apart_after, told_apart
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.cluster_metrics import (
@@ -198,7 +198,9 @@ class ClusterSource:
                 time_limit_ms=gang.time_limit_ms,
                 checkpoint=gang.checkpoint,
             )
-            self._book.enter(Entry(gang.workload, self._number, gang.submitted, b"", workload))
+            self._book.enter(
+                LiveWorkload(gang.workload, self._number, gang.submitted, b"", workload)
+            )
 
     def _drop(self, gang: str) -> None:
         workload = self._workload_of.pop(gang, "")

@@ -15,7 +15,7 @@ MOST_DAYS = 366
 """Longest life of a personal token."""
 
 
-class Wish(Struct, frozen=True):
+class WantedToken(Struct, frozen=True):
     """A personal token that is to be made.
 
     Attributes:
@@ -68,7 +68,7 @@ def revoke(draft: Transaction, subject: str, role: str, queue: str, by: str) -> 
     draft.record(RoleRevoked(draft.now, subject, role, queue, by))
 
 
-def make_token(draft: Transaction, wish: Wish, token: str, by: str) -> TokenCreated:
+def make_token(draft: Transaction, wish: WantedToken, token: str, by: str) -> TokenCreated:
     """Make a personal token.
 
     Args:

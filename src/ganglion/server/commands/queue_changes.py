@@ -16,7 +16,7 @@ SHOWN = 5
 """Most workloads that a refusal names."""
 
 
-class InUse(Conflict):
+class QueueInUse(Conflict):
     """A queue cannot go or move while workloads are in it."""
 
 
@@ -79,9 +79,9 @@ def carry_out(draft: Transaction, queues: Sequence[Queue] | None) -> None:
             draft.apply(QueueRemoved(draft.now, queue.name))
 
 
-def _in_use(file: PolicyFile, path: Path, problem: str, hint: str) -> InUse:
+def _in_use(file: PolicyFile, path: Path, problem: str, hint: str) -> QueueInUse:
     found: FieldError = file.wrong(problem, path, hint)
-    return InUse(found.message, hint)
+    return QueueInUse(found.message, hint)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -13,14 +13,14 @@ from ganglion.model.events import GangSubmitted, GangUpdated, ServiceScaled
 from ganglion.model.workload import Gang, Kind
 from ganglion.server.commands import live
 from ganglion.server.state.refs import resolve
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Transaction
 
 MOST_REPLICAS = 10_000
 """Most replicas that one service may have."""
 
 
-class Span(Struct, frozen=True):
+class ReplicaSpan(Struct, frozen=True):
     """How many replicas a caller asked for.
 
     Attributes:
@@ -43,7 +43,7 @@ def replicas_of(draft: Transaction, service: str) -> list[Replica]:
 
 
 def set_replicas(
-    draft: Transaction, entry: Entry, wanted: int, cause: Cause, held_until: int = -1
+    draft: Transaction, entry: LiveWorkload, wanted: int, cause: Cause, held_until: int = -1
 ) -> bool:
     """Have a service get or lose replicas; returns whether anything changed.
 
@@ -77,7 +77,7 @@ def set_replicas(
     return True
 
 
-def _begin(draft: Transaction, entry: Entry, todo: Shift, cause: Cause) -> None:
+def _begin(draft: Transaction, entry: LiveWorkload, todo: Shift, cause: Cause) -> None:
     for gang in todo.wake:
         draft.apply(GangUpdated(draft.now, gang, held=False, recall_ms=0, cause=cause))
     for _ in range(todo.submit):
@@ -88,7 +88,7 @@ def _begin(draft: Transaction, entry: Entry, todo: Shift, cause: Cause) -> None:
         draft.apply(GangUpdated(draft.now, asleep.id, held=True, cause=Cause(CauseKind.ASLEEP)))
 
 
-def next_replica(draft: Transaction, entry: Entry) -> Gang:
+def next_replica(draft: Transaction, entry: LiveWorkload) -> Gang:
     """One more replica of a service, with a number that no other ever had."""
     index = draft.book.replicas.issued[entry.id]
     return replica_of(entry.id, entry.workload, draft.now, index)
@@ -102,7 +102,7 @@ def _end(draft: Transaction, todo: Shift, cause: Cause) -> None:
         live.withdraw(draft, draft.state.gangs.records[gang], released)
 
 
-def scale(draft: Transaction, ref: str, span: Span, user: str) -> str:
+def scale(draft: Transaction, ref: str, span: ReplicaSpan, user: str) -> str:
     """Do as a user says; returns the id of the service.
 
     A number is what there is from now on; where the service follows its load, it stays for the
@@ -141,7 +141,7 @@ def scale(draft: Transaction, ref: str, span: Span, user: str) -> str:
     return found.workload
 
 
-def _check(entry: Entry, span: Span) -> None:
+def _check(entry: LiveWorkload, span: ReplicaSpan) -> None:
     workload = entry.workload
     if workload.kind is not Kind.SERVICE:
         hint = "a training is made elastic by `nodes: 2..4`"
@@ -173,7 +173,7 @@ def _outside(name: str, scaling: Scaling, wanted: int) -> FieldError:
     )
 
 
-def _bounded(draft: Transaction, entry: Entry, floor: int, ceiling: int) -> Entry:
+def _bounded(draft: Transaction, entry: LiveWorkload, floor: int, ceiling: int) -> LiveWorkload:
     """The service with another floor and ceiling."""
     scaling = replace(entry.workload.scaling or Scaling(), floor=floor, ceiling=ceiling)
     for each in draft.records(entry.id):

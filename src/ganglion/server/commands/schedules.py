@@ -10,7 +10,7 @@ from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.events import ScheduleFired, ScheduleRemoved
 from ganglion.server.commands import live as commands
 from ganglion.server.commands.submit import submit_run
-from ganglion.server.state.schedules import Standing
+from ganglion.server.state.schedules import StandingSchedule
 from ganglion.server.state.transaction import Transaction
 from ganglion.specs.wording import meant
 
@@ -64,7 +64,7 @@ class SchedulesKeeper:
         return min((date for date in dates if date is not None), default=None)
 
 
-def _tended(draft: Transaction, standing: Standing) -> int | None:
+def _tended(draft: Transaction, standing: StandingSchedule) -> int | None:
     found = due(standing.schedule, standing.since, draft.wall)
     if found and not (found.again and found.date == standing.last):
         known = tuple(run for run in standing.runs if run in draft.book.entries)
@@ -81,14 +81,16 @@ def _tended(draft: Transaction, standing: Standing) -> int | None:
     return None if upcoming is None else draft.now + upcoming - draft.wall
 
 
-def _act(draft: Transaction, standing: Standing, date: int, what: Answer, *, again: bool) -> None:
+def _act(
+    draft: Transaction, standing: StandingSchedule, date: int, what: Answer, *, again: bool
+) -> None:
     run, message = "", what.message
     if what.submit:
         run, message = _submitted(draft, standing, what)
     draft.record(ScheduleFired(draft.now, standing.name, date, run, message, again))
 
 
-def _submitted(draft: Transaction, standing: Standing, what: Answer) -> tuple[str, str]:
+def _submitted(draft: Transaction, standing: StandingSchedule, what: Answer) -> tuple[str, str]:
     """The new run, and what to say."""
     data: dict[str, Any] = msgspec.json.decode(standing.document)
     if what.cancel:

@@ -15,7 +15,7 @@ from ganglion.server.state.transaction import Mind, Order, Transaction
 from ganglion.worlds.world import ServedWorld
 
 
-class Asked(Struct, frozen=True):
+class NamedWorkspace(Struct, frozen=True):
     """A workspace that a caller names.
 
     Attributes:
@@ -27,7 +27,7 @@ class Asked(Struct, frozen=True):
     record: GangRecord
 
 
-def find(draft: Transaction, ref: str) -> Asked:
+def find(draft: Transaction, ref: str) -> NamedWorkspace:
     """The live workspace that a reference means.
 
     Raises:
@@ -43,7 +43,7 @@ def find(draft: Transaction, ref: str) -> Asked:
             f"{found.workload} is of kind {kind}: only workspaces are suspended",
             f"keep it from starting with: ganglion update {found.workload} --hold",
         )
-    return Asked(found.workload, draft.records(found.workload)[0])
+    return NamedWorkspace(found.workload, draft.records(found.workload)[0])
 
 
 def loss_of(look: Look | None) -> str:

@@ -2,7 +2,7 @@
 
 import structlog
 
-from ganglion.lifecycle.failures.guard import Guard
+from ganglion.lifecycle.failures.guard import FleetGuard
 from ganglion.model.causes import CordonKind
 from ganglion.model.causes.former import cordon_of
 from ganglion.model.events import AlarmSet, Event, NodeCordoned
@@ -21,7 +21,7 @@ class FailuresController:
     name = "nodes"
 
     def __init__(self) -> None:
-        self._guard = Guard()
+        self._guard = FleetGuard()
 
     def note(self, event: Event) -> None:
         """Remember what follows from events."""
@@ -35,7 +35,7 @@ class FailuresController:
         """What the guard remembers."""
         return self._guard
 
-    def recall(self, memory: Guard) -> None:
+    def recall(self, memory: FleetGuard) -> None:
         """Go on with this guard."""
         self._guard = memory
 

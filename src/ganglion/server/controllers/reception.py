@@ -9,11 +9,11 @@ from ganglion.lifecycle.workspaces.idle_state import Ward
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict
 from ganglion.model.plan import Phase
-from ganglion.router.balancing.table import Endpoint, Service, State
+from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.server.commands.workspaces import resume
 from ganglion.server.signals.access import access_of
 from ganglion.server.signals.router_link import Heard
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Transaction
 
 OWNER = "workspaces"
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 class Entrance(Protocol):
     """See `ganglion.server.signals.router_link.Door`."""
 
-    def publish(self, owner: str, services: Sequence[Service]) -> None:
+    def publish(self, owner: str, services: Sequence[RoutedService]) -> None:
         """Route these from now on."""
 
     def heard(self) -> Heard:
@@ -62,22 +62,22 @@ class Reception:
         return draft.now + LOOK_MS if asleep or unknown else None
 
 
-def _reached(draft: Transaction, ward: Ward) -> Entry | None:
+def _reached(draft: Transaction, ward: Ward) -> LiveWorkload | None:
     """The entry of a workspace that is reached from outside: one that says its port."""
     entry = draft.book.entries[ward.gang.workload]
     return entry if entry.workload.run.port else None
 
 
-def _wake(draft: Transaction, entry: Entry) -> None:
+def _wake(draft: Transaction, entry: LiveWorkload) -> None:
     try:
         resume(draft, entry.id, Cause(CauseKind.ADDRESS_OPENED))
     except Conflict as error:  # its user has too many awake, and the client that opened it gets 503
         log.info("not woken", workload=entry.id, why=error.message)
 
 
-def _routed(draft: Transaction, ward: Ward, entry: Entry) -> Service:
+def _routed(draft: Transaction, ward: Ward, entry: LiveWorkload) -> RoutedService:
     name, env = entry.workload.name, entry.workload.run.env
-    return Service(
+    return RoutedService(
         name,
         _endpoints(draft, ward),
         keep_prefix=env.get(BASE, "").strip("/") == name,
@@ -86,10 +86,14 @@ def _routed(draft: Transaction, ward: Ward, entry: Entry) -> Service:
     )
 
 
-def _endpoints(draft: Transaction, ward: Ward) -> tuple[Endpoint, ...]:
+def _endpoints(draft: Transaction, ward: Ward) -> tuple[ReplicaEndpoint, ...]:
     address = draft.endpoints.get(ward.gang.id)
     phase = draft.state.gangs.records[ward.gang.id].phase
     if not address or phase not in (Phase.RUNNING, Phase.STOPPING):
         return ()
     going = phase is Phase.STOPPING
-    return (Endpoint(ward.gang.id, address, State.DRAINING if going else State.STARTING),)
+    return (
+        ReplicaEndpoint(
+            ward.gang.id, address, RoutingState.DRAINING if going else RoutingState.STARTING
+        ),
+    )

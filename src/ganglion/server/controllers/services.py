@@ -6,7 +6,7 @@ from ganglion.lifecycle.autoscaling.memory import Learnt, recalled
 from ganglion.lifecycle.autoscaling.reconciler import (
     HASTE_MS,
     TICK_MS,
-    Observed,
+    ObservedService,
     Services,
     next_tick,
 )
@@ -17,7 +17,7 @@ from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated, ServiceLearnt
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang, Kind
-from ganglion.router.balancing.table import Service
+from ganglion.router.balancing.table import RoutedService
 from ganglion.server.commands import live as commands
 from ganglion.server.commands.scale import replicas_of, set_replicas
 from ganglion.server.controllers.alarms import said, settle
@@ -26,7 +26,7 @@ from ganglion.server.controllers.standby import stand_by
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door, Heard
 from ganglion.server.signals.routing import routed
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Transaction
 
 DRAIN_MS = Scaling().drain_ms
@@ -50,7 +50,7 @@ class _View(Struct, frozen=True):
         ready: those that answer requests.
     """
 
-    entry: Entry
+    entry: LiveWorkload
     replicas: list[Replica]
     ready: set[str]
 
@@ -69,7 +69,7 @@ class _Look(Struct, frozen=True):
     """
 
     due: int | None
-    route: Service | None
+    route: RoutedService | None
     lacks: bool
 
 
@@ -89,7 +89,7 @@ class ServicesController:
         self._decided: dict[str, int] = {}
         self._looks: dict[str, _Look] = {}
         self._begun = 0
-        self._told: tuple[Service, ...] | None = None
+        self._told: tuple[RoutedService, ...] | None = None
 
     def note(self, event: Event) -> None:
         """Remember since when replicas are wanted, and what happened to which service."""
@@ -140,7 +140,7 @@ class ServicesController:
         known = live - changed
         self._looks = {key: each for key, each in self._looks.items() if key in known}
 
-    def _look_after(self, draft: Transaction, entry: Entry, heard: Heard) -> _Look:
+    def _look_after(self, draft: Transaction, entry: LiveWorkload, heard: Heard) -> _Look:
         """Do for one service what is due."""
         view = _view(draft, entry, heard)
         self._stop_drained(draft, view, heard)
@@ -176,13 +176,13 @@ class ServicesController:
         cause = Cause(CauseKind.LOAD, text=wanted.reason)
         set_replicas(draft, draft.book.entries[entry.id], wanted.replicas, cause)
 
-    def _observed(self, draft: Transaction, view: _View, heard: Heard) -> Observed:
+    def _observed(self, draft: Transaction, view: _View, heard: Heard) -> ObservedService:
         """A service as the reconciler gets it; how long a start took is reported once."""
         entry, now = view.entry, draft.now
         active = set(view.of(Part.ACTIVE))
         took = {each: now - self._decided.pop(each, now + 1) for each in view.ready}
         held = draft.book.replicas.held.get(entry.id, 0) > now
-        return Observed(
+        return ObservedService(
             self._loads.look(entry, view.ready, heard, now),
             took,
             len(view.ready & active),
@@ -227,7 +227,7 @@ def _service_of(event: Event) -> str:
     return gang.workload if isinstance(gang, Gang) else gang.rpartition("/")[0]
 
 
-def _view(draft: Transaction, entry: Entry, heard: Heard) -> _View:
+def _view(draft: Transaction, entry: LiveWorkload, heard: Heard) -> _View:
     replicas = replicas_of(draft, entry.id)
     records = draft.state.gangs.records
     running = {each.gang for each in replicas if records[each.gang].phase is Phase.RUNNING}
@@ -236,7 +236,7 @@ def _view(draft: Transaction, entry: Entry, heard: Heard) -> _View:
     return _View(entry, replicas, running)
 
 
-def _busy(entry: Entry, gang: str, heard: Heard) -> bool | None:
+def _busy(entry: LiveWorkload, gang: str, heard: Heard) -> bool | None:
     """Whether a replica that drains has requests; one without a port has none."""
     return heard.busy(entry.workload.name, gang) if entry.workload.run.port else False
 
@@ -248,7 +248,7 @@ def _failed(draft: Transaction, broken: list[str]) -> str:
     return f"{count} ended for good: {said}"
 
 
-def _look(draft: Transaction, entry: Entry) -> _Look:
+def _look(draft: Transaction, entry: LiveWorkload) -> _Look:
     """How a service is left, and when it is to be looked at again."""
     replicas, lacks = replicas_of(draft, entry.id), _lacks(draft, entry)
     route = routed(draft, entry, replicas) if entry.workload.run.port else None
@@ -259,7 +259,7 @@ def _look(draft: Transaction, entry: Entry) -> _Look:
     return _Look(next_tick(draft.now, TICK_MS) if scales else None, route, lacks)
 
 
-def _lacks(draft: Transaction, entry: Entry) -> bool:
+def _lacks(draft: Transaction, entry: LiveWorkload) -> bool:
     """Whether it is not known yet where some replica listens."""
     return any(
         record.phase is Phase.RUNNING and record.gang.id not in draft.endpoints

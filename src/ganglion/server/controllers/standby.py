@@ -10,7 +10,7 @@ from ganglion.model.plan import Phase
 from ganglion.server.commands import live
 from ganglion.server.commands.scale import next_replica, replicas_of
 from ganglion.server.controllers.alarms import settle
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Transaction
 
 AT_RISK = "recall.at_risk"
@@ -20,7 +20,7 @@ PATIENCE_MS = 10_000
 """A replica that stands by may be without a place for this time, in ms, before an alarm."""
 
 
-def stand_by(draft: Transaction, entry: Entry) -> None:
+def stand_by(draft: Transaction, entry: LiveWorkload) -> None:
     """Have as many replicas sleep as the service asks for, within its ceiling.
 
     A replica that is woken becomes one of those it has, and another takes its seat. A replica that
@@ -37,7 +37,7 @@ def stand_by(draft: Transaction, entry: Entry) -> None:
         settle(draft, entry.id, {AT_RISK: words} if placeless else {}, "recall.")
 
 
-def _relieve(draft: Transaction, entry: Entry) -> None:
+def _relieve(draft: Transaction, entry: LiveWorkload) -> None:
     replicas, state = replicas_of(draft, entry.id), draft.state
     asleep = [each.gang for each in replicas if each.part is Part.STANDBY]
     ready = [gang for gang in asleep if state.timeline.kept.get(gang)]
@@ -61,7 +61,7 @@ def _finds_no_place(draft: Transaction, gang: str) -> bool:
     return reason is not None and not reason.never
 
 
-def _wanted(entry: Entry, replicas: list[Replica]) -> int:
+def _wanted(entry: LiveWorkload, replicas: list[Replica]) -> int:
     scaling = entry.workload.scaling
     lives = any(each.part not in (Part.LEAVING, Part.BROKEN) for each in replicas)
     if scaling is None or scaling.standby is None or entry.workload.held or not lives:
@@ -70,7 +70,7 @@ def _wanted(entry: Entry, replicas: list[Replica]) -> int:
     return max(0, min(scaling.standby.replicas, scaling.ceiling - active))
 
 
-def _fill(draft: Transaction, entry: Entry, asleep: list[Replica], wanted: int) -> None:
+def _fill(draft: Transaction, entry: LiveWorkload, asleep: list[Replica], wanted: int) -> None:
     scaling = entry.workload.scaling
     if scaling and scaling.standby:
         notice = scaling.standby.notice_ms

@@ -4,7 +4,7 @@ from msgspec import Struct, field
 
 from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.lifecycle.sweeps.elastic_width import Breath
-from ganglion.lifecycle.sweeps.halving import Ladder, Verdict, climb
+from ganglion.lifecycle.sweeps.halving import GivenUp, Ladder, climb
 from ganglion.model.behaviour import EarlyStop
 from ganglion.model.causes import Cause, CauseKind, Standing, sentence
 from ganglion.model.events import (
@@ -153,7 +153,7 @@ class SweepsController:
             breath.promoted(trial)
 
 
-def given_up(rule: EarlyStop, verdict: Verdict) -> Cause:
+def given_up(rule: EarlyStop, verdict: GivenUp) -> Cause:
     """The cause of a trial's stop."""
     place = (verdict.rung, verdict.place, verdict.among, verdict.kept)
     return Cause(CauseKind.GIVEN_UP, standing=Standing(rule.metric, verdict.value, *place))

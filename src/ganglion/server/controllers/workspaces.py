@@ -2,8 +2,8 @@
 
 from ganglion.lifecycle.workspaces.idle_state import Ward, Wards
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.lifecycle.workspaces.reconciler import Action, Key, Observed, Workspaces
-from ganglion.lifecycle.workspaces.rule import Act, Pace, every_ms, may_suspend
+from ganglion.lifecycle.workspaces.reconciler import Action, Key, ObservedWorkspace, Workspaces
+from ganglion.lifecycle.workspaces.rule import Act, LookPace, every_ms, may_suspend
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangUpdated, IdleWarned
 from ganglion.model.workload import Workload
@@ -29,7 +29,7 @@ class WorkspacesController:
     name = "workspaces"
 
     def __init__(
-        self, eyes: Eyes, pace: Pace | None = None, reception: Reception | None = None
+        self, eyes: Eyes, pace: LookPace | None = None, reception: Reception | None = None
     ) -> None:
         self._eyes, self._reception = eyes, reception
         self.wards = Wards()
@@ -84,13 +84,13 @@ class WorkspacesController:
 
     def _observed(
         self, draft: Transaction, watched: dict[Key, tuple[Ward, Workload]]
-    ) -> dict[Key, Observed]:
+    ) -> dict[Key, ObservedWorkspace]:
         """What is seen of each; those that are not observed yet are from now on."""
-        found: dict[Key, Observed] = {}
+        found: dict[Key, ObservedWorkspace] = {}
         for key, (ward, workload) in watched.items():
             seen = self._eyes.seen(key)
             if seen:
-                found[key] = Observed(workload, seen.required, seen.look, ward.warned)
+                found[key] = ObservedWorkspace(workload, seen.required, seen.look, ward.warned)
             else:
                 draft.orders.append(self._meeting(key, workload, every_ms(workload, draft.now)))
         return found

@@ -19,7 +19,7 @@ from ganglion.tracing.spans import SpanPlace, Value, current, emit
 log = structlog.get_logger(__name__)
 
 
-class Asked(Struct):
+class AskedCommand(Struct):
     """One command.
 
     Attributes:
@@ -81,15 +81,15 @@ class Inbox:
     """Commands that wait for their turn. Safe from any thread."""
 
     def __init__(self) -> None:
-        self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[AskedCommand | None] = queue.SimpleQueue()
 
-    def put(self, asked: Asked | None) -> None:
+    def put(self, asked: AskedCommand | None) -> None:
         """Add a command; None only ends the wait."""
         self._asked.put(asked)
 
-    def gather(self, patience_s: float) -> list[Asked]:
+    def gather(self, patience_s: float) -> list[AskedCommand]:
         """Wait for a command, at most the given time; return all there are."""
-        gathered = list[Asked | None]()
+        gathered = list[AskedCommand | None]()
         try:
             gathered.append(self._asked.get(timeout=patience_s))
             while True:
@@ -98,7 +98,7 @@ class Inbox:
             return [asked for asked in gathered if asked]
 
 
-def run(draft: Transaction, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] | None:
+def run(draft: Transaction, asked: Sequence[AskedCommand]) -> list[tuple[AskedCommand, Any]] | None:
     """Run commands in their order; what they log and record names their request.
 
     Returns:
@@ -122,7 +122,7 @@ def run(draft: Transaction, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] |
 
 
 def traced(
-    answers: Sequence[tuple[Asked, Any]],
+    answers: Sequence[tuple[AskedCommand, Any]],
     begin: int,
     cycle: tuple[int, int],
     number: int,

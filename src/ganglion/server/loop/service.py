@@ -27,7 +27,7 @@ from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.controllers.controller import Controller, Controllers
-from ganglion.server.loop.asked import Asked, Inbox, awaited, in_time, run, traced
+from ganglion.server.loop.asked import AskedCommand, Inbox, awaited, in_time, run, traced
 from ganglion.server.loop.timekeeping import Timekeeper, newest_time
 from ganglion.server.loop.turn import Turn
 from ganglion.server.recovery.recover import expected, restored
@@ -147,7 +147,7 @@ class Service:
             return answer
 
     def _put(self, command: Callable[[Transaction], Any]) -> Future[Any]:
-        asked = Asked(command)
+        asked = AskedCommand(command)
         self._asked.put(asked)
         if self._stopping:
             self._refuse_all()
@@ -210,7 +210,7 @@ class Service:
             fine = self.turn(self._asked.gather(0 if self._starts and pause == POLL_S else pause))
             pause = POLL_S if fine else min(max(1.0, 2 * pause), LONGEST_PAUSE_S)
 
-    def turn(self, asked: list[Asked] | None = None) -> bool:
+    def turn(self, asked: list[AskedCommand] | None = None) -> bool:
         """Take one turn with everything that was asked; False = something refused.
 
         What was not written is undone: a copy takes the place of the state, and facts are
@@ -239,14 +239,14 @@ class Service:
         self._turned = self._clock.monotonic()
         return not self.trouble
 
-    def _troubled(self, error: GanglionError, asked: list[Asked]) -> None:
+    def _troubled(self, error: GanglionError, asked: list[AskedCommand]) -> None:
         if error.message != self.trouble:
             log.error("turn failed", error=error.message, hint=error.hint)
         self.trouble, self.failing = error.message, self._part
         for each in asked:
             each.refuse(error)
 
-    def _written(self, asked: list[Asked]) -> list[Entry]:
+    def _written(self, asked: list[AskedCommand]) -> list[Entry]:
         """Observe, decide and write; answer what was asked."""
         began, self._part = self._clock.now_ns(), "ledger"
         if self._clock.monotonic() - self._confirmed >= CONFIRM_S:
@@ -292,7 +292,7 @@ class Service:
             self._facts.extend(self._world.observe())
             self._looked = now
 
-    def _decided(self, asked: list[Asked]) -> tuple[Turn, list[tuple[Asked, Any]]]:
+    def _decided(self, asked: list[AskedCommand]) -> tuple[Turn, list[tuple[AskedCommand, Any]]]:
         """Apply facts, commands and what is due, and decide; anew without what broke the state."""
         ledger, note, (now, *clocks) = self.ledger, self._keepers.note, self._times.turn()
         while True:

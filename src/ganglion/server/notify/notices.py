@@ -62,7 +62,7 @@ class Notice(Struct):
         return f"mail to {self.to}" if self.channel == "mail" else "command"
 
 
-class Reach(Struct):
+class Recipients(Struct):
     """How recipients are reached.
 
     Attributes:
@@ -76,7 +76,7 @@ class Reach(Struct):
     effects: Effects = SYSTEM
 
 
-def send(notice: Notice, settings: NotifySettings, reach: Reach) -> None:
+def send(notice: Notice, settings: NotifySettings, reach: Recipients) -> None:
     """Send a notice.
 
     Raises:
@@ -164,7 +164,7 @@ def _run(notice: Notice, settings: NotifySettings, effects: Effects) -> None:
     _done(["/bin/sh", "-c", notice.to], body(notice).encode(), env, effects)
 
 
-def _url(notice: Notice, reach: Reach) -> str:
+def _url(notice: Notice, reach: Recipients) -> str:
     if not notice.to.startswith(SECRET):
         return notice.to
     name = notice.to.removeprefix(SECRET)

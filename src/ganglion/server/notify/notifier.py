@@ -20,7 +20,7 @@ from ganglion.model.behaviour import Notify
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangEnded, GangStarted, Outcome
 from ganglion.seams.files import replace_whole
-from ganglion.server.notify.notices import Notice, Reach, send
+from ganglion.server.notify.notices import Notice, Recipients, send
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings
 
 if TYPE_CHECKING:
@@ -74,10 +74,14 @@ class Notifier:
     """
 
     def __init__(
-        self, home: Path, ledger: "Ledger", clock: Callable[[], int], reach: Reach | None = None
+        self,
+        home: Path,
+        ledger: "Ledger",
+        clock: Callable[[], int],
+        reach: Recipients | None = None,
     ) -> None:
         self._home, self._ledger, self._clock = home, ledger, clock
-        self._reach = reach or Reach()
+        self._reach = reach or Recipients()
         effects = self._reach.effects
         self._files, self._pid = effects.files, effects.processes.own()
         self._memory, self._watched = self._recalled(), WatchedSettings(home, self._files)

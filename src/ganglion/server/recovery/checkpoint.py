@@ -14,7 +14,7 @@ from ganglion.model.causes.former import cause_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import PolicySet
 from ganglion.server.recovery.documents import Unreadable, document, value_of
-from ganglion.server.state.registry import Entry, Registry
+from ganglion.server.state.registry import LiveWorkload, Registry
 from ganglion.server.state.transaction import Mind
 
 FORMAT = 2
@@ -37,7 +37,7 @@ class Unusable(GanglionError):
     code = "checkpoint"
 
 
-class Checkpoint(Struct, frozen=True):
+class LedgerCheckpoint(Struct, frozen=True):
     """A checkpoint that was read.
 
     Attributes:
@@ -46,7 +46,7 @@ class Checkpoint(Struct, frozen=True):
     """
 
     parts: dict[str, Any]
-    entries: dict[str, Entry]
+    entries: dict[str, LiveWorkload]
     memories: Memories
 
     @property
@@ -79,7 +79,7 @@ def written(mind: Mind, memories: Memories) -> bytes:
     return zlib.compress(document(parts), LEVEL)
 
 
-def read(body: bytes) -> Checkpoint:
+def read(body: bytes) -> LedgerCheckpoint:
     """Read a checkpoint.
 
     Raises:
@@ -91,7 +91,7 @@ def read(body: bytes) -> Checkpoint:
             raise Unusable(f"format {parts['format']} is of a later version")
         if parts["format"] < _CAUSES:
             _upgrade(parts["state"]["gangs"])
-        return Checkpoint(parts, parts["entries"], parts["memories"])
+        return LedgerCheckpoint(parts, parts["entries"], parts["memories"])
     except (zlib.error, Unreadable, KeyError, TypeError, AttributeError) as error:
         raise Unusable(f"{type(error).__name__}: {error}") from error
 

@@ -16,11 +16,11 @@ from ganglion.lifecycle.expand import gangs_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.workload import Workload
 from ganglion.server.recovery.replay import name_flaw, set_apart
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Mind
 from ganglion.specs.workload.workload import from_document, to_workload
 
-Known = Mapping[str, Entry]
+Known = Mapping[str, LiveWorkload]
 """Workloads as a checkpoint had them, by id."""
 
 
@@ -68,7 +68,7 @@ def _number(mind: Mind, workload: str, row: Filed | None) -> int:
     return row.number if row and row.number else len(mind.book.flaws) + 1
 
 
-def _from_file(mind: Mind, workload: str, row: Filed | None) -> Entry | None:
+def _from_file(mind: Mind, workload: str, row: Filed | None) -> LiveWorkload | None:
     """Read the workload file in a row again; None = its gangs are not what it asks for."""
     if row is None:
         return None
@@ -93,10 +93,10 @@ def _from_file(mind: Mind, workload: str, row: Filed | None) -> Entry | None:
         return None
     found = msgspec.structs.replace(found, queue=gang.queue, priority=gang.priority)
     number = _number(mind, workload, row)
-    return Entry(workload, number, gang.submitted, row.document, found)
+    return LiveWorkload(workload, number, gang.submitted, row.document, found)
 
 
-def _made_up(mind: Mind, workload: str, number: int, row: Filed | None) -> Entry:
+def _made_up(mind: Mind, workload: str, number: int, row: Filed | None) -> LiveWorkload:
     """What its gangs say of a workload: enough to show and to cancel it."""
     gang = mind.state.gangs.records[mind.book.gangs[workload][0]].gang
     made = Workload(
@@ -110,4 +110,4 @@ def _made_up(mind: Mind, workload: str, number: int, row: Filed | None) -> Entry
         time_limit_ms=gang.time_limit_ms,
         checkpoint=gang.checkpoint,
     )
-    return Entry(workload, number, gang.submitted, b"{}", made)
+    return LiveWorkload(workload, number, gang.submitted, b"{}", made)

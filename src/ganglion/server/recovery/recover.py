@@ -23,7 +23,7 @@ from ganglion.model.plan import Phase, Resize, Start, Stop
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Workload
 from ganglion.server.controllers.controller import Controllers
-from ganglion.server.recovery.checkpoint import Checkpoint, Unusable, read
+from ganglion.server.recovery.checkpoint import LedgerCheckpoint, Unusable, read
 from ganglion.server.recovery.live_rows import Known, enter_live
 from ganglion.server.recovery.replay import Noted, ignored, take
 from ganglion.server.state.registry import Registry
@@ -128,7 +128,7 @@ def restored(
     return _gone_on(ledger, mind, 0, keepers.note, progress)
 
 
-def _fitting(ledger: Reader, snapshot: Snapshot) -> Checkpoint:
+def _fitting(ledger: Reader, snapshot: Snapshot) -> LedgerCheckpoint:
     """Read a snapshot. Raises Unusable, also where the events up to it are others."""
     base = ledger.base()
     if base and base.seq == snapshot.seq:

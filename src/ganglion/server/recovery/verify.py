@@ -29,7 +29,7 @@ class SnapshotVerdict(Struct, frozen=True):
     sound: bool = True
 
 
-class Verdict(Struct):
+class LedgerVerdict(Struct):
     """What was found.
 
     Attributes:
@@ -53,7 +53,7 @@ class Verdict(Struct):
     snapshots: list[SnapshotVerdict] = field(default_factory=list)
 
 
-def verified(reader: Reader, progress: Progress = silent) -> Verdict:
+def verified(reader: Reader, progress: Progress = silent) -> LedgerVerdict:
     """Look a ledger through; every row that is wrong is named.
 
     Raises:
@@ -61,7 +61,9 @@ def verified(reader: Reader, progress: Progress = silent) -> Verdict:
         PluginError: the newest policy names a plugin that cannot be loaded.
     """
     rows = audited(reader, progress)
-    found = Verdict(reader.where, events=rows.events, head=rows.head, checksum=rows.checksum.hex())
+    found = LedgerVerdict(
+        reader.where, events=rows.events, head=rows.head, checksum=rows.checksum.hex()
+    )
     wrong = {(flaw.seq, flaw.problem): flaw for flaw in rows.flaws}
     with no_collection():
         mind = _replayed(reader, found, progress)
@@ -77,7 +79,7 @@ def verified(reader: Reader, progress: Progress = silent) -> Verdict:
     return found
 
 
-def _replayed(reader: Reader, found: Verdict, progress: Progress) -> Mind:
+def _replayed(reader: Reader, found: LedgerVerdict, progress: Progress) -> Mind:
     """Take every event in; on the way, compare the snapshots."""
     mind, told = beginning(reader, Policy())
     waiting = {each.seq: each for each in reader.snapshots() if each.seq > told}
@@ -153,7 +155,7 @@ def _state(mind: Mind) -> list[Flaw]:
     return []
 
 
-def _snapshots(found: Verdict) -> list[Flaw]:
+def _snapshots(found: LedgerVerdict) -> list[Flaw]:
     return [
         Flaw(each.seq, "snapshot", f"the snapshot {each.verdict}")
         for each in found.snapshots

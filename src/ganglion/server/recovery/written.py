@@ -21,7 +21,7 @@ from ganglion.server.recovery import checkpoint
 from ganglion.server.recovery.image import copied, frozen, thawed
 from ganglion.server.recovery.recover import no_collection
 from ganglion.server.recovery.replay import ignored, take
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Mind
 
 BEHIND = 256
@@ -89,10 +89,12 @@ class Written:
         while self._turns and self._mind:
             turn, book = self._turns.popleft(), self._mind.book
             for new in turn.batch.submitted:
-                book.enter(Entry(new.id, new.number, new.at, new.document, new.workload))
+                book.enter(LiveWorkload(new.id, new.number, new.at, new.document, new.workload))
             for change in turn.batch.changed:
                 entry = book.entries[change.id]
-                book.enter(Entry(entry.id, entry.number, entry.at, entry.document, change.workload))
+                book.enter(
+                    LiveWorkload(entry.id, entry.number, entry.at, entry.document, change.workload)
+                )
             take(self._mind, turn.cycle, ignored)
         self._behind = 0
 

@@ -24,7 +24,7 @@ from ganglion.server.telemetry.metrics import Metrics
 from ganglion.worlds.local.machine.use import UseReader
 
 
-class Context(Struct):
+class ServerContext(Struct):
     """Everything that one server consists of.
 
     Attributes:
@@ -84,23 +84,25 @@ class Context(Struct):
         return self.caller.subject.user
 
 
-def context_of(connection: HTTPConnection) -> Context:
+def context_of(connection: HTTPConnection) -> ServerContext:
     """The server, for one request or WebSocket."""
     found = connection.app.state.context
-    assert isinstance(found, Context)
+    assert isinstance(found, ServerContext)
     return bound(found, connection.scope)
 
 
-def bound(context: Context, scope: Scope) -> Context:
+def bound(context: ServerContext, scope: Scope) -> ServerContext:
     """The server, for the request of a scope."""
     return replace(context, made_by=scope.get("state", {}).get(CALLER))
 
 
-async def _context(request: Request) -> Context:  # a coroutine for the reason of `known_query`
+async def _context(
+    request: Request,
+) -> ServerContext:  # a coroutine for the reason of `known_query`
     return context_of(request)
 
 
-Here = Annotated[Context, Depends(_context)]
+Here = Annotated[ServerContext, Depends(_context)]
 """The server, for routes."""
 
 

@@ -1,9 +1,9 @@
 """What is looked at to say whether the server works: each check by name."""
 
 from ganglion.api.server import Check, Health
-from ganglion.server.requests.context import Context
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.state.set_apart import told_apart, told_flaws
-from ganglion.server.telemetry.metrics import Standing
+from ganglion.server.telemetry.metrics import ServerStanding
 
 STALLED_S = 120
 """A turn that takes longer than this counts as one that never ends."""
@@ -13,7 +13,7 @@ LEAST_FREE = 1 << 30
 OK, WARN, FAIL = "ok", "warn", "fail"
 
 
-def alive(here: Context) -> Health:
+def alive(here: ServerContext) -> Health:
     """Whether the server works: turns are taken, written and carried out.
 
     Args:
@@ -22,7 +22,7 @@ def alive(here: Context) -> Health:
     return _told(_working(here))
 
 
-def ready(here: Context) -> Health:
+def ready(here: ServerContext) -> Health:
     """Whether requests are accepted, and what needs a person though they are.
 
     Args:
@@ -40,7 +40,7 @@ def ready(here: Context) -> Health:
     return _told(checks)
 
 
-def standing(here: Context) -> Standing:
+def standing(here: ServerContext) -> ServerStanding:
     """What metrics say of the server.
 
     Args:
@@ -50,7 +50,7 @@ def standing(here: Context) -> Standing:
     with here.service.read() as mind:
         apart = sum(1 for each in mind.state.gangs.records.values() if each.fault)
     ledger = here.service.ledger
-    return Standing(
+    return ServerStanding(
         failing={each.name: each.status for each in found.checks},
         ledger_events=ledger.head,
         ledger_bytes=here.home.size_of(ledger.where),
@@ -59,7 +59,7 @@ def standing(here: Context) -> Standing:
     )
 
 
-def _working(here: Context) -> list[Check]:
+def _working(here: ServerContext) -> list[Check]:
     service = here.service
     successor = service.successor.message if service.successor else ""
     failing = {service.failing: service.trouble} if service.trouble else {}
@@ -72,11 +72,11 @@ def _working(here: Context) -> list[Check]:
     ]
 
 
-def _requests(here: Context) -> Check:
+def _requests(here: ServerContext) -> Check:
     return _check("requests", "the server is shutting down" if here.feed.closing else "")
 
 
-def _disk(here: Context) -> Check:
+def _disk(here: ServerContext) -> Check:
     try:
         free = here.home.free()
     except OSError as error:
@@ -87,7 +87,7 @@ def _disk(here: Context) -> Check:
     return Check(name="disk", status=OK)
 
 
-def _set_apart(here: Context) -> Check:
+def _set_apart(here: ServerContext) -> Check:
     with here.service.read() as mind:
         apart = {gang: each.fault for gang, each in mind.state.gangs.records.items() if each.fault}
         told = [*([told_apart(apart)] if apart else []), *told_flaws(mind.book.flaws)]

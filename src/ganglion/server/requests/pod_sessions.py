@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from ganglion.model.credentials import redacted_command, redacted_text
 from ganglion.model.errors import Conflict, EnvironmentFault
-from ganglion.model.events.access import PodAccess, Stage, Verb
+from ganglion.model.events.access import PodAccess, SessionStage, Verb
 from ganglion.seams.randomness import unique_id
-from ganglion.server.requests.context import Context
-from ganglion.server.requests.terminals import Ending, Seat
+from ganglion.server.requests.context import ServerContext
+from ganglion.server.requests.terminals import Ending, SessionPod
 from ganglion.server.state.transaction import Transaction
 from ganglion.worlds.local.run_files.secret_store import ATTEMPTS, attempt_key
 from ganglion.worlds.local.run_files.withheld import scrubbed
@@ -52,8 +52,8 @@ class PodSession:
 
     def __init__(
         self,
-        here: Context,
-        seat: Seat,
+        here: ServerContext,
+        seat: SessionPod,
         verb: Verb,
         uid: int | None,
         *,
@@ -68,7 +68,7 @@ class PodSession:
             0,
             *seat,
             verb=verb,
-            stage=Stage.BEGUN,
+            stage=SessionStage.BEGUN,
             session=unique_id(here.effects.randomness)[:16],
             user=user,
             uid=uid,
@@ -95,7 +95,7 @@ class PodSession:
         except BaseException:
             given_up = True
             # The answer of the database may be lost, and the beginning written.
-            self._close(Stage.REFUSED, Ending(reason="its beginning could not be recorded"))
+            self._close(SessionStage.REFUSED, Ending(reason="its beginning could not be recorded"))
             raise
         self._began = self._here.effects.clock.monotonic()
 
@@ -103,7 +103,7 @@ class PodSession:
         """Record that the caller was refused, where nothing was begun."""
         await anyio.to_thread.run_sync(self._describe)
         told = redacted_text(reason)[:MOST_REASON]
-        refused = replace(self._event, stage=Stage.REFUSED, reason=told)
+        refused = replace(self._event, stage=SessionStage.REFUSED, reason=told)
 
         def record(draft: Transaction) -> None:
             draft.record(replace(refused, at=draft.now))
@@ -122,9 +122,9 @@ class PodSession:
         """
         if self._here.feed.closing and ending.exit_code is None:
             ending = ending._replace(reason="the server ended")
-        self._close(Stage.REFUSED if refused else Stage.ENDED, ending)
+        self._close(SessionStage.REFUSED if refused else SessionStage.ENDED, ending)
 
-    def _close(self, stage: Stage, ending: Ending) -> None:
+    def _close(self, stage: SessionStage, ending: Ending) -> None:
         event = replace(
             _over(self._event),
             stage=stage,
@@ -176,10 +176,10 @@ class PodSession:
 def close_all(draft: Transaction) -> None:
     """End the sessions of a server that was killed; call before any other may begin."""
     for session in list(draft.book.sessions.values()):
-        draft.record(replace(_over(session), at=draft.now, stage=Stage.ENDED, reason=KILLED))
+        draft.record(replace(_over(session), at=draft.now, stage=SessionStage.ENDED, reason=KILLED))
 
 
-async def all_ended(here: Context, seconds: float) -> None:
+async def all_ended(here: ServerContext, seconds: float) -> None:
     """Wait until the ends of all sessions are recorded, at most the given time."""
     if here.ending:
         await asyncio.wait(here.ending, timeout=seconds)

@@ -24,7 +24,7 @@ MOST_CODE = 1 << 31
 MOST_RUNNING = "it has to run; see why it does not: ganglion why"
 
 
-class Seat(NamedTuple):
+class SessionPod(NamedTuple):
     """One pod of an attempt that is there."""
 
     gang: str
@@ -52,7 +52,7 @@ class _Status(Struct):
     ended: bool = False
 
 
-class Asked(Struct, forbid_unknown_fields=True):
+class ExecRequest(Struct, forbid_unknown_fields=True):
     """What a caller wants to run; the first message of `exec`.
 
     Attributes:
@@ -73,7 +73,7 @@ class Asked(Struct, forbid_unknown_fields=True):
 
 def seat_of(
     mind: Mind, ledger: "Ledger", ref: str, *, pod: int | None = None, index: int | None = None
-) -> Seat:
+) -> SessionPod:
     """Find the pod that a request means.
 
     Args:
@@ -98,7 +98,7 @@ def seat_of(
     count = len(record.placement.pods)
     if pod is not None and pod >= count:
         raise NotFound(f"{record.gang.id} has no pod {pod}", f"its pods are 0 to {count - 1}")
-    return Seat(record.gang.id, record.attempt, pod or 0)
+    return SessionPod(record.gang.id, record.attempt, pod or 0)
 
 
 def _gang(mind: Mind, workload: str, index: int | None) -> GangRecord:
@@ -108,7 +108,7 @@ def _gang(mind: Mind, workload: str, index: int | None) -> GangRecord:
     return next((each for each in records if each.phase in HOLDING), records[0])
 
 
-def meant(mind: Mind, ledger: "Ledger", ref: str, *, pod: int | None = None) -> Seat | None:
+def meant(mind: Mind, ledger: "Ledger", ref: str, *, pod: int | None = None) -> SessionPod | None:
     """The pod that a refused request names, as far as it is known; None = no workload."""
     try:
         found = resolve(mind, ledger, ref)
@@ -118,7 +118,7 @@ def meant(mind: Mind, ledger: "Ledger", ref: str, *, pod: int | None = None) -> 
     known = f"{found.workload}/{found.gang}" if found.gang is not None or not gangs else ""
     record = mind.state.gangs.records.get(known) if known else _gang(mind, found.workload, None)
     gang = record.gang.id if record else f"{found.workload}/{found.gang or 0}"
-    return Seat(gang, record.attempt if record else 0, pod or 0)
+    return SessionPod(gang, record.attempt if record else 0, pod or 0)
 
 
 async def relay(caller: WebSocket, ends: Ends) -> Ending:

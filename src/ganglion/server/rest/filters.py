@@ -25,7 +25,7 @@ ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.TIMED_O
 """States that a workload never leaves."""
 
 
-class Filter(BaseModel):
+class WorkloadFilter(BaseModel):
     """What a workload has to be; values of one key are alternatives, all keys have to hold."""
 
     model_config = ConfigDict(extra="forbid")
@@ -44,7 +44,7 @@ class Filter(BaseModel):
     until: When = Field("", description="submitted up to then; written as `since`")
 
 
-class WorkloadQuery(Filter, Paging):
+class WorkloadQuery(WorkloadFilter, Paging):
     """Which workloads."""
 
     # Unknown keys of queries are refused for all routes alike, with the keys that there are.
@@ -104,7 +104,7 @@ class VersionQuery(UserQuery):
     since: When = Field("", description="set within `10m`, or since a time")
 
 
-class Wanted(Struct, frozen=True):
+class RowFilter(Struct, frozen=True):
     """A filter made ready for many comparisons.
 
     Attributes:
@@ -139,7 +139,7 @@ class Wanted(Struct, frozen=True):
         return not self.names or bool(self.names.match(name) or self.names.match(key))
 
 
-def wanted(given: Filter | OrderQuery, now: int) -> Wanted:
+def wanted(given: WorkloadFilter | OrderQuery, now: int) -> RowFilter:
     """Make a filter ready.
 
     Args:
@@ -149,9 +149,9 @@ def wanted(given: Filter | OrderQuery, now: int) -> Wanted:
     Raises:
         FieldError: a time is none.
     """
-    states = given.state if isinstance(given, Filter) else []
+    states = given.state if isinstance(given, WorkloadFilter) else []
     patterns = "|".join(translate(each) for each in given.name)
-    return Wanted(
+    return RowFilter(
         states=frozenset(map(str, states)),
         queues=leaves(given.queue),
         users=frozenset(map(clean, given.user)),

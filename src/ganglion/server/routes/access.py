@@ -188,7 +188,7 @@ def create_token(here: Here, wish: TokenWish) -> NewToken:
     """Make a personal token; the answer is the only place that has it."""
     token = assembled(_chance(here.effects.randomness))
     caller = here.caller
-    asked = access.Wish(
+    asked = access.WantedToken(
         wish.user,
         str(wish.role),
         wish.queue,

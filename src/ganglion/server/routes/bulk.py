@@ -16,8 +16,8 @@ from ganglion.server.access.caller import Caller
 from ganglion.server.access.checks import check_target, narrowed, own_key
 from ganglion.server.access.visible import located
 from ganglion.server.commands import live, submit, workspaces
-from ganglion.server.requests.context import Context, Document, Here
-from ganglion.server.rest.filters import Filter, wanted
+from ganglion.server.requests.context import Document, Here, ServerContext
+from ganglion.server.rest.filters import WorkloadFilter, wanted
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
@@ -48,7 +48,7 @@ class Selection(Input):
     workloads: list[Annotated[str, Field(max_length=300)]] = Field(
         [], max_length=MOST_REFS, description="ids, names or unique prefixes; `job/3` is one gang"
     )
-    filter: Filter | None = Field(None, description="`{}` is every live workload")
+    filter: WorkloadFilter | None = Field(None, description="`{}` is every live workload")
     dry_run: bool = Field(False, description="only say which they are")
 
 
@@ -116,7 +116,7 @@ def _batch(data: dict[str, Any]) -> tuple[list[Any], bool]:
 
 
 def _checked(
-    here: Context, documents: list[Any], key: str, *, force: bool
+    here: ServerContext, documents: list[Any], key: str, *, force: bool
 ) -> Iterator[submit.Request | Refusal]:
     """Check documents by themselves, before the turn that takes them."""
     key = own_key(here.caller, key)
@@ -173,7 +173,9 @@ def resume_many(here: Here, which: Selection) -> BulkAnswer:
     )
 
 
-def _done(here: Context, which: Selection, verb: AccessVerb, act: bulk_turns.Act) -> BulkAnswer:
+def _done(
+    here: ServerContext, which: Selection, verb: AccessVerb, act: bulk_turns.Act
+) -> BulkAnswer:
     if not which.workloads and which.filter is None:
         raise FieldError(
             "name workloads, or give a filter", key="workloads", hint="`filter: {}` is all of them"

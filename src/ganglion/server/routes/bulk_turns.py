@@ -14,7 +14,7 @@ from ganglion.api.bulk import BatchAnswer, BatchItem, BulkAnswer, Refusal
 from ganglion.api.workloads import Accepted
 from ganglion.model.errors import GanglionError
 from ganglion.server.commands import submit
-from ganglion.server.rest.filters import Wanted
+from ganglion.server.rest.filters import RowFilter
 from ganglion.server.state.refs import Referent, resolve
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists
@@ -42,7 +42,7 @@ class Chosen(Struct, frozen=True):
     """
 
     refs: tuple[str, ...] = ()
-    want: Wanted | None = None
+    want: RowFilter | None = None
 
 
 class _Resolved(Struct):

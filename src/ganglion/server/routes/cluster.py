@@ -18,7 +18,7 @@ from ganglion.server.access.narrowed_events import narrowed
 from ganglion.server.access.visible import queues_of
 from ganglion.server.commands import live
 from ganglion.server.requests import health
-from ganglion.server.requests.context import Context, Here
+from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.listening.guard import METRICS
@@ -123,7 +123,7 @@ def stream_events(
     )
 
 
-def _queues(here: Context, ids: Collection[str]) -> dict[str, str]:
+def _queues(here: ServerContext, ids: Collection[str]) -> dict[str, str]:
     with here.service.read() as mind:
         return queues_of(mind, here.service.ledger, ids)
 
@@ -141,13 +141,13 @@ async def shut_down(here: Here, how: Shutdown | None = None) -> Done:
     return Done()
 
 
-async def _end(here: Context, *, drained: bool) -> None:
+async def _end(here: ServerContext, *, drained: bool) -> None:
     while drained and await anyio.to_thread.run_sync(_holds, here):
         await here.effects.clock.pause(DRAIN_S)
     here.halt()
 
 
-def _holds(here: Context) -> bool:
+def _holds(here: ServerContext) -> bool:
     with here.service.read() as mind:
         return any(record.phase in HOLDING for record in mind.state.gangs.records.values())
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Query
 
 from ganglion.api.workloads import HistoryPage
-from ganglion.ledger.history import Wanted
+from ganglion.ledger.history import WantedWorkloads
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.status import State
 from ganglion.model.errors import FieldError
@@ -50,7 +50,7 @@ def history(
     states = tuple(str(each) for each in state if each in ENDED)
     if state and not states:
         return HistoryPage(items=(), next=None)
-    wanted = Wanted(since, until, states, equal, _text(name or ""))
+    wanted = WantedWorkloads(since, until, states, equal, _text(name or ""))
     found = here.service.ledger.history.page(wanted, _cursor(after), limit + 1)
     # LIKE of some databases ignores case.
     fits = compiled(translate(_literal(name))) if name else None

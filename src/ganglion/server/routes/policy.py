@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ganglion.api.policies import PolicyHistory, PolicyOutcome, PolicyView
 from ganglion.server.commands import policies
-from ganglion.server.requests.context import Context, Here
+from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest import etags
 from ganglion.server.rest.filters import VersionQuery, holds, instant
 from ganglion.server.rest.inputs import Input
@@ -30,7 +30,7 @@ class Proposal(Input):
     file: str = Field("", max_length=1000, description="name of the file in errors")
 
 
-class Wish(Proposal):
+class ProposedPolicy(Proposal):
     """A policy file that is to be in force."""
 
     allow_unknown_flavors: bool = Field(False, description="take flavors that no node has")
@@ -93,7 +93,7 @@ def check_policy(here: Here, proposal: Proposal) -> PolicyOutcome:
 @router.put("/policy", responses=STALE)
 def set_policy(
     here: Here,
-    wish: Wish,
+    wish: ProposedPolicy,
     if_match: etags.IfMatch = "",
 ) -> PolicyOutcome:
     """Let a policy decide from now on; jobs that run are not disturbed."""
@@ -113,7 +113,7 @@ def _check_unchanged(draft: Transaction, if_match: str) -> None:
         etags.check(policy_views.present(draft.mind).etag, if_match, "", "the policy")
 
 
-def _understood(here: Context, proposal: Proposal) -> PolicyFile:
+def _understood(here: ServerContext, proposal: Proposal) -> PolicyFile:
     """Read a policy file for this fleet, while turns go on."""
     with here.service.read() as mind:
         flavors = policies.flavors_of(mind.state)

@@ -9,12 +9,12 @@ from ganglion.api.server import Done
 from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.lifecycle.schedules import next_date
 from ganglion.server.commands import schedules
-from ganglion.server.requests.context import Context, Here
+from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest.filters import MOST_MS, UserQuery, holds
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-from ganglion.server.state.schedules import Standing
+from ganglion.server.state.schedules import StandingSchedule
 
 router = Routes(tags=["schedules"], responses=ERRORS)
 
@@ -49,12 +49,12 @@ def remove_schedule(here: Here, name: Name) -> Done:
     return Done()
 
 
-def _own(here: Context) -> bool:
+def _own(here: ServerContext) -> bool:
     """Whether the caller may take back only schedules of its own."""
     return not here.caller.may(AccessVerb.STOP, ResourceKind.WORKLOAD).allowed
 
 
-def _view(standing: Standing, now: int, live: list[str]) -> ScheduleView:
+def _view(standing: StandingSchedule, now: int, live: list[str]) -> ScheduleView:
     schedule = standing.schedule
     return ScheduleView(
         name=standing.name,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ganglion.api.workloads import Opening, WorkloadDetail
 from ganglion.model.errors import Conflict, FieldError
-from ganglion.server.commands.scale import MOST_REPLICAS, Span, scale
+from ganglion.server.commands.scale import MOST_REPLICAS, ReplicaSpan, scale
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
@@ -45,10 +45,10 @@ def open_service(here: Here, ref: str) -> Opening:
     return Opening(url=url, token=here.keys.key(found.id))
 
 
-def _span(replicas: int | str) -> Span:
+def _span(replicas: int | str) -> ReplicaSpan:
     try:
         found = parse_span(replicas, MOST_REPLICAS, least=0)
     except FieldError as error:
         raise FieldError(error.problem, key="replicas", hint=error.hint) from error
     is_range = isinstance(replicas, str) and ".." in replicas
-    return Span(found.low, found.high if is_range else None)
+    return ReplicaSpan(found.low, found.high if is_range else None)

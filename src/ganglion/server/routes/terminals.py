@@ -15,12 +15,19 @@ from starlette.websockets import WebSocketDisconnect
 
 from ganglion.model.errors import Conflict, EnvironmentFault, GanglionError, InputError
 from ganglion.model.events.access import Verb
-from ganglion.server.requests.context import Context, context_of
+from ganglion.server.requests.context import ServerContext, context_of
 from ganglion.server.requests.pod_sessions import PodSession
-from ganglion.server.requests.terminals import Asked, Ending, Seat, meant, relay, seat_of
+from ganglion.server.requests.terminals import (
+    Ending,
+    ExecRequest,
+    SessionPod,
+    meant,
+    relay,
+    seat_of,
+)
 from ganglion.server.rest.listening.connections import PEER
 from ganglion.server.rest.problems import answer
-from ganglion.worlds.local.attempts.listening import Listener, listener
+from ganglion.worlds.local.attempts.listening import PortOwner, listener
 from ganglion.worlds.local.attempts.reaching import Ends, execute, terminal
 from ganglion.worlds.local.run_files.paths import run_dir
 
@@ -70,7 +77,7 @@ async def _recorded(session: PodSession, carried: Awaitable[Ending]) -> None:
         session.end(ending)
 
 
-async def _asked(caller: WebSocket) -> Asked:
+async def _asked(caller: WebSocket) -> ExecRequest:
     """What the caller wants to run.
 
     Raises:
@@ -78,7 +85,7 @@ async def _asked(caller: WebSocket) -> Asked:
     """
     try:
         with anyio.fail_after(FIRST_S):
-            asked = msgspec.json.decode(await caller.receive_text(), type=Asked)
+            asked = msgspec.json.decode(await caller.receive_text(), type=ExecRequest)
     except (msgspec.MsgspecError, KeyError) as error:
         raise InputError(f"the first message must name a command: {error}") from error
     except TimeoutError:
@@ -119,7 +126,7 @@ async def forward(
         await _recorded(session, _carry(caller, *ends))
 
 
-async def _reached(home: Path, seat: Seat, port: int) -> Ends:
+async def _reached(home: Path, seat: SessionPod, port: int) -> Ends:
     """A connection to a port at which a process of the attempt listens.
 
     Raises:
@@ -131,7 +138,7 @@ async def _reached(home: Path, seat: Seat, port: int) -> Ends:
         found = await anyio.to_thread.run_sync(listener, run, port)
     except OSError as error:
         raise EnvironmentFault(f"cannot see who listens at port {port}: {error}") from error
-    if found is Listener.OTHER:
+    if found is PortOwner.OTHER:
         raise Conflict(
             f"no process of {seat.gang} listens at port {port}: another program does",
             "port-forward reaches what the workload itself has opened",
@@ -182,12 +189,12 @@ async def _carry(
     return Ending(reason="the caller left" if left_it else f"the connection broke: {broken}")
 
 
-def _seat(here: Context, ref: str, pod: int | None) -> Seat:
+def _seat(here: ServerContext, ref: str, pod: int | None) -> SessionPod:
     with here.service.read() as mind:
         return seat_of(mind, here.service.ledger, ref, pod=pod)
 
 
-def _meant(here: Context, ref: str, pod: int | None) -> Seat | None:
+def _meant(here: ServerContext, ref: str, pod: int | None) -> SessionPod | None:
     with here.service.read() as mind:
         return meant(mind, here.service.ledger, ref, pod=pod)
 
@@ -200,7 +207,7 @@ def _uid(caller: WebSocket) -> int | None:
 
 async def _found(
     caller: WebSocket, verb: Verb, ref: str, pod: int | None, port: int = 0
-) -> Seat | None:
+) -> SessionPod | None:
     """Find the pod; None = the caller was refused; of a known workload that is recorded."""
     here = context_of(caller)
     try:

@@ -26,8 +26,8 @@ from ganglion.server.access.checks import (
 from ganglion.server.commands import live, submit
 from ganglion.server.commands import retry as retries
 from ganglion.server.commands.secrets import needed
-from ganglion.server.requests.context import Body, Context, Document, Here, document_body
-from ganglion.server.rest.filters import ENDED, Wanted, WorkloadQuery, wanted
+from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
+from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, wanted
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import printed
 from ganglion.server.rest.problems import ERRORS
@@ -108,7 +108,7 @@ async def submit_workload(
     return sent(tried)
 
 
-async def taken(here: Context, body: Body, *, key: str = "", force: bool = False) -> Response:
+async def taken(here: ServerContext, body: Body, *, key: str = "", force: bool = False) -> Response:
     """Submit a workload, and answer.
 
     Args:
@@ -137,7 +137,7 @@ def admitted(
     return submit.submit(draft, request, known)
 
 
-async def _checked(here: Context, body: Body, *, key: str, force: bool) -> submit.Request:
+async def _checked(here: ServerContext, body: Body, *, key: str, force: bool) -> submit.Request:
     key = own_key(here.caller, key)
     check = partial(submit.checked, body.data, body.raw, user=here.user, key=key, force=force)
     try:
@@ -147,7 +147,7 @@ async def _checked(here: Context, body: Body, *, key: str, force: bool) -> submi
         raise await anyio.to_thread.run_sync(_refused, here, body, error) from None
 
 
-def _refused(here: Context, body: Body, error: FieldError) -> FieldError:
+def _refused(here: ServerContext, body: Body, error: FieldError) -> FieldError:
     if not here.caller.sees_all:
         return error  # what else is wrong says what there is
     with here.service.read() as mind:
@@ -155,7 +155,7 @@ def _refused(here: Context, body: Body, error: FieldError) -> FieldError:
         return submit.refused(mind, here.service.ledger, body.data, error, now)
 
 
-def _tried(here: Context, request: submit.Request) -> reasons.Verdict:
+def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
     needed(here.service.secrets, request.file, here.user)
     with here.service.read() as mind:
         check_submit(here.caller, mind, here.service.ledger, request.file)
@@ -186,7 +186,7 @@ def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> work
 
 
 def _live(
-    here: Context, want: Wanted, before: int, limit: int
+    here: ServerContext, want: RowFilter, before: int, limit: int
 ) -> dict[int, workloads.WorkloadView]:
     """The newest live workloads by number, at most `limit`."""
     with here.service.read() as mind:
@@ -264,7 +264,7 @@ def read_log(
     previous: Annotated[bool, Query(description="of the attempt before")] = False,
 ) -> Response:
     """Read the log of one rank; bytes come as they were written."""
-    wanted = logs.Wanted(ref, index, rank, previous)
+    wanted = logs.WantedLog(ref, index, rank, previous)
     after = 0 if since is None else here.service.now() - _parsed("since", parse_duration, since)
 
     def look() -> logs.Which:
@@ -340,7 +340,7 @@ def show_workload(here: Here, ref: str) -> workloads.WorkloadDetail:
     return shown(here, ref)
 
 
-def shown(here: Context, ref: str) -> workloads.WorkloadDetail:
+def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     """Everything about a workload, live or ended."""
     with here.service.read() as mind:
         found = resolve(mind, here.service.ledger, ref)
@@ -370,7 +370,7 @@ def about_itself(told: reasons.Explained) -> reasons.Explained:
     )
 
 
-def _noted(here: Context, made: workloads.WorkloadDetail) -> workloads.WorkloadDetail:
+def _noted(here: ServerContext, made: workloads.WorkloadDetail) -> workloads.WorkloadDetail:
     """With the alarm that its notices could not be sent."""
     unsent = here.unsent(made.id)
     if made.sessions and not may_audit(here.caller, made.queue):

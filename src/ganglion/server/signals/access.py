@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.workload import Workload
-from ganglion.router.balancing.table import Access, Service
+from ganglion.router.balancing.table import CallerAccess, RoutedService
 from ganglion.router.proxy.tickets import TICKET, ticket
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import exists, replace_whole
@@ -18,7 +18,7 @@ FILE = "router.key"
 KEY_BYTES = 32
 
 
-def access_of(workload: Workload, id: str) -> Access:
+def access_of(workload: Workload, id: str) -> CallerAccess:
     """Who may reach a workload; its key is made where the secret is (`Keys.sealed`).
 
     Args:
@@ -26,9 +26,9 @@ def access_of(workload: Workload, id: str) -> Access:
         id: of the workload.
     """
     if workload.access.anyone:
-        return Access()
+        return CallerAccess()
     users = (os.geteuid(), *(uid for name in workload.access.users if (uid := _uid(name)) >= 0))
-    return Access(id, tuple(dict.fromkeys(users)), workload.access.groups)
+    return CallerAccess(id, tuple(dict.fromkeys(users)), workload.access.groups)
 
 
 def _uid(name: str) -> int:
@@ -59,7 +59,7 @@ class Keys:
         """The key of a workload, which is its token too."""
         return hmac.new(self._secret, id.encode(), "sha256").hexdigest()
 
-    def sealed(self, service: Service) -> Service:
+    def sealed(self, service: RoutedService) -> RoutedService:
         """A service with its key in place of the id that `access_of` has put there."""
         given = service.access
         if not given.key:

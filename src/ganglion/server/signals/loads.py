@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from ganglion.lifecycle.autoscaling.reading import Reading
-from ganglion.lifecycle.autoscaling.reconciler import Load
+from ganglion.lifecycle.autoscaling.reconciler import ServiceLoad
 from ganglion.model.behaviour import Scaling, Signal
 from ganglion.server.signals.polled import COUNTS, NOTHING, Polled
 from ganglion.server.signals.prometheus import job_of
 from ganglion.server.signals.router_link import Heard
 from ganglion.server.signals.router_loads import RouterLoads
 from ganglion.server.signals.scraper import Scraper
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 
 ROUTER = "router"
 """The source that is not polled: it reports by itself."""
@@ -26,7 +26,7 @@ class Loads:
     def __init__(self, scraper: Scraper) -> None:
         self._router, self._polled = RouterLoads(), Polled(scraper)
 
-    def follow(self, services: Sequence[Entry], endpoints: Mapping[str, str]) -> None:
+    def follow(self, services: Sequence[LiveWorkload], endpoints: Mapping[str, str]) -> None:
         """Ask for the load of these services from now on, and of no others.
 
         Args:
@@ -42,7 +42,7 @@ class Loads:
             {each.id: job_of(each.workload.scaling or Scaling(), where[each.id]) for each in asked}
         )
 
-    def look(self, entry: Entry, ready: set[str], heard: Heard, now: int) -> Load:
+    def look(self, entry: LiveWorkload, ready: set[str], heard: Heard, now: int) -> ServiceLoad:
         """What is known of a service's load.
 
         Args:
@@ -53,11 +53,11 @@ class Loads:
         """
         routed = self._router.reading(entry.id, entry.workload.name, heard, now)
         if not _is_asked(entry):
-            return Load(routed)
+            return ServiceLoad(routed)
         waits = self._router.waiting(entry.workload.name, heard)
         arrived = routed.arrived if routed else -1
         found = self._polled.look(entry.id, ready, now, waits, arrived)
-        return Load(routed and _at_router(routed)) if found is None else found
+        return ServiceLoad(routed and _at_router(routed)) if found is None else found
 
 
 def _at_router(routed: Reading) -> Reading:
@@ -67,6 +67,6 @@ def _at_router(routed: Reading) -> Reading:
     return Reading(routed.at, values, arrived=routed.arrived)
 
 
-def _is_asked(entry: Entry) -> bool:
+def _is_asked(entry: LiveWorkload) -> bool:
     scaling = entry.workload.scaling
     return scaling is not None and scaling.source != ROUTER

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Collection, Mapping
 
 from ganglion.lifecycle.autoscaling.reading import Reading
-from ganglion.lifecycle.autoscaling.reconciler import Load
+from ganglion.lifecycle.autoscaling.reconciler import ServiceLoad
 from ganglion.lifecycle.metrics.merge import Merged, Pages, merge
 from ganglion.model.behaviour import Signal
 from ganglion.server.signals.prometheus import REMEMBERED, at_ms, of_answers
-from ganglion.server.signals.scraper import Found, Job, Scraper
+from ganglion.server.signals.scraper import Job, ScrapedRound, Scraper
 
 COUNTS = (Signal.WAITING, Signal.REQUESTS)
 """Signals that what waits at a router belongs to."""
@@ -26,7 +26,7 @@ class Polled:
     def __init__(self, scraper: Scraper) -> None:
         self._scraper = scraper
         self._pages: dict[str, deque[Pages]] = {}
-        self._last: dict[str, tuple[float, Load]] = {}
+        self._last: dict[str, tuple[float, ServiceLoad]] = {}
 
     def follow(self, jobs: Mapping[str, Job]) -> None:
         """Ask about these services from now on, and about no others.
@@ -40,7 +40,7 @@ class Polled:
 
     def look(
         self, service: str, ready: Collection[str], now: int, waiting: int = 0, arrived: int = -1
-    ) -> Load | None:
+    ) -> ServiceLoad | None:
         """What is known of a service's load.
 
         Args:
@@ -56,11 +56,11 @@ class Polled:
         found = self._scraper.found(service)
         if not ready and not (found and found.answers):
             return None
-        since, last = self._last.get(service, (0.0, Load()))
+        since, last = self._last.get(service, (0.0, ServiceLoad()))
         if found is None or since == found.since:
             return last
         merged = self._merged(service, found, ready)
-        load = Load(None, merged.lost, merged.wrong)
+        load = ServiceLoad(None, merged.lost, merged.wrong)
         # Without news the same doubts stand, but nothing is read twice.
         self._last[service] = (found.since, load)
         if merged.values is None:
@@ -69,9 +69,9 @@ class Polled:
         for signal in COUNTS:
             if signal in values:
                 values[signal] += waiting
-        return Load(Reading(at_ms(found, now), values, arrived), merged.lost, merged.wrong)
+        return ServiceLoad(Reading(at_ms(found, now), values, arrived), merged.lost, merged.wrong)
 
-    def _merged(self, service: str, found: Found, ready: Collection[str]) -> Merged:
+    def _merged(self, service: str, found: ScrapedRound, ready: Collection[str]) -> Merged:
         if not (found.pages.pages or found.pages.silent):
             return of_answers(found)
         known = self._pages.setdefault(service, deque(maxlen=REMEMBERED))

@@ -7,7 +7,7 @@ from math import isfinite
 from ganglion.lifecycle.metrics.merge import Merged
 from ganglion.lifecycle.metrics.promql import query_of
 from ganglion.model.behaviour import Scaling
-from ganglion.server.signals.scraper import Found, Job
+from ganglion.server.signals.scraper import Job, ScrapedRound
 
 REMEMBERED = 30
 """Pages that rates and quantiles are taken over; about as many seconds."""
@@ -29,7 +29,7 @@ def job_of(scaling: Scaling, addresses: Mapping[str, str]) -> Job:
     return Job({}, scaling.source, {key: query for key, query in queries.items() if query})
 
 
-def of_answers(found: Found) -> Merged:
+def of_answers(found: ScrapedRound) -> Merged:
     """What Prometheus answered."""
     wrong = [f"{key.value} is {each}" for key, each in found.answers.items() if not isfinite(each)]
     if wrong or not found.answers:
@@ -39,6 +39,6 @@ def of_answers(found: Found) -> Merged:
     return Merged(values, found.trouble)
 
 
-def at_ms(found: Found, now: int) -> int:
+def at_ms(found: ScrapedRound, now: int) -> int:
     """When something was found, by the clock that says `now`, in ms."""
     return now - round((time.monotonic() - found.since) * 1_000)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import GanglionError
 from ganglion.router.balancing.stats import ServiceStats
-from ganglion.router.balancing.table import Endpoint, Service, State
+from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 
 if TYPE_CHECKING:
     from ganglion.router.link import RouterReading
@@ -38,7 +38,7 @@ class Heard(Struct, frozen=True):
     age_ms: int = 0
     settled: bool = False
     services: Mapping[str, ServiceStats] = {}
-    table: Mapping[tuple[str, str], Endpoint] = {}
+    table: Mapping[tuple[str, str], ReplicaEndpoint] = {}
 
     @property
     def fresh(self) -> bool:
@@ -53,7 +53,7 @@ class Heard(Struct, frozen=True):
     def busy(self, service: str, replica: str) -> bool | None:
         """Whether a replica that drains has, or may still get, requests; None = not known."""
         told = self.table.get((service, replica))
-        if not self.fresh or not self.settled or (told and told.state is not State.DRAINING):
+        if not self.fresh or not self.settled or (told and told.state is not RoutingState.DRAINING):
             return None
         found = self.services.get(service)
         running = {each.replica: each.running for each in found.replicas} if found else {}
@@ -73,7 +73,7 @@ class Link(Protocol):
     def stop(self, *, router: bool = False) -> None:
         """End the link, or the router too."""
 
-    def publish(self, services: Sequence[Service]) -> int:
+    def publish(self, services: Sequence[RoutedService]) -> int:
         """Route these services and no others."""
 
     def reading(self) -> "RouterReading":
@@ -94,12 +94,14 @@ class Door:
     """
 
     def __init__(
-        self, link: Callable[[], Link], sealed: Callable[[Service], Service] = lambda each: each
+        self,
+        link: Callable[[], Link],
+        sealed: Callable[[RoutedService], RoutedService] = lambda each: each,
     ) -> None:
         self._make, self._sealed = link, sealed
         self._link: Link | None = None
-        self._wanted: dict[str, tuple[Service, ...]] = {}
-        self._table: dict[tuple[str, str], Endpoint] = {}
+        self._wanted: dict[str, tuple[RoutedService, ...]] = {}
+        self._table: dict[tuple[str, str], ReplicaEndpoint] = {}
         self._version = 0
         self._entered: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -112,7 +114,7 @@ class Door:
         """Where services are reached, as `http://127.0.0.1:7078`; empty = nowhere yet."""
         return self._link.url if self._link else ""
 
-    def publish(self, owner: str, services: Sequence[Service]) -> None:
+    def publish(self, owner: str, services: Sequence[RoutedService]) -> None:
         """Have the services of one keeper routed from now on, beside those of others.
 
         Args:

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from ganglion.lifecycle.services import Part, Replica
 from ganglion.model.plan import Phase
-from ganglion.router.balancing.table import Endpoint, Service, State
+from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.server.signals.access import access_of
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Transaction
 
 GOING = (Part.DRAINING, Part.LEAVING)
 """Replicas that finish what they have and get nothing new."""
 
 
-def routed(draft: Transaction, entry: Entry, replicas: Sequence[Replica]) -> Service:
+def routed(draft: Transaction, entry: LiveWorkload, replicas: Sequence[Replica]) -> RoutedService:
     """What the router gets about a service.
 
     Args:
@@ -23,7 +23,7 @@ def routed(draft: Transaction, entry: Entry, replicas: Sequence[Replica]) -> Ser
     """
     scaling = entry.workload.scaling
     endpoints = tuple(found for each in replicas if (found := _endpoint(draft, each)))
-    return Service(
+    return RoutedService(
         entry.workload.name,
         endpoints,
         affinity=scaling.affinity if scaling else "",
@@ -33,10 +33,12 @@ def routed(draft: Transaction, entry: Entry, replicas: Sequence[Replica]) -> Ser
     )
 
 
-def _endpoint(draft: Transaction, replica: Replica) -> Endpoint | None:
+def _endpoint(draft: Transaction, replica: Replica) -> ReplicaEndpoint | None:
     phase = draft.state.gangs.records[replica.gang].phase
     address = draft.endpoints.get(replica.gang)
     if not address or phase not in (Phase.RUNNING, Phase.STOPPING):
         return None
     going = replica.part in GOING or phase is Phase.STOPPING
-    return Endpoint(replica.gang, address, State.DRAINING if going else State.STARTING)
+    return ReplicaEndpoint(
+        replica.gang, address, RoutingState.DRAINING if going else RoutingState.STARTING
+    )

@@ -41,7 +41,7 @@ class Job(Struct, frozen=True):
     queries: dict[Signal, str] = field(default_factory=dict)
 
 
-class Found(Struct, frozen=True):
+class ScrapedRound(Struct, frozen=True):
     """What was found out in one round.
 
     Attributes:
@@ -87,7 +87,7 @@ class Scraper:
         self._clock = clock
         self._egress = egress or Egress()
         self._jobs: Mapping[str, Job] = {}
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, ScrapedRound] = {}
         self._work, self._leaving = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="scraper", daemon=True)
 
@@ -109,7 +109,7 @@ class Scraper:
         if jobs:
             self._work.set()
 
-    def found(self, service: str) -> Found | None:
+    def found(self, service: str) -> ScrapedRound | None:
         """What was found last; None = nothing yet."""
         return self._found.get(service)
 
@@ -145,7 +145,7 @@ class Scraper:
             log.exception("cannot ask", service=service)
             return
         if service in self._jobs:
-            self._found[service] = Found(self._clock.monotonic(), pages, *answers)
+            self._found[service] = ScrapedRound(self._clock.monotonic(), pages, *answers)
 
 
 async def _pages(client: httpx2.AsyncClient, job: Job, clock: Clock) -> Pages:

@@ -8,9 +8,9 @@ from msgspec import Struct
 from ganglion.model.events import Event
 from ganglion.model.plan import Defect
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
-from ganglion.worlds.kubernetes.controller import Controller
+from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.scheduler import Scheduler
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 
 class Took(Struct, frozen=True):
@@ -36,7 +36,9 @@ class Audience:
         self._kept: list[Took] = []
         self._listener: Callable[[Took], None] = self._kept.append
 
-    def turned(self, controller: Controller, orders: Sequence[Order], seconds: float) -> None:
+    def turned(
+        self, controller: ClusterController, orders: Sequence[Order], seconds: float
+    ) -> None:
         """A turn is over; called while no other thread reads the state."""
         events = (*controller.scene.facts.taken, *controller.plan.decisions)
         self._listener(Took(events, orders, seconds, tuple(controller.plan.defects)))
@@ -67,5 +69,5 @@ class Show(Struct, frozen=True):
     leader: Callable[[], str]
     told: threading.Event
     ready: Callable[[], None]
-    endpoints: Mapping[str, Endpoint]
+    endpoints: Mapping[str, ApiEndpoint]
     identity: str

@@ -10,8 +10,8 @@ from msgspec import Struct, field
 
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Filed, Flaw
-from ganglion.lifecycle.failures.history import History
-from ganglion.lifecycle.losses import Span
+from ganglion.lifecycle.failures.history import FailureHistory
+from ganglion.lifecycle.losses import AttemptSpan
 from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
 from ganglion.model.errors import NotFound
@@ -30,12 +30,12 @@ from ganglion.model.events import (
     Outcome,
     PolicySet,
 )
-from ganglion.model.events.access import PodAccess, Stage
+from ganglion.model.events.access import PodAccess, SessionStage
 from ganglion.model.placement import Placement
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Workload
 from ganglion.server.state.replicas import Replicas
-from ganglion.server.state.rights import Rights
+from ganglion.server.state.rights import AccessRights
 from ganglion.server.state.schedules import Schedules
 from ganglion.server.state.spending import Spending
 from ganglion.server.state.visits import Visits, remember
@@ -70,18 +70,18 @@ class Trail(Struct):
     placement: Placement | None = None
     outcome: Outcome | None = None
     started: int = 0
-    history: History = field(default_factory=History)
+    history: FailureHistory = field(default_factory=FailureHistory)
     restarts: int = 0
     preemptions: int = 0
     lost_gpu_ms: int = 0
     checkpoint: Checkpoint | None = None
-    span: Span = field(default_factory=Span)
+    span: AttemptSpan = field(default_factory=AttemptSpan)
     warned: IdleWarned | None = None
     metrics: dict[str, MetricReported] = field(default_factory=dict)
     saved: tuple[SavePoint, ...] = ()
 
 
-class Entry(Struct):
+class LiveWorkload(Struct):
     """A live workload."""
 
     id: str
@@ -112,17 +112,17 @@ class Registry:
     """
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, LiveWorkload] = {}
         self.gangs: dict[str, list[str]] = {}
         self.trails: dict[str, Trail] = {}
         self.policies: list[PolicySet] = []
         self.alarms: dict[tuple[str, str], AlarmSet] = {}
         self.flaws: dict[int, Flaw] = {}
-        self.rebuilt: list[Entry] = []
+        self.rebuilt: list[LiveWorkload] = []
         self.sessions: dict[str, PodAccess] = {}
         self.visits: dict[str, Visits] = {}
         self._names: dict[str, dict[str, None]] = {}
-        self.rights = Rights()
+        self.rights = AccessRights()
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()
@@ -143,7 +143,7 @@ class Registry:
         """All of it but the live workloads, by names that stay."""
         return {name.lstrip("_"): getattr(self, name) for name in (*PARTS, *LATER)}
 
-    def enter(self, entry: Entry) -> None:
+    def enter(self, entry: LiveWorkload) -> None:
         """A workload was submitted, or changed."""
         self.entries[entry.id] = entry
         self._names.setdefault(entry.workload.name, {})[entry.id] = None
@@ -151,13 +151,13 @@ class Registry:
     def load(self, filed: Iterable[Filed]) -> None:
         """Take in the live workloads of a ledger, after its events."""
         for each in filed:
-            self.enter(Entry(each.id, each.number, each.at, each.document, each.workload))
+            self.enter(LiveWorkload(each.id, each.number, each.at, each.document, each.workload))
 
-    def named(self, name: str) -> Entry | None:
+    def named(self, name: str) -> LiveWorkload | None:
         """The newest live workload of that name."""
         return next(reversed(self.all_named(name)), None)
 
-    def all_named(self, name: str) -> list[Entry]:
+    def all_named(self, name: str) -> list[LiveWorkload]:
         """The live workloads of that name, oldest first."""
         return [self.entries[each] for each in self._names.get(name, ())]
 
@@ -203,7 +203,10 @@ class Registry:
                 self._over.pop(gang.workload, None)
             case GangPlaced():
                 trail = self.trails[event.gang]
-                trail.placement, trail.span = event.placement, Span(placement=event.placement)
+                trail.placement, trail.span = (
+                    event.placement,
+                    AttemptSpan(placement=event.placement),
+                )
                 for alarm in OF_ATTEMPTS if self.alarms else ():
                     self.alarms.pop((event.gang, alarm), None)
             case GangResized():
@@ -235,7 +238,7 @@ class Registry:
     def _told(self, event: MetricReported | IdleWarned | PodAccess) -> None:
         if isinstance(event, PodAccess):
             self.sessions.pop(event.session, None)
-            if event.stage is Stage.BEGUN:
+            if event.stage is SessionStage.BEGUN:
                 self.sessions[event.session] = event
             workload = event.gang.rpartition("/")[0]
             if workload in self.gangs:

@@ -15,7 +15,7 @@ Key = tuple[str, str, str]
 """Subject, role and queue of a grant."""
 
 
-class Rights(Struct):
+class AccessRights(Struct):
     """Grants and tokens. A change makes new tables, so that readers keep the ones they have.
 
     Attributes:

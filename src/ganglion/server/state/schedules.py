@@ -6,7 +6,7 @@ from ganglion.model.behaviour import Schedule
 from ganglion.model.events import Event, ScheduleFired, ScheduleRemoved, ScheduleSet
 
 
-class Standing(Struct):
+class StandingSchedule(Struct):
     """A workload that is submitted again and again.
 
     Attributes:
@@ -40,7 +40,7 @@ class Schedules:
     """
 
     def __init__(self) -> None:
-        self.live: dict[str, Standing] = {}
+        self.live: dict[str, StandingSchedule] = {}
 
     def note(self, event: Event) -> None:
         """Take in an event."""
@@ -55,7 +55,7 @@ class Schedules:
     def _set(self, event: ScheduleSet) -> None:
         known = self.live.get(event.name)
         since = event.at if event.since is None else event.since
-        made = Standing(event.name, event.user, event.document, event.schedule, since)
+        made = StandingSchedule(event.name, event.user, event.document, event.schedule, since)
         if known:  # what began before it was changed may still live
             made.last, made.runs, made.run = known.last, known.runs, known.run
         self.live[event.name] = made

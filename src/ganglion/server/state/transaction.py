@@ -18,7 +18,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.events.access import PodAccess
 from ganglion.model.plan import Plan
-from ganglion.server.state.registry import Entry, Registry
+from ganglion.server.state.registry import LiveWorkload, Registry
 from ganglion.worlds.local.run_files.secret_store import SecretStore
 from ganglion.worlds.world import ServedWorld
 
@@ -136,9 +136,9 @@ class Transaction:
     def file(self, new: Submitted) -> None:
         """A workload enters; its gangs follow through `apply`."""
         self.batch.submitted.append(new)
-        self.book.enter(Entry(new.id, new.number, new.at, new.document, new.workload))
+        self.book.enter(LiveWorkload(new.id, new.number, new.at, new.document, new.workload))
 
-    def change(self, entry: Entry, **changes: object) -> None:
+    def change(self, entry: LiveWorkload, **changes: object) -> None:
         """The description of a live workload changes."""
         workload = replace(entry.workload, **changes)
         self.book.enter(replace(entry, workload=workload))

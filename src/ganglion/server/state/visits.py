@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ganglion.api.events import SessionView
-from ganglion.model.events.access import PodAccess, Stage
+from ganglion.model.events.access import PodAccess, SessionStage
 
 SHOWN = 5
 """Sessions that are remembered of a workload; the ledger has all of them."""
@@ -15,7 +15,7 @@ Visits = dict[str, PodAccess]
 def remember(known: Visits, event: PodAccess) -> None:
     """Take in a beginning or an end; the oldest session beyond `SHOWN` is forgotten."""
     begun = known.get(event.session)
-    if begun is None and event.stage is Stage.ENDED:
+    if begun is None and event.stage is SessionStage.ENDED:
         return  # forgotten meanwhile
     # Requests are noted after this in a turn, and before it in a replay.
     known[event.session] = _over(begun, event) if begun else replace(event, request="")

@@ -25,7 +25,7 @@ OTHER = "other"
 METHODS = frozenset(("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"))
 
 
-class Standing(NamedTuple):
+class ServerStanding(NamedTuple):
     """What a server says of itself at the moment that it is asked.
 
     Attributes:
@@ -43,14 +43,14 @@ class Standing(NamedTuple):
     apart: int
 
 
-class Figures(Collector):
+class ServerFigures(Collector):
     """Reads what a server says of itself when it is asked.
 
     Args:
         standing: asks the server.
     """
 
-    def __init__(self, standing: Callable[[], Standing]) -> None:
+    def __init__(self, standing: Callable[[], ServerStanding]) -> None:
         self._standing = standing
 
     def describe(self) -> Iterable[Metric]:

@@ -24,7 +24,7 @@ from ganglion.model.resources import WHOLE, Amount, Usage
 from ganglion.model.workload import Gang
 from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
 from ganglion.server.rest.etags import tag_of
-from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, Wanted, holds, wanted
+from ganglion.server.rest.filters import OrderQuery, RowFilter, StateQuery, TextQuery, holds, wanted
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.views.workloads import gpus_of, reason_view
 from ganglion.specs.policy.printing import queue_document
@@ -72,7 +72,7 @@ def order_page(
     return workloads.OrderPage(items=items, total=len(waiting), next=following)
 
 
-def _takes(want: Wanted, gang: Gang) -> bool:
+def _takes(want: RowFilter, gang: Gang) -> bool:
     name = gang.workload.rpartition("-")[0]
     return want.takes(gang.workload, name, gang.queue, gang.user, gang.kind, gang.submitted)
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.status import state_of
 from ganglion.model.errors import FieldError
-from ganglion.server.rest.filters import ENDED, Wanted, WorkloadQuery
+from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery
 from ganglion.server.rest.pages import not_a_cursor, parsed
-from ganglion.server.state.registry import Entry
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Mind
 from ganglion.server.views.workloads import counted
 
 if TYPE_CHECKING:
-    from ganglion.ledger.history import History
+    from ganglion.ledger.history import WorkloadHistory
 
 WORKLOADS = "workloads"
 """Name of the list in cursors."""
@@ -42,7 +42,7 @@ def below(query: WorkloadQuery) -> int:
     raise not_a_cursor(WORKLOADS)
 
 
-def live(mind: Mind, want: Wanted, before: int = MOST) -> Iterator[Entry]:
+def live(mind: Mind, want: RowFilter, before: int = MOST) -> Iterator[LiveWorkload]:
     """Yield the live workloads that pass, newest first, with numbers below one."""
     if want.states and want.states <= ENDED:
         return
@@ -51,7 +51,7 @@ def live(mind: Mind, want: Wanted, before: int = MOST) -> Iterator[Entry]:
             yield entry
 
 
-def takes(mind: Mind, want: Wanted, entry: Entry) -> bool:
+def takes(mind: Mind, want: RowFilter, entry: LiveWorkload) -> bool:
     """Whether a live workload passes."""
     its = entry.workload
     if not want.takes(entry.id, its.name, its.queue, its.user, its.kind, entry.at):
@@ -62,7 +62,7 @@ def takes(mind: Mind, want: Wanted, entry: Entry) -> bool:
     return state_of(its.kind, records).state in want.states
 
 
-def ended(history: "History", want: Wanted, before: int, limit: int) -> list[Filed]:
+def ended(history: "WorkloadHistory", want: RowFilter, before: int, limit: int) -> list[Filed]:
     """Return ended workloads that pass, newest first.
 
     Args:

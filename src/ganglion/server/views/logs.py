@@ -40,7 +40,7 @@ class Which(NamedTuple):
     over: bool
 
 
-class Wanted(NamedTuple):
+class WantedLog(NamedTuple):
     """Which log a request wants.
 
     Attributes:
@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
     previous: bool = False
 
 
-def which(mind: Mind, ledger: "Ledger", wanted: Wanted) -> Which:
+def which(mind: Mind, ledger: "Ledger", wanted: WantedLog) -> Which:
     """Find the attempt that a request means.
 
     Raises:

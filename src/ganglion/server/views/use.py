@@ -39,7 +39,7 @@ class _Holder(Struct, frozen=True):
     gpus: float
 
 
-class Snapshot(Struct, frozen=True):
+class UseSnapshot(Struct, frozen=True):
     """What the state says, so that measuring need not hold it still.
 
     Attributes:
@@ -51,7 +51,7 @@ class Snapshot(Struct, frozen=True):
     holders: tuple[_Holder, ...]
 
 
-def snapshot(state: ClusterState) -> Snapshot:
+def snapshot(state: ClusterState) -> UseSnapshot:
     """Note who holds what."""
     devices = {
         (name, index): (device.type, device.uuid, device.memory_mib)
@@ -59,7 +59,7 @@ def snapshot(state: ClusterState) -> Snapshot:
         for index, device in enumerate(node.devices)
     }
     holding = (record for record in state.gangs.records.values() if record.phase in HOLDING)
-    return Snapshot(devices, tuple(_holder(record) for record in holding))
+    return UseSnapshot(devices, tuple(_holder(record) for record in holding))
 
 
 def _holder(record: GangRecord) -> _Holder:
@@ -79,7 +79,7 @@ def _holder(record: GangRecord) -> _Holder:
     )
 
 
-def measured(found: Snapshot, home: Path, reader: UseReader, at: int) -> UsePage:
+def measured(found: UseSnapshot, home: Path, reader: UseReader, at: int) -> UsePage:
     """Join what is held with what the machine says.
 
     Args:

@@ -22,7 +22,7 @@ from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Kind
 from ganglion.server.state import visits
-from ganglion.server.state.registry import Entry, Trail
+from ganglion.server.state.registry import LiveWorkload, Trail
 from ganglion.server.state.replicas import Past
 from ganglion.server.state.spending import Spent
 from ganglion.server.state.transaction import Mind
@@ -122,7 +122,7 @@ def detail(
     )
 
 
-def _spent(mind: Mind, entry: Entry) -> workloads.Spent | None:
+def _spent(mind: Mind, entry: LiveWorkload) -> workloads.Spent | None:
     """What a workload used whose gangs have all ended; None while one lives."""
     ended = mind.book.ended_at(entry.id)
     if ended is None:
@@ -136,7 +136,7 @@ def _spent(mind: Mind, entry: Entry) -> workloads.Spent | None:
     )
 
 
-def _scaling(mind: Mind, entry: Entry) -> workloads.Scaling | None:
+def _scaling(mind: Mind, entry: LiveWorkload) -> workloads.Scaling | None:
     """How a service scales, or was scaled by hand."""
     known, given = mind.book.replicas, entry.workload.scaling
     last = known.scaled.get(entry.id)
@@ -221,7 +221,7 @@ def _line(filed: Filed) -> dict[str, object]:
     return {**{key: msgspec.json.decode(value) for key, value in shown.items()}, "gangs": gangs}
 
 
-def _base(mind: Mind, entry: Entry) -> dict[str, Any]:
+def _base(mind: Mind, entry: LiveWorkload) -> dict[str, Any]:
     records = [mind.state.gangs.records[gang] for gang in counted(mind, entry.id)]
     past = mind.book.replicas.past.get(entry.id, Past())
     everything = [mind.book.trails[gang] for gang in mind.book.gangs[entry.id]]

@@ -11,13 +11,13 @@ from ganglion.model.kinds import Weighted
 from ganglion.model.policy import (
     Backfill,
     Entitlement,
-    Evict,
+    EvictionRules,
     Future,
     Order,
     Placing,
     Policy,
     Repack,
-    Usage,
+    UsageDecay,
     VictimOrder,
 )
 from ganglion.model.queue import Preemption, Victims
@@ -39,7 +39,7 @@ def kueue() -> Policy:
         placement=Placing.TIGHT,
         entitlement=Entitlement.QUOTA,
         preemption=NOBODY,
-        evict=Evict(victims=VictimOrder.NEWEST, move=False),
+        evict=EvictionRules(victims=VictimOrder.NEWEST, move=False),
         future=Future(
             backfill=Backfill.ANY,
             reservations=0,
@@ -74,7 +74,7 @@ def slurm_like() -> Policy:
     return Policy(
         order=Order.FIFO,
         preemption=NOBODY,
-        evict=Evict(victims=VictimOrder.NEWEST, move=False),
+        evict=EvictionRules(victims=VictimOrder.NEWEST, move=False),
         future=Future(
             backfill=Backfill.EASY,
             reservations=8,
@@ -84,7 +84,7 @@ def slurm_like() -> Policy:
             starving_permille=3000,
         ),
         repack=Repack(consolidate=False),
-        usage=Usage(half_life_ms=7 * DAY),
+        usage=UsageDecay(half_life_ms=7 * DAY),
         elastic=False,
         timeshare=False,
     )

@@ -11,7 +11,7 @@ from ganglion.model.policy import (
     Entitlement,
     Order,
     Placing,
-    Rights,
+    StandbyCharge,
     VictimOrder,
 )
 from ganglion.specs.grammar.words import one_of
@@ -155,8 +155,9 @@ class Knobs(Mapping):
         True,
     )
     sleeping: r.RightsRule = described(
-        f"what a queue is charged for places kept for replicas that sleep: {r.among(Rights)}",
-        Rights.QUOTA,
+        "what a queue is charged for places kept for replicas that sleep: "
+        f"{r.among(StandbyCharge)}",
+        StandbyCharge.QUOTA,
     )
     tries: r.Tries = described("most domains tried for a gang before it waits", 8)
     scores: r.Scores = described(

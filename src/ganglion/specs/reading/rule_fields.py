@@ -14,7 +14,7 @@ from ganglion.model.policy import (
     Order,
     Placing,
     PriorityClass,
-    Rights,
+    StandbyCharge,
     VictimOrder,
 )
 from ganglion.model.queue import Victims
@@ -80,7 +80,7 @@ OrderRule = Annotated[Order, f.told(word_of(Order)), TEXT, _words(Order)]
 EntitlementRule = Annotated[Entitlement, f.told(word_of(Entitlement)), TEXT, _words(Entitlement)]
 VictimOrderRule = Annotated[VictimOrder, f.told(word_of(VictimOrder)), TEXT, _words(VictimOrder)]
 PlacingRule = Annotated[Placing, f.told(word_of(Placing)), TEXT, _words(Placing)]
-RightsRule = Annotated[Rights, f.told(word_of(Rights)), TEXT, _words(Rights)]
+RightsRule = Annotated[StandbyCharge, f.told(word_of(StandbyCharge)), TEXT, _words(StandbyCharge)]
 BackfillRule = Annotated[Backfill, f.told(word_of(Backfill)), TEXT, _words(Backfill)]
 
 Amounts = Annotated[

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.worlds.kubernetes.cluster_view.orders import Answer, Changed, Describe, Order
+from ganglion.worlds.kubernetes.cluster_view.orders import Answer, Describe, ObjectChanged, Order
 from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.http.tally import Call
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.order_writer import Hands
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.reporting.statuses import SetStatus, StatusWriter
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.watches import ALWAYS, SWITCHED, Watching
@@ -41,11 +41,11 @@ class Connection:
     def __init__(
         self,
         name: str,
-        endpoint: Endpoint,
+        endpoint: ApiEndpoint,
         identity: str,
         *,
         may: Callable[[], bool],
-        news: Callable[[Sequence[Changed | Answer]], None],
+        news: Callable[[Sequence[ObjectChanged | Answer]], None],
         pod_of: Callable[[str], Pod | None],
         owner_of: Callable[[str], Anything | None],
         silence_s: float = SILENCE_S,

@@ -25,16 +25,16 @@ from ganglion.worlds.kubernetes.attempts.readiness import next_look
 from ganglion.worlds.kubernetes.attempts.recover import adopt, claim_everything
 from ganglion.worlds.kubernetes.attempts.resume import SuspendedOwners
 from ganglion.worlds.kubernetes.attempts.undo_blocked_evictions import revive_blocked
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     Answer,
     BindDone,
-    Changed,
     Describe,
     EvictBlocked,
     EvictDone,
     Note,
+    ObjectChanged,
     Order,
     Unsuspend,
 )
@@ -47,17 +47,17 @@ from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
 from ganglion.worlds.kubernetes.reasons.noting import note
 from ganglion.worlds.kubernetes.reasons.pod_reasons import Teller
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
-from ganglion.worlds.kubernetes.workload_kinds.owners import Wanted
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
+from ganglion.worlds.kubernetes.workload_kinds.owners import WantedOwner
 
-News = Changed | Answer
+News = ObjectChanged | Answer
 
 FEW_ADMITTED, MOST_ADMITTED = 250, 2_000
 """Waiting gangs looked at in one turn: few at first, so that binding begins early, then twice as
 many each time, as long as there are more."""
 
 
-class Controller:
+class ClusterController:
     """Decides for one or more clusters.
 
     Args:
@@ -111,12 +111,12 @@ class Controller:
     def observe(self, news: Iterable[News]) -> None:
         """Take news in without deciding anything, as one that does not lead does."""
         for each in news:
-            if isinstance(each, Changed):
+            if isinstance(each, ObjectChanged):
                 self._take(each)
             else:
                 self._answers.append(each)
 
-    def _take(self, change: Changed) -> None:
+    def _take(self, change: ObjectChanged) -> None:
         site = self.sites[change.cluster]
         name = f"{site.prefix}{change.uid}"
         try:
@@ -145,7 +145,7 @@ class Controller:
         aside = set(clusters) - self._adopted
         self.scene.sites = {name: site for name, site in self.sites.items() if name not in aside}
 
-    def wanted_owners(self, cluster: str) -> set[Wanted]:
+    def wanted_owners(self, cluster: str) -> set[WantedOwner]:
         """Objects that have to be known before some gang can be understood."""
         return self.sites[cluster].grouping.wanted_owners()
 
@@ -240,7 +240,7 @@ class Controller:
     def _not_understood(self, site: ClusterView, key: str, error: Exception) -> str:
         return self.scene.facts.failed("gang", site.prefix + key, error)
 
-    def _divided(self, site: ClusterView, gang: str, found: Found) -> Found:
+    def _divided(self, site: ClusterView, gang: str, found: FoundGang) -> FoundGang:
         try:
             is_fixed = gang in self.scene.attempts.by_gang
             return self._feasibility.divided(site, gang, found, is_fixed=is_fixed)
@@ -362,7 +362,7 @@ class Controller:
         settings = self.scene.settings
         if attempt.gang not in self.scene.attempts.by_gang:
             return
-        if attempt.stage is Stage.ASSEMBLING:
+        if attempt.stage is AttemptStage.ASSEMBLING:
             heappush(self._timers, (attempt.since + settings.assemble_ms, attempt.gang))
         elif attempt.claims:
             heappush(self._timers, (now + settings.provision_ms, attempt.gang))
@@ -376,4 +376,4 @@ def _sits(scene: ControllerState, attempt: Attempt) -> bool:
     """Whether all pods of a gang have their places, so that nothing about it is urgent."""
     members = scene.gangs.founds[attempt.gang].members if attempt.gang in scene.gangs.founds else ()
     is_whole = len(members) == len(attempt.pods) == len(attempt.places)
-    return is_whole and attempt.stage is Stage.BINDING
+    return is_whole and attempt.stage is AttemptStage.BINDING

@@ -46,7 +46,7 @@ from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind
 from ganglion.worlds.kubernetes.writes.calls import RetryPace, each_of
 from ganglion.worlds.kubernetes.writes.choose import bind_volume, choose_node
 from ganglion.worlds.kubernetes.writes.conditions import clear_victim, mark_victim, say_why
-from ganglion.worlds.kubernetes.writes.evict import Evictions, grace_of, unbind
+from ganglion.worlds.kubernetes.writes.evict import EvictionBatch, grace_of, unbind
 from ganglion.worlds.kubernetes.writes.gate import ungate
 from ganglion.worlds.kubernetes.writes.nominate import nominate
 from ganglion.worlds.kubernetes.writes.outcome import WriteOutcome, WriteVerdict
@@ -270,7 +270,7 @@ class Hands:
         """
         if spared:
             await asyncio.wait(spared)
-        evictions, left = Evictions(self._api, self._pace), list(order.pods)
+        evictions, left = EvictionBatch(self._api, self._pace), list(order.pods)
         async with self._victims:
             if order.beneficiary:
                 await self._promises.keep(order.beneficiary, self._nodes_of(order))
@@ -291,7 +291,7 @@ class Hands:
         self._answer(EvictDone(order.gang, order.attempt))
 
     async def _evict_once(
-        self, order: Evict, pods: list[PodRef], evictions: Evictions
+        self, order: Evict, pods: list[PodRef], evictions: EvictionBatch
     ) -> dict[str, WriteOutcome]:
         if not order.beneficiary:
             return await unbind(self._api, pods, sentence(order.cause), self._pace)

@@ -10,17 +10,17 @@ from ganglion.model.errors import FieldError, PluginError
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.specs.wording import first_of
-from ganglion.worlds.kubernetes.cluster_view.orders import Changed
+from ganglion.worlds.kubernetes.cluster_view.orders import ObjectChanged
 from ganglion.worlds.kubernetes.config.read import (
     IN_FORCE,
     Configuration,
     configuration,
     no_check,
 )
-from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdict, Verdicts
+from ganglion.worlds.kubernetes.config.verdicts import AcceptedReason, ObjectVerdict, Verdicts
 from ganglion.worlds.kubernetes.controller import News
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
-from ganglion.worlds.kubernetes.reporting.reports import Subject
+from ganglion.worlds.kubernetes.reporting.reports import ReportSubject
 from ganglion.worlds.kubernetes.types.meta import Anything
 
 KINDS = {"queue": "Queue", "policy": "Policy"}
@@ -32,7 +32,7 @@ _POINTS = ("scores", "filters", "permits", "preempts")
 _BARE = Policy(scores=())
 
 
-class QueueTree:
+class QueueObjects:
     """Keeps the objects, and reads them anew when one has changed.
 
     Args:
@@ -54,7 +54,7 @@ class QueueTree:
     ) -> None:
         self._instance = instance
         self._in_force, self._check, self._default = in_force, check, default
-        self._subjects: dict[str, Subject] = {}
+        self._subjects: dict[str, ReportSubject] = {}
         self._kept: dict[str, dict[str, Any]] = {}
         """UID -> what counts of it, as its status will say once that is written."""
         self._is_stale = True
@@ -86,11 +86,11 @@ class QueueTree:
         self._keep(found)
         return found
 
-    def subjects(self) -> list[Subject]:
+    def subjects(self) -> list[ReportSubject]:
         """All queues and policies."""
         return list(self._subjects.values())
 
-    def _as_kept(self, subject: Subject) -> Anything:
+    def _as_kept(self, subject: ReportSubject) -> Anything:
         """The object with what was accepted last, which its status may not say yet."""
         item = subject.item
         kept = self._kept.get(item.metadata.uid)
@@ -108,29 +108,31 @@ class QueueTree:
 
     def _others(self, news: Iterable[News]) -> Iterator[News]:
         for each in news:
-            if not isinstance(each, Changed) or each.kind not in KINDS:
+            if not isinstance(each, ObjectChanged) or each.kind not in KINDS:
                 yield each
                 continue
             self._is_stale |= self._take(each)
 
-    def _take(self, change: Changed) -> bool:
+    def _take(self, change: ObjectChanged) -> bool:
         """Note how an object is now; returns whether it says something else than before."""
         before = self._subjects.get(change.uid)
         if change.item is None or not self._instance.reads(change.item.metadata):
             self._subjects.pop(change.uid, None)
             self._kept.pop(change.uid, None)
             return before is not None
-        now = Subject(change.cluster, KINDS[change.kind], change.item)
+        now = ReportSubject(change.cluster, KINDS[change.kind], change.item)
         self._subjects[change.uid] = now
         if before is None:
             return True
         return before.item.metadata.generation != now.item.metadata.generation
 
 
-def _distinct(subjects: Iterable[Subject]) -> tuple[list[Subject], list[tuple[Subject, Subject]]]:
+def _distinct(
+    subjects: Iterable[ReportSubject],
+) -> tuple[list[ReportSubject], list[tuple[ReportSubject, ReportSubject]]]:
     """One object of each kind and name, that of the first cluster by name; others with it."""
-    first: dict[tuple[str, str], Subject] = {}
-    others: list[tuple[Subject, Subject]] = []
+    first: dict[tuple[str, str], ReportSubject] = {}
+    others: list[tuple[ReportSubject, ReportSubject]] = []
     for each in sorted(subjects, key=lambda each: each.cluster):
         name = (each.kind, each.item.metadata.name)
         if first.get(name, each).cluster == each.cluster:
@@ -140,7 +142,7 @@ def _distinct(subjects: Iterable[Subject]) -> tuple[list[Subject], list[tuple[Su
     return list(first.values()), others
 
 
-def _beside(other: Subject, first: Subject, known: Verdicts) -> Verdict | None:
+def _beside(other: ReportSubject, first: ReportSubject, known: Verdicts) -> ObjectVerdict | None:
     """What becomes of an object whose name another cluster uses: only its equal may share it."""
     meta = other.item.metadata
     verdict = known.on(other.kind, first.item.metadata)
@@ -150,7 +152,9 @@ def _beside(other: Subject, first: Subject, known: Verdicts) -> Verdict | None:
         f"cluster {first.cluster} has a {other.kind} of this name that says something else, and "
         "it counts: make both equal, or give this one another name"
     )
-    return Verdict(other.kind, meta.name, meta.generation, Reason.ELSEWHERE, message, uid=meta.uid)
+    return ObjectVerdict(
+        other.kind, meta.name, meta.generation, AcceptedReason.ELSEWHERE, message, uid=meta.uid
+    )
 
 
 def named_plugins(policy: Policy) -> tuple[object, ...]:

@@ -23,12 +23,12 @@ from ganglion.worlds.kubernetes.cluster_view.orders import Order
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.config.read import Configuration
 from ganglion.worlds.kubernetes.connection import Connection
-from ganglion.worlds.kubernetes.controller import Controller, News
+from ganglion.worlds.kubernetes.controller import ClusterController, News
 from ganglion.worlds.kubernetes.http.client import SILENCE_S
 from ganglion.worlds.kubernetes.http.tally import Call
-from ganglion.worlds.kubernetes.queue_config import QueueTree, named_plugins, plugin_check
+from ganglion.worlds.kubernetes.queue_config import QueueObjects, named_plugins, plugin_check
 from ganglion.worlds.kubernetes.reporting.reports import Reporter, figures_of, reserved, unsettled
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 PAUSE_S = 0.5
 """Longest time between two turns."""
@@ -40,7 +40,7 @@ burst is decided at once."""
 CROWD = 20
 MOST_NEWS = 20_000
 
-Turned = Callable[[Controller, Sequence[Order], float], None]
+Turned = Callable[[ClusterController, Sequence[Order], float], None]
 """(the controller, its orders, seconds that the turn took)."""
 
 log = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ class Scheduler:
 
     def __init__(
         self,
-        endpoints: Mapping[str, Endpoint],
+        endpoints: Mapping[str, ApiEndpoint],
         identity: str,
         *,
         may: Callable[[], bool],
@@ -90,11 +90,13 @@ class Scheduler:
         effects: Effects = SYSTEM,
     ) -> None:
         policy = replace(Policy(), repair=True)
-        self.controller = Controller(list(endpoints), settings or Settings(), policy, load(policy))
+        self.controller = ClusterController(
+            list(endpoints), settings or Settings(), policy, load(policy)
+        )
         own = settings or Settings()
         default, instance = own.default_queue, own.instance
         self.instance = instance
-        self._tree = QueueTree(policy_name, plugin_check(load), default, instance)
+        self._tree = QueueObjects(policy_name, plugin_check(load), default, instance)
         self._reporter = Reporter()
         self._load, self._outdated, self._plugins = load, outdated, named_plugins(policy)
         self._may, self._turned = may, turned
@@ -127,7 +129,7 @@ class Scheduler:
     # --- for other threads ------------------------------------------------------------------
 
     @contextmanager
-    def read(self) -> Iterator[Controller]:
+    def read(self) -> Iterator[ClusterController]:
         """Look at what is known between turns; it must be left as it is."""
         with self._lock:
             yield self.controller
@@ -259,7 +261,7 @@ class Scheduler:
             self._log(controller)
             self._turned(controller, orders, self._steady.monotonic() - began)
 
-    def _log(self, controller: Controller) -> None:
+    def _log(self, controller: ClusterController) -> None:
         """Write down what the turn could not make sense of; the controller itself does no I/O."""
         for rejection in controller.plan.rejected:
             log.warning("fact set apart", fact=str(rejection.event), error=rejection.message)

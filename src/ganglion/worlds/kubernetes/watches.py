@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.cluster_view.orders import Changed
+from ganglion.worlds.kubernetes.cluster_view.orders import ObjectChanged
 from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.http.discovery import served_path
 from ganglion.worlds.kubernetes.http.reflect import ObjectChange, Reflector
@@ -101,7 +101,7 @@ class Watching:
         self,
         api: Api,
         cluster: str,
-        sink: Callable[[list[Changed]], None],
+        sink: Callable[[list[ObjectChanged]], None],
         silence_s: float = SILENCE_S,
     ) -> None:
         self._api, self._cluster, self._sink = api, cluster, sink
@@ -162,7 +162,7 @@ class Watching:
         def sink(changes: list[ObjectChange[Any]]) -> None:
             self._sink(
                 [
-                    Changed(cluster, role, each.item.metadata.uid, named(_now(each)))
+                    ObjectChanged(cluster, role, each.item.metadata.uid, named(_now(each)))
                     for each in changes
                     if each.item is not None
                 ]

@@ -21,7 +21,7 @@ from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Gang, Run, Workload
 from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local.attempts.launch import LaunchSetup, prepare, resized
-from ganglion.worlds.local.attempts.tracked import Attempts, Key, names
+from ganglion.worlds.local.attempts.tracked import Key, TrackedAttempts, names
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.health import DeviceWatcher
 from ganglion.worlds.local.machine.outages import Outages
@@ -113,7 +113,7 @@ class LocalWorld:
         self._ground = LaunchSetup(
             self._home, numbered, inherited, run_of, secrets, umask, open_files, term
         )
-        self._attempts = Attempts(self._home, term.ledger if term else "")
+        self._attempts = TrackedAttempts(self._home, term.ledger if term else "")
         self._retention = Retention(self._home, lambda: tuple(self._attempts.live))
         self._outages = Outages(self._home, self.nodes)
         self._health = DeviceWatcher(self.nodes, self._clock)

@@ -17,10 +17,10 @@ from ganglion.model.events import (
 )
 from ganglion.model.plan import Phase, Plan
 from ganglion.worlds.simulated.metrics.collector import Collector
-from ganglion.worlds.simulated.metrics.fragmentation import Unit
+from ganglion.worlds.simulated.metrics.fragmentation import CapacityUnit
 from ganglion.worlds.simulated.metrics.typical import typical_pods
 from ganglion.worlds.simulated.metrics.waits import Waits
-from ganglion.worlds.simulated.scenario import Scenario
+from ganglion.worlds.simulated.scenario import SimulatedScenario
 from ganglion.worlds.simulated.world import SimulatedWorld
 
 PATIENCE = 64
@@ -47,7 +47,7 @@ class Warden(Protocol):
         """When it wants to be asked again although nothing happens, in ms; None = need not."""
 
 
-class Run(Struct):
+class FinishedRun(Struct):
     """A finished run.
 
     Attributes:
@@ -60,7 +60,7 @@ class Run(Struct):
         never: why gangs can never start: gang id -> message.
     """
 
-    scenario: Scenario
+    scenario: SimulatedScenario
     ended: int
     cycles: int
     collector: Collector
@@ -70,14 +70,14 @@ class Run(Struct):
 
 
 def simulate(
-    scenario: Scenario,
+    scenario: SimulatedScenario,
     *,
     plugins: Plugins | None = None,
     progress: Progress | None = None,
     check: bool = False,
     observe: Callable[[list[Event], Plan], None] | None = None,
     warden: Warden | None = None,
-) -> Run:
+) -> FinishedRun:
     """Run a scenario to its end.
 
     The typical pods that fragmentation is scored against are those of the whole trace, as in
@@ -101,7 +101,7 @@ def simulate(
 class _Loop:
     def __init__(
         self,
-        scenario: Scenario,
+        scenario: SimulatedScenario,
         plugins: Plugins | None,
         check: bool,
         observe: Callable[[list[Event], Plan], None] | None,
@@ -113,7 +113,9 @@ class _Loop:
         start = scenario.start
         gpus = any(node.devices for node in scenario.nodes)
         self.collector = Collector(
-            typical_pods(scenario.jobs, gpu_only=gpus), start, Unit.GPU if gpus else Unit.CPU
+            typical_pods(scenario.jobs, gpu_only=gpus),
+            start,
+            CapacityUnit.GPU if gpus else CapacityUnit.CPU,
         )
         self.world = SimulatedWorld(
             scenario.nodes,
@@ -129,7 +131,7 @@ class _Loop:
         self.wake: tuple[int | None, bool] = (None, True)
         self.fruitless = 0
 
-    def run(self, progress: Progress | None) -> Run:
+    def run(self, progress: Progress | None) -> FinishedRun:
         scenario, world = self.scenario, self.world
         self.collector.begin(scenario.nodes)
         self._cycle(self._opening())
@@ -139,7 +141,7 @@ class _Loop:
             if progress:
                 progress(self.collector.done, len(scenario.jobs), world.now() - scenario.start)
         self._leftovers()
-        return Run(
+        return FinishedRun(
             scenario,
             world.now(),
             self.cycles,

@@ -13,7 +13,7 @@ from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
 
 
-class Scenario(Struct, frozen=True):
+class SimulatedScenario(Struct, frozen=True):
     """Everything that decides the outcome of a run; equal scenarios have equal outcomes.
 
     Attributes:

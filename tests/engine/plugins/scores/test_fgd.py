@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ganglion.engine.plugins.protocols import Typical
 from ganglion.engine.plugins.scores.fgd import LEVELS, FgdScore, fragments
-from ganglion.engine.plugins.scores.target import Target, before_and_after
+from ganglion.engine.plugins.scores.target import TypicalTarget, before_and_after
 from ganglion.model.resources import PodRequest
 from tests.engine.plugins.scores.rows import (
     State,
@@ -27,7 +27,7 @@ NOTHING = pod()
 
 def fragment(state: State, typical: Typical) -> int:
     table = rows(NOTHING, state)
-    target = Target(typical, table.classes, table.gpu_free.shape[1])
+    target = TypicalTarget(typical, table.classes, table.gpu_free.shape[1])
     return int(fragments(target, before_and_after(table))[0])
 
 

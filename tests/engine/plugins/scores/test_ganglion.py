@@ -10,7 +10,7 @@ from ganglion.engine.plugins.protocols import Rows, Typical
 from ganglion.engine.plugins.scores.ganglion import POINTS, GanglionScore, copies
 from ganglion.engine.plugins.scores.offers import OFFERS, UNIT, Offers
 from ganglion.engine.plugins.scores.scarcity import prices
-from ganglion.engine.plugins.scores.target import Target, before_and_after
+from ganglion.engine.plugins.scores.target import TypicalTarget, before_and_after
 from ganglion.model.resources import PodRequest
 from tests.engine.plugins.scores.rows import (
     State,
@@ -32,9 +32,9 @@ MIXED: Typical = (
 )
 
 
-def target(state: State, typical: Typical) -> tuple[Target, Rows]:
+def target(state: State, typical: Typical) -> tuple[TypicalTarget, Rows]:
     table = rows(pod(), state)
-    return Target(typical, table.classes, table.gpu_free.shape[1]), table
+    return TypicalTarget(typical, table.classes, table.gpu_free.shape[1]), table
 
 
 def test_a_share_fills_a_device_rather_than_leaving_a_piece() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from ganglion.worlds.kubernetes.cluster_view.orders import Bind, Changed
+from ganglion.worlds.kubernetes.cluster_view.orders import Bind, ObjectChanged
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.config.read import configuration
-from ganglion.worlds.kubernetes.config.verdicts import Reason
-from ganglion.worlds.kubernetes.queue_config import QueueTree
+from ganglion.worlds.kubernetes.config.verdicts import AcceptedReason
+from ganglion.worlds.kubernetes.queue_config import QueueObjects
 from ganglion.worlds.kubernetes.reasons.pod_reasons import why
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.controlplane import manifests
@@ -22,8 +22,8 @@ CREATED_BY = "ganglion.dev/created-by"
 def cluster(*queues: Anything, default: str = "default", **settings: Any) -> Stage:
     """A cluster of 8 GPUs with these `Queue` objects."""
     stage = Stage(settings=Settings(default_queue=default, **settings))
-    tree = QueueTree(default=default)
-    tree.sift([Changed("", "queue", each.metadata.uid, each) for each in queues])
+    tree = QueueObjects(default=default)
+    tree.sift([ObjectChanged("", "queue", each.metadata.uid, each) for each in queues])
     found = tree.changed(())
     assert found
     stage.controller.scene.tenancy = found.tenancy
@@ -35,7 +35,9 @@ def cluster(*queues: Anything, default: str = "default", **settings: Any) -> Sta
 def space(stage: Stage, name: str, **labels: str) -> None:
     """A namespace is there, or has other labels."""
     body = {"metadata": {"name": name, "uid": f"ns-{name}", "labels": labels}}
-    stage.controller.observe([Changed("", "namespace", f"ns-{name}", convert(body, Anything))])
+    stage.controller.observe(
+        [ObjectChanged("", "namespace", f"ns-{name}", convert(body, Anything))]
+    )
 
 
 def pod(
@@ -227,7 +229,7 @@ def test_the_user_of_pods_that_a_controller_made_is_that_of_the_job() -> None:
     meta = {"name": "train", "namespace": "a", "uid": "job", "annotations": {CREATED_BY: "ada"}}
     spec = {"parallelism": 1, "completions": 1}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
-    stage.controller.observe([Changed("", "owner", "job", convert(job, Anything))])
+    stage.controller.observe([ObjectChanged("", "owner", "job", convert(job, Anything))])
     owner = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -267,7 +269,7 @@ def test_the_user_of_pods_that_a_controller_made_is_that_of_the_job() -> None:
 )
 def test_what_makes_no_sense_is_named(spec: dict[str, Any], problem: str) -> None:
     found = verdict(configuration([queue("research", **spec)], []), "research")
-    assert found.reason is Reason.INVALID
+    assert found.reason is AcceptedReason.INVALID
     assert found.message.startswith(problem)
 
 

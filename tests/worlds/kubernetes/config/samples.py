@@ -3,7 +3,7 @@
 from typing import Any
 
 from ganglion.worlds.kubernetes.config.read import Configuration
-from ganglion.worlds.kubernetes.config.verdicts import Verdict
+from ganglion.worlds.kubernetes.config.verdicts import ObjectVerdict
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 
 
@@ -26,7 +26,7 @@ def with_kept(item: Anything, generation: int, **spec: Any) -> Anything:
     return Anything(item.api_version, item.kind, item.metadata, item.spec, kept)
 
 
-def verdict(found: Configuration, name: str, kind: str = "Queue") -> Verdict:
+def verdict(found: Configuration, name: str, kind: str = "Queue") -> ObjectVerdict:
     return next(each for each in found.verdicts if (each.kind, each.name) == (kind, name))
 
 

@@ -12,7 +12,7 @@ from tests.worlds.kubernetes.rbac import define_kinds
 
 from ganglion.model.resources import Amount
 from ganglion.worlds.kubernetes.config.read import configuration
-from ganglion.worlds.kubernetes.config.status import Figures, patch_of, status_of
+from ganglion.worlds.kubernetes.config.status import QueueFigures, patch_of, status_of
 from ganglion.worlds.kubernetes.types.meta import Anything
 
 API = "/apis/ganglion.dev/v1alpha1"
@@ -129,7 +129,7 @@ def test_a_status_is_taken_whole_and_comes_to_rest(cluster: Cluster) -> None:
     define_kinds(cluster)
     for name, spec in (("org", {}), ("team", {"parent": "org", "quota": {"H100": 0.5}})):
         cluster.create(msgspec.to_builtins(thing("Queue", name, spec)))
-    figures = Figures({"H100": Amount(gpu_milli=500)}, {"H100": Amount(gpu_milli=1000)}, 3, 1)
+    figures = QueueFigures({"H100": Amount(gpu_milli=500)}, {"H100": Amount(gpu_milli=1000)}, 3, 1)
     for _ in range(2):
         items = read(cluster)
         found = configuration(items.values(), [])

@@ -23,7 +23,7 @@ from ganglion.model.resources import Amount
 from ganglion.specs.policy.policy import parse_policy
 from ganglion.worlds.kubernetes.config.read import configuration
 from ganglion.worlds.kubernetes.config.status import LONGEST_MESSAGE
-from ganglion.worlds.kubernetes.config.verdicts import Reason
+from ganglion.worlds.kubernetes.config.verdicts import AcceptedReason
 from ganglion.worlds.kubernetes.queue_config import plugin_check
 
 
@@ -63,7 +63,7 @@ queues:
     said = parse_policy(text)
     assert found.policy == said.policy
     assert found.queues == said.queues
-    assert {each.reason for each in found.verdicts} == {Reason.ACCEPTED}
+    assert {each.reason for each in found.verdicts} == {AcceptedReason.ACCEPTED}
 
 
 def test_without_objects_the_built_in_policy_decides_over_no_queues() -> None:
@@ -91,7 +91,12 @@ def test_a_wrong_queue_is_set_apart_and_all_others_count(
     found = configuration([queue("good"), queue("bad", 7, **spec), queue("more")], [])
     assert names(found) == ["good", "more"]
     bad = verdict(found, "bad")
-    assert (bad.accepted, bad.reason, bad.generation, bad.spec) == (False, Reason.INVALID, 7, None)
+    assert (bad.accepted, bad.reason, bad.generation, bad.spec) == (
+        False,
+        AcceptedReason.INVALID,
+        7,
+        None,
+    )
     assert bad.message.startswith(place)
     assert verdict(found, "good").accepted
 
@@ -154,7 +159,7 @@ def test_all_plugins_that_a_policy_lacks_are_told_at_once() -> None:
 def test_a_spec_that_is_no_json_at_all_is_set_apart() -> None:
     found = configuration([queue("bad", quota={"H100": float("nan")}), queue("good")], [])
     assert names(found) == ["good"]
-    assert verdict(found, "bad").reason is Reason.INVALID
+    assert verdict(found, "bad").reason is AcceptedReason.INVALID
 
 
 def test_the_last_spec_that_was_accepted_counts_while_the_present_one_is_wrong() -> None:
@@ -186,7 +191,7 @@ def test_queues_without_their_parent_are_set_apart_with_everything_under_them() 
     )
     assert names(found) == ["c", "team-z"]
     first, second = verdict(found, "a"), verdict(found, "b")
-    assert (first.reason, second.reason) == (Reason.NO_PARENT, Reason.NO_PARENT)
+    assert (first.reason, second.reason) == (AcceptedReason.NO_PARENT, AcceptedReason.NO_PARENT)
     assert first.message == "spec.parent: there is no queue `team-x` (did you mean `team-z`?)"
     assert "`a` is set apart itself" in second.message
 
@@ -212,17 +217,17 @@ def test_a_circle_is_set_apart_and_nothing_else() -> None:
     )
     assert names(found) == ["good"]
     for each in "abc":
-        assert verdict(found, each).reason is Reason.CIRCLE
+        assert verdict(found, each).reason is AcceptedReason.CIRCLE
         assert "a > b > c > a" in verdict(found, each).message
-    assert verdict(found, "self").reason is Reason.CIRCLE
-    assert verdict(found, "under").reason is Reason.NO_PARENT
+    assert verdict(found, "self").reason is AcceptedReason.CIRCLE
+    assert verdict(found, "under").reason is AcceptedReason.NO_PARENT
 
 
 def test_who_closes_a_circle_goes_back_to_where_it_was() -> None:
     mover = with_kept(queue("a", 2, parent="b"), 1)
     found = configuration([mover, with_kept(queue("b", 1, parent="a"), 1, parent="a")], [])
     assert names(found) == ["a", "b"]
-    assert verdict(found, "a").reason is Reason.CIRCLE
+    assert verdict(found, "a").reason is AcceptedReason.CIRCLE
     assert verdict(found, "a").message.endswith("generation 1 stays in force")
     assert verdict(found, "b").accepted
 
@@ -233,7 +238,7 @@ def test_what_is_doubtful_between_queues_is_told_and_stops_nobody() -> None:
     )
     assert names(found) == ["org", "team"]
     team = verdict(found, "team")
-    assert (team.accepted, team.reason) == (True, Reason.WARNED)
+    assert (team.accepted, team.reason) == (True, AcceptedReason.WARNED)
     assert "above that of its parent `org`" in team.message
     assert "guaranteed 16 GPUs together" in verdict(found, "org").message
 
@@ -269,7 +274,7 @@ def test_queues_have_objects_of_their_own() -> None:
 def test_only_the_named_policy_decides() -> None:
     found = configuration([], [policy("next", preset="kai"), policy(preset="kueue")])
     assert found.policy.entitlement is Entitlement.QUOTA
-    assert verdict(found, "next", "Policy").reason is Reason.UNUSED
+    assert verdict(found, "next", "Policy").reason is AcceptedReason.UNUSED
     assert configuration([], [policy("next", preset="kai")], in_force="next").policy == (
         parse_policy("preset: kai").policy
     )

@@ -8,7 +8,7 @@ from tests.worlds.kubernetes.config.samples import policy, queue, verdict, with_
 
 from ganglion.model.resources import Amount
 from ganglion.worlds.kubernetes.config.read import configuration
-from ganglion.worlds.kubernetes.config.status import Figures, patch_of, share, status_of
+from ganglion.worlds.kubernetes.config.status import QueueFigures, patch_of, share, status_of
 
 EARLIER, NOW = "2026-11-22T10:00:00Z", "2026-11-22T11:00:00Z"
 GPUS = {"H100": Amount(gpu_milli=12_000), "cpu": Amount(cpu_milli=500)}
@@ -16,7 +16,7 @@ GPUS = {"H100": Amount(gpu_milli=12_000), "cpu": Amount(cpu_milli=500)}
 
 def test_a_queue_says_what_it_uses_deserves_and_has_waiting() -> None:
     found = verdict(configuration([queue("a", 3, weight=2)], []), "a")
-    figures = Figures(GPUS, {"H100": Amount(gpu_milli=16_000)}, pending=4, running=2)
+    figures = QueueFigures(GPUS, {"H100": Amount(gpu_milli=16_000)}, pending=4, running=2)
     assert status_of(found, {}, NOW, figures) == {
         "conditions": [
             {
@@ -38,8 +38,8 @@ def test_a_queue_says_what_it_uses_deserves_and_has_waiting() -> None:
 
 
 def test_a_queue_that_deserves_nothing_has_no_share() -> None:
-    assert share(Figures(GPUS, {})) == ""
-    assert share(Figures({"*": Amount(gpu_milli=500)}, {"*": Amount(gpu_milli=1500)})) == "33%"
+    assert share(QueueFigures(GPUS, {})) == ""
+    assert share(QueueFigures({"*": Amount(gpu_milli=500)}, {"*": Amount(gpu_milli=1500)})) == "33%"
 
 
 def test_a_condition_keeps_its_time_until_it_turns() -> None:
@@ -69,8 +69,8 @@ def test_conditions_of_others_stay() -> None:
 
 def test_a_flavor_that_is_used_no_more_is_removed() -> None:
     found = verdict(configuration([queue("a")], []), "a")
-    before = status_of(found, {}, EARLIER, Figures(GPUS))
-    after = status_of(found, before, NOW, Figures({"H100": GPUS["H100"]}))
+    before = status_of(found, {}, EARLIER, QueueFigures(GPUS))
+    after = status_of(found, before, NOW, QueueFigures({"H100": GPUS["H100"]}))
     assert patch_of(before, after) == {"used": {"cpu": None}}
 
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from ganglion.extensions import load
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.worlds.kubernetes.cluster_view.orders import Answer, Changed, Order
+from ganglion.worlds.kubernetes.cluster_view.orders import Answer, ObjectChanged, Order
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
-from ganglion.worlds.kubernetes.controller import Controller
+from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.types import storage
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.dra import ResourceSlice
@@ -52,7 +52,7 @@ class Stage:
         queues: Sequence[Queue] = (Queue("default"),),
     ) -> None:
         policy = replace(Policy(), repair=True)
-        self.controller = Controller(
+        self.controller = ClusterController(
             clusters or ("",), settings or Settings(), policy, load(policy)
         )
         self.now = 1_000_000
@@ -67,13 +67,17 @@ class Stage:
             item = convert(
                 {**body, "metadata": {**body["metadata"], "uid": uid}}, kind, strict=False
             )
-            self.controller.observe([Changed(cluster, role, uid, item)])
+            self.controller.observe([ObjectChanged(cluster, role, uid, item)])
 
     def remove(self, *bodies: Body, cluster: str = "") -> None:
         """Objects are gone."""
         for body in bodies:
             self.controller.observe(
-                [Changed(cluster, ROLES.get(body["kind"], OWNER)[0], uid_of(body, cluster), None)]
+                [
+                    ObjectChanged(
+                        cluster, ROLES.get(body["kind"], OWNER)[0], uid_of(body, cluster), None
+                    )
+                ]
             )
 
     def turn(self, *answers: Answer, after_ms: int = 1_000) -> list[Order]:

@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.feasibility.labels import (
 )
 from ganglion.worlds.kubernetes.feasibility.node_preferences import worse_label
 from ganglion.worlds.kubernetes.feasibility.rule import (
-    Rule,
+    PodRule,
     obstacle,
     rule_of,
     taint_label,
@@ -29,7 +29,7 @@ from tests.worlds.kubernetes.feasibility.dice import some_node, some_node_affini
 from tests.worlds.kubernetes.feasibility.make import HOST, REQUIRED, node, on_nodes, pod, wants
 
 
-def wanting(*requirements: Any, **spec: Any) -> Rule:
+def wanting(*requirements: Any, **spec: Any) -> PodRule:
     affinity = on_nodes({"matchExpressions": list(requirements)}) if requirements else {}
     return rule_of(pod(affinity=affinity, **spec), Volumes())
 
@@ -84,7 +84,7 @@ def test_taints_stay_by_key_and_effect_and_by_value_where_it_is_named() -> None:
 
 
 def test_taints_that_are_tolerated_by_number_keep_it() -> None:
-    sla = Rule(tolerations=(Toleration("sla", "Gt", "900"),))
+    sla = PodRule(tolerations=(Toleration("sla", "Gt", "900"),))
     words = mentioned_by([sla])
     good = labels_of(node(taints=[("sla", "950", "NoSchedule")]), words)
     assert not obstacle(sla, good)
@@ -112,7 +112,7 @@ def test_it_is_known_whether_nodes_were_encoded_for_a_rule() -> None:
         wanting(tolerations=[{"key": "s", "value": "1"}]),
     ):
         assert not known.covers(mentioned_by([rule]))
-    assert mentioned_by([with_bars(Rule(), ["x"])]) == Mentioned()
+    assert mentioned_by([with_bars(PodRule(), ["x"])]) == Mentioned()
     assert Words(frozenset("a")).plus(Words(presence=True)) == Words(frozenset("a"), True)
 
 

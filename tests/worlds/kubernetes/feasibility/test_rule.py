@@ -5,7 +5,7 @@ import msgspec
 from ganglion.worlds.kubernetes.feasibility.labels import all_labels_of, labels_of, mentioned_by
 from ganglion.worlds.kubernetes.feasibility.rule import (
     BARRED,
-    Rule,
+    PodRule,
     obstacle,
     passes,
     rule_of,
@@ -61,7 +61,7 @@ def test_claims_that_wait_for_their_first_consumer_keep_no_pod_from_starting() -
 
 
 def test_bars_close_the_nodes_that_are_in_the_set() -> None:
-    rule = with_bars(Rule(), ["b", "a", "b"])
+    rule = with_bars(PodRule(), ["b", "a", "b"])
     assert rule.bars == ("a", "b")
     words = mentioned_by([rule])
     assert obstacle(rule, labels_of(node(), words, frozenset(("a", "c"))))
@@ -69,7 +69,7 @@ def test_bars_close_the_nodes_that_are_in_the_set() -> None:
 
 
 def test_pods_of_one_kind_have_one_rule() -> None:
-    def made(seconds: int, name: str) -> Rule:
+    def made(seconds: int, name: str) -> PodRule:
         gone = {"key": "x", "operator": "Exists", "effect": "NoExecute"}
         tolerations = [gone | {"tolerationSeconds": seconds}]
         labels = {"index": name}
@@ -99,8 +99,8 @@ def test_what_only_volumes_demand_may_pass() -> None:
     )
     assert passes(lost, all_labels_of(node()))
     clause = rule_of(pod(nodeSelector={"zone": "a"}), Volumes()).clauses
-    assert passes(Rule(clause, pins=clause), all_labels_of(node()))
-    assert not passes(Rule(clause), all_labels_of(node()))
+    assert passes(PodRule(clause, pins=clause), all_labels_of(node()))
+    assert not passes(PodRule(clause), all_labels_of(node()))
 
 
 def test_the_rule_of_several_pods_suits_each_of_them() -> None:

@@ -6,28 +6,30 @@ from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Kind, Slice, Topology
 from ganglion.worlds.kubernetes.feasibility_plugin.divide import Divisions
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, FoundSet, Member
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, FoundSet, Member
 from tests.worlds.kubernetes.feasibility.make import pod
 
 
-def found(zones: str, **more: object) -> Found:
+def found(zones: str, **more: object) -> FoundGang:
     pods = [pod(nodeSelector={"zone": zone}) for zone in zones]
     count = len(zones)
     one = FoundSet("main", count, count, pods[0], seats=count, upfront=count)
     members = tuple(Member(each, "main", index) for index, each in enumerate(pods))
     fields = {"sets": (replace(one, **more),), "members": members}
-    return Found("k", "k", "n", "ns", Kind.BATCH, "", 0, True, True, **fields)  # type: ignore[arg-type]
+    return FoundGang("k", "k", "n", "ns", Kind.BATCH, "", 0, True, True, **fields)  # type: ignore[arg-type]
 
 
 def rule(one: Pod) -> str:
     return one.spec.node_selector["zone"]
 
 
-def divided(whole: Found, divisions: Divisions | None = None, *, is_fixed: bool = False) -> Found:
+def divided(
+    whole: FoundGang, divisions: Divisions | None = None, *, is_fixed: bool = False
+) -> FoundGang:
     return (divisions or Divisions()).divided("g", whole, rule, is_fixed=is_fixed)
 
 
-def shapes(one: Found) -> list[tuple[str, int, str]]:
+def shapes(one: FoundGang) -> list[tuple[str, int, str]]:
     return [(each.name, each.count, rule(each.request)) for each in one.sets]
 
 

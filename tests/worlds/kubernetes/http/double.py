@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person
 
 T = TypeVar("T")
@@ -86,8 +86,8 @@ class Double:
     def port(self) -> int:
         return int(self._server.sockets[0].getsockname()[1])
 
-    def endpoint(self, token: str = "") -> Endpoint:
-        return Endpoint(
+    def endpoint(self, token: str = "") -> ApiEndpoint:
+        return ApiEndpoint(
             name="double",
             url=f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}",
             person=Person(token=token or None),
@@ -134,7 +134,7 @@ def serving(
 
 
 async def with_api(
-    endpoint: Endpoint, task: Callable[[Api], Coroutine[Any, Any, T]], **options: Any
+    endpoint: ApiEndpoint, task: Callable[[Api], Coroutine[Any, Any, T]], **options: Any
 ) -> T:
     """Run a task with a client of its own."""
     api = Api(endpoint, **options)
@@ -144,7 +144,9 @@ async def with_api(
         await api.close()
 
 
-def using(endpoint: Endpoint, task: Callable[[Api], Coroutine[Any, Any, T]], **options: Any) -> T:
+def using(
+    endpoint: ApiEndpoint, task: Callable[[Api], Coroutine[Any, Any, T]], **options: Any
+) -> T:
     """The same, from outside an event loop."""
     return asyncio.run(asyncio.wait_for(with_api(endpoint, task, **options), 3 * PATIENCE_S))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Self
 from urllib.parse import urlsplit
 
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint, load
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint, load
 from tests.controlplane.cluster import Cluster
 
 
@@ -41,7 +41,7 @@ class Proxy:
         self._loop.close()
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> ApiEndpoint:
         """The cluster's administrator, by this way."""
         port = self._server.sockets[0].getsockname()[1]
         return load(self._cluster.plane.kubeconfig(server=f"https://127.0.0.1:{port}"))

@@ -10,7 +10,7 @@ from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, Gone, InvalidRequest, TooMany
 from ganglion.worlds.kubernetes.http.listing import UnreadableObject
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.worlds.kubernetes.http.double import (
     Asked,
@@ -97,7 +97,7 @@ def test_nobody_listening_is_said_so() -> None:
         with pytest.raises(ApiUnavailable, match="GET /x: the connection failed"):
             await api.get("/x", dict, tries=1)
 
-    using(Endpoint(name="none", url="http://127.0.0.1:9"), task)
+    using(ApiEndpoint(name="none", url="http://127.0.0.1:9"), task)
 
 
 def test_the_server_says_how_long_to_wait_and_is_obeyed() -> None:

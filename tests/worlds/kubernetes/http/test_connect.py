@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import ApiUnavailable
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.http.double import PATIENCE_S, with_api
@@ -43,7 +43,7 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.transport.abort()
 
 
-def through(tunnel: Tunnel, endpoint: Endpoint, body: Callable[[Api], object]) -> None:
+def through(tunnel: Tunnel, endpoint: ApiEndpoint, body: Callable[[Api], object]) -> None:
     async def task() -> None:
         server = await asyncio.start_server(tunnel.serve, "127.0.0.1")
         port = server.sockets[0].getsockname()[1]

@@ -10,10 +10,10 @@ import pytest
 from ganglion.worlds.kubernetes.http import reflect
 from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.http.discovery import served_path
-from ganglion.worlds.kubernetes.http.errors import Absent, Forbidden
+from ganglion.worlds.kubernetes.http.errors import Absent, ForbiddenRequest
 from ganglion.worlds.kubernetes.http.known import ObjectChange
 from ganglion.worlds.kubernetes.http.reflect import Reflector
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint, load
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint, load
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
@@ -70,7 +70,7 @@ async def following(
 
 
 def run(
-    endpoint: Endpoint,
+    endpoint: ApiEndpoint,
     body: Callable[[Reflector[Anything], Copy], AsyncIterator[None]],
     **how: float,
 ) -> None:
@@ -255,7 +255,7 @@ def test_a_missing_right_is_trouble_until_it_is_granted(cluster: Cluster) -> Non
     }
 
     async def body(reflector: Reflector[Anything], copy: Copy) -> AsyncIterator[None]:
-        await until(lambda: isinstance(reflector.trouble, Forbidden), "the refusal")
+        await until(lambda: isinstance(reflector.trouble, ForbiddenRequest), "the refusal")
         assert not reflector.synced
         await off(lambda: cluster.create(binding))
         await until(lambda: copy.names == ["a"], "the list")

@@ -8,7 +8,7 @@ import pytest
 
 from ganglion.worlds.kubernetes.http import reflect
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, Forbidden
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, ForbiddenRequest
 from ganglion.worlds.kubernetes.http.reflect import Reflector
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.worlds.kubernetes.http.double import (
@@ -288,7 +288,7 @@ def test_a_right_to_list_but_not_to_watch_is_no_reason_to_list_for_ever() -> Non
 
     async def body(reflector: Reflector[Anything], copy: Copy) -> None:
         await until(lambda: len(server.versions) == 3, "three watches")
-        assert isinstance(reflector.trouble, Forbidden)
+        assert isinstance(reflector.trouble, ForbiddenRequest)
         assert server.lists == 1
 
     follow(server, body)

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from ganglion.worlds.kubernetes.http.client import Api, Params
 from ganglion.worlds.kubernetes.http.errors import (
     Absent,
-    Conflict,
-    Forbidden,
+    ForbiddenRequest,
     InvalidRequest,
+    ObjectConflict,
     TooMany,
 )
 from ganglion.worlds.kubernetes.http.patches import Patch
@@ -64,14 +64,14 @@ def test_every_form_of_a_patch_is_understood(cluster: Cluster, form: Patch, body
 def test_conflicts_say_which_they_are(cluster: Cluster) -> None:
     async def task(api: Api) -> None:
         made = await api.create(MAPS, config_map("a"), Anything)
-        with pytest.raises(Conflict) as twice:
+        with pytest.raises(ObjectConflict) as twice:
             await api.create(MAPS, config_map("a"))
         assert twice.value.reason == "AlreadyExists"
         stale = config_map("a") | {"metadata": {"name": "a", "resourceVersion": "1"}}
-        with pytest.raises(Conflict) as changed:
+        with pytest.raises(ObjectConflict) as changed:
             await api.replace(f"{MAPS}/a", stale)
         assert changed.value.reason == "Conflict"
-        with pytest.raises(Conflict):
+        with pytest.raises(ObjectConflict):
             await api.delete(f"{MAPS}/a", uid="of another")
         assert (await api.get(f"{MAPS}/a", Anything)).metadata.uid == made.metadata.uid
 
@@ -90,7 +90,7 @@ def test_a_wrong_object_is_refused_with_the_server_s_words(cluster: Cluster) -> 
 
 def test_a_wrong_token_and_a_missing_right_are_told_apart(cluster: Cluster) -> None:
     async def task(api: Api) -> None:
-        with pytest.raises(Forbidden) as caught:
+        with pytest.raises(ForbiddenRequest) as caught:
             await api.list(MAPS, Anything)
         statuses.append(caught.value.status)
 

@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.model.errors import FieldError, InputError
-from ganglion.worlds.kubernetes.http.errors import Forbidden
+from ganglion.worlds.kubernetes.http.errors import ForbiddenRequest
 from ganglion.worlds.kubernetes.leader_election.lead import Lead
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint, load
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint, load
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Server
 from tests.controlplane.cluster import Cluster, wait
 from tests.worlds.kubernetes.http.proxy import Proxy
@@ -29,10 +29,10 @@ SLACK_S = 6.0
 class Leads:
     """Candidates that end with the test."""
 
-    def __init__(self, endpoint: Endpoint, left: ExitStack) -> None:
+    def __init__(self, endpoint: ApiEndpoint, left: ExitStack) -> None:
         self._endpoint, self._left = endpoint, left
 
-    def start(self, name: str, endpoint: Endpoint | None = None, **more: Any) -> Lead:
+    def start(self, name: str, endpoint: ApiEndpoint | None = None, **more: Any) -> Lead:
         lead = Lead(
             endpoint or self._endpoint,
             "default",
@@ -229,7 +229,7 @@ def test_nothing_that_others_keep_in_the_lease_is_lost(cluster: Cluster, leads: 
 
 def test_a_candidate_without_the_right_says_so_and_goes_on(cluster: Cluster, leads: Leads) -> None:
     first = leads.start("first", load(cluster.kubeconfig_of("nobody")))
-    wait(lambda: isinstance(first.trouble, Forbidden), "the refusal")
+    wait(lambda: isinstance(first.trouble, ForbiddenRequest), "the refusal")
     assert not (first.holds() or first.lost.is_set())
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.model.fleet.levels import Level
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.workload_discovery.scene import Body, Scene, sizes
 
@@ -49,7 +49,7 @@ def of(*bodies: Body) -> Scene:
     return scene
 
 
-def one(*bodies: Body) -> Found:
+def one(*bodies: Body) -> FoundGang:
     return of(*bodies).one()
 
 
@@ -168,7 +168,7 @@ def test_what_a_group_of_groups_cannot_be_held_to_is_refused_by_its_field(why: s
     assert names == {"a", "b"} | {each["metadata"]["name"] for each in tree if is_gang}
 
 
-def _names(found: Found) -> set[str]:
+def _names(found: FoundGang) -> set[str]:
     return {each.metadata.name for each in found.groups}
 
 

@@ -7,16 +7,16 @@ from msgspec.structs import replace
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import QueueSet
 from ganglion.model.queue import Queue
-from ganglion.worlds.kubernetes.cluster_view.orders import Changed
+from ganglion.worlds.kubernetes.cluster_view.orders import ObjectChanged
 from ganglion.worlds.kubernetes.config.read import configuration
-from ganglion.worlds.kubernetes.config.status import Figures
-from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdicts
-from ganglion.worlds.kubernetes.queue_config import QueueTree
+from ganglion.worlds.kubernetes.config.status import QueueFigures
+from ganglion.worlds.kubernetes.config.verdicts import AcceptedReason, Verdicts
+from ganglion.worlds.kubernetes.queue_config import QueueObjects
 from ganglion.worlds.kubernetes.reporting.reports import (
     BURST,
     PER_SECOND,
     Reporter,
-    Subject,
+    ReportSubject,
     unsettled,
 )
 from ganglion.worlds.kubernetes.reporting.statuses import SetStatus
@@ -27,8 +27,8 @@ from tests.worlds.kubernetes.config.samples import queue
 def due(
     reporter: Reporter, items: Sequence[Anything], now: int, pending: int = 0
 ) -> list[SetStatus]:
-    subjects = [Subject("", "Queue", each) for each in items]
-    figures = {each.metadata.name: Figures(pending=pending) for each in items}
+    subjects = [ReportSubject("", "Queue", each) for each in items]
+    figures = {each.metadata.name: QueueFigures(pending=pending) for each in items}
     found = reporter.due(subjects, configuration(items, []).verdicts, figures, now)
     return found.get("", [])
 
@@ -85,7 +85,7 @@ def test_a_look_is_taken_again_soon_while_more_is_due_than_may_be_written() -> N
 def test_a_verdict_on_an_earlier_spec_is_not_written_on_a_later_one() -> None:
     earlier, later = queue("a", 1), queue("a", 2)
     verdicts = configuration([earlier], []).verdicts
-    assert Reporter().due([Subject("", "Queue", later)], verdicts, {}, 1_000) == {}
+    assert Reporter().due([ReportSubject("", "Queue", later)], verdicts, {}, 1_000) == {}
 
 
 def test_an_engine_that_keeps_a_queue_is_told_of() -> None:
@@ -100,43 +100,45 @@ def test_an_engine_that_keeps_a_queue_is_told_of() -> None:
 
 def test_nothing_of_an_object_outlives_it() -> None:
 
-    tree = QueueTree()
+    tree = QueueObjects()
     good, bad = queue("a", 1, weight=2), queue("a", 2, weight="heavy")
-    tree.sift([Changed("", "queue", "uid-a", good)])
+    tree.sift([ObjectChanged("", "queue", "uid-a", good)])
     assert (found := tree.changed([])) is not None
     assert found.queues[0].over_quota_weight == 2
-    tree.sift([Changed("", "queue", "uid-a", bad)])
+    tree.sift([ObjectChanged("", "queue", "uid-a", bad)])
     assert (found := tree.changed([])) is not None
     assert found.queues[0].over_quota_weight == 2, "what was accepted before"
-    tree.sift([Changed("", "queue", "uid-a", None), Changed("", "queue", "another", bad)])
+    tree.sift(
+        [ObjectChanged("", "queue", "uid-a", None), ObjectChanged("", "queue", "another", bad)]
+    )
     assert (found := tree.changed([])) is not None
     assert [each.name for each in found.queues] == ["default"], "open to pods that name none"
 
 
 def test_a_queue_of_one_name_in_two_clusters_counts_once_and_the_other_is_told() -> None:
-    tree = QueueTree()
+    tree = QueueObjects()
     for cluster, weight in (("b", 3), ("a", 2)):
         item = queue("q", 1, weight=weight)
         item = replace(item, metadata=replace(item.metadata, uid=cluster))
-        tree.sift([Changed(cluster, "queue", cluster, item)])
+        tree.sift([ObjectChanged(cluster, "queue", cluster, item)])
     found = tree.changed([])
     assert found is not None
     assert [each.over_quota_weight for each in found.queues if each.name == "q"] == [2]
     given = Verdicts(found.verdicts)
     by_cluster = {e.cluster: given.on("Queue", e.item.metadata) for e in tree.subjects()}
     assert by_cluster["a"] is not None
-    assert by_cluster["a"].reason is Reason.ACCEPTED
+    assert by_cluster["a"].reason is AcceptedReason.ACCEPTED
     assert by_cluster["b"] is not None
-    assert by_cluster["b"].reason is Reason.ELSEWHERE
+    assert by_cluster["b"].reason is AcceptedReason.ELSEWHERE
     assert "cluster a has a Queue of this name" in by_cluster["b"].message
 
 
 def test_equal_queues_in_two_clusters_are_one_whatever_their_generations() -> None:
-    tree = QueueTree()
+    tree = QueueObjects()
     for generation, cluster in enumerate("ab", 1):
         item = queue("q", generation, weight=2)
         item = replace(item, metadata=replace(item.metadata, uid=cluster))
-        tree.sift([Changed(cluster, "queue", cluster, item)])
+        tree.sift([ObjectChanged(cluster, "queue", cluster, item)])
     found = tree.changed([])
     assert found is not None
     given = Verdicts(found.verdicts)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, Forbidden
+from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, ForbiddenRequest
 from ganglion.worlds.kubernetes.sign_in.credentials import REREAD_S, TokenFile
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin, Server, Variable
 from ganglion.worlds.kubernetes.types.meta import Anything
@@ -192,7 +192,7 @@ def test_a_token_in_a_file_is_read_again_when_it_is_refused(tmp_path: Path) -> N
 def test_a_refusal_that_no_newer_token_cures_is_told(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("old")
-    with pytest.raises(Forbidden, match="GET /x"):
+    with pytest.raises(ForbiddenRequest, match="GET /x"):
         asking(accepting("another"), Person(token_file=str(path)))
 
 
@@ -233,7 +233,7 @@ def test_a_client_certificate_is_read_again_when_it_is_refused(
             server = Server(certificate_auth=str(cluster.plane.ca))
             person = Person(client_cert=str(cert), client_key=str(key))
             api = Api(replace(double.endpoint(), server=server, person=person))
-            with pytest.raises(Forbidden):
+            with pytest.raises(ForbiddenRequest):
                 await api.get("/x", dict)
             assert (len(double.asked), double.connections) == (2, 2)
             with pytest.raises(FieldError) as caught:  # the third answer broke it

@@ -9,7 +9,7 @@ from tests.worlds.kubernetes.submit.make import Manifest, compiled
 from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from ganglion.worlds.kubernetes.workload_discovery.grouping import Grouping
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -21,7 +21,7 @@ def owner_of(main: Manifest) -> dict[str, Any]:
     return ids | {"uid": f"uid-{name}", "controller": True}
 
 
-def gangs(text: str) -> list[Found]:
+def gangs(text: str) -> list[FoundGang]:
     """What is found when the Jobs' controllers have made all pods."""
     mains = [each for each in compiled(text) if each["kind"] == "Job"]
     for other in mains[1:] if "pod_sets" in text else ():

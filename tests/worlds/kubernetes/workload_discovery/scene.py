@@ -7,7 +7,7 @@ from msgspec import convert
 
 from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from ganglion.worlds.kubernetes.workload_discovery.grouping import Grouping
 from tests.worlds.kubernetes.controllers import uid_of, unfold
 
@@ -67,12 +67,12 @@ class Scene:
         else:
             self.grouping.owner_changed(self.things.pop(uid))
 
-    def gangs(self) -> list[Found]:
+    def gangs(self) -> list[FoundGang]:
         """All gangs, by key."""
         found = (self.grouping.found(key) for key in self.grouping.all_keys())
         return [each for each in found if each]
 
-    def one(self) -> Found:
+    def one(self) -> FoundGang:
         """The only gang there is."""
         (found,) = self.gangs()
         return found
@@ -85,12 +85,12 @@ def of(body: Body) -> Scene:
     return scene
 
 
-def sizes(found: Found) -> dict[str, tuple[int, int, int]]:
+def sizes(found: FoundGang) -> dict[str, tuple[int, int, int]]:
     """Set -> pods wanted, fewest, and those that exist before anything runs."""
     return {each.name: (each.count, each.least, each.upfront) for each in found.sets}
 
 
-def seats(found: Found) -> dict[str, str]:
+def seats(found: FoundGang) -> dict[str, str]:
     """Pod -> `set-index`."""
     return {each.pod.metadata.name: f"{each.pod_set}-{each.index}" for each in found.members}
 

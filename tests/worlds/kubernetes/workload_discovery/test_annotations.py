@@ -5,7 +5,7 @@ import pytest
 from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Slice, Topology
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.controllers import unfold
 from tests.worlds.kubernetes.workload_discovery.scene import Body, Scene, of, pods_of
@@ -13,7 +13,7 @@ from tests.worlds.kubernetes.workload_discovery.scene import Body, Scene, of, po
 ZONE = "topology.kubernetes.io/zone"
 
 
-def with_notes(notes: dict[str, str], pods: int = 4, **spec: object) -> Found:
+def with_notes(notes: dict[str, str], pods: int = 4, **spec: object) -> FoundGang:
     """A Job whose pods carry annotations."""
     body = w.job("train", pods)
     body["spec"]["template"]["metadata"]["annotations"] = notes
@@ -21,7 +21,7 @@ def with_notes(notes: dict[str, str], pods: int = 4, **spec: object) -> Found:
     return of(body).one()
 
 
-def on_owner(notes: dict[str, str]) -> Found:
+def on_owner(notes: dict[str, str]) -> FoundGang:
     """A JobSet that carries annotations itself."""
     return of(w.job_set("llm", annotations=notes)).one()
 

@@ -9,7 +9,7 @@ from msgspec import structs
 from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes.requests import ask_of
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from ganglion.worlds.kubernetes.workload_discovery.grouping import Grouping
 from tests.controlplane import manifests
 from tests.effort import examples
@@ -229,7 +229,7 @@ _INTERCHANGEABLE = ("default/RayJob/", "default/SparkApplication/")
 """Gangs with pods that have no index: who came first sits first."""
 
 
-def plain(found: Found) -> Found:
+def plain(found: FoundGang) -> FoundGang:
     """A gang without what depends on the order in which interchangeable pods were seen."""
     sets = tuple(structs.replace(each, request=Pod()) for each in found.sets)
     found = structs.replace(found, sets=sets)
@@ -344,7 +344,7 @@ def test_a_large_gang_is_not_put_together_again_while_its_pods_are_bound_and_run
     assert len(grouping.all_keys()) == 2
 
 
-def _found(grouping: Grouping, key: str) -> Found:
+def _found(grouping: Grouping, key: str) -> FoundGang:
     found = grouping.found(key)
     assert found
     return found
@@ -380,7 +380,7 @@ def _told(body: Body) -> Body:
     return {**body, "metadata": {**body["metadata"], "uid": f"uid-{body['metadata']['name']}"}}
 
 
-def _people(found: Found) -> list[Pod]:
+def _people(found: FoundGang) -> list[Pod]:
     pods = [*(each.pod for each in found.members), *found.spare]
     return sorted(pods, key=lambda each: each.metadata.name)
 

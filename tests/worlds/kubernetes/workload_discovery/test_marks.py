@@ -7,7 +7,7 @@ import pytest
 from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.pod_groups.upstream import NOMINAL as UPSTREAM
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.controllers import unfold
 from tests.worlds.kubernetes.workload_discovery.scene import Body, Scene, of, pods_of, seats, sizes
@@ -173,7 +173,7 @@ def parts(**more: Body) -> list[Body]:
     return [{"name": name, "minMember": 1, **more.get(name, {})} for name in ("lead", "work")]
 
 
-def described_by(mark: str, api_version: str, **spec: object) -> Found:
+def described_by(mark: str, api_version: str, **spec: object) -> FoundGang:
     """What is read of a group of two pods in two sub-groups with this PodGroup."""
     scene = Scene()
     for part in ("lead", "work"):

@@ -12,10 +12,10 @@ from msgspec import convert
 from benchmarks.controlplane.flags import Options
 from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from ganglion.worlds.kubernetes.workload_discovery.grouping import Grouping
 from ganglion.worlds.kubernetes.workload_kinds.kinds import UPSTREAM_GROUP
-from ganglion.worlds.kubernetes.workload_kinds.owners import Wanted
+from ganglion.worlds.kubernetes.workload_kinds.owners import WantedOwner
 from tests.controlplane.cluster import Cluster, Refused
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.controllers import play
@@ -38,7 +38,7 @@ class Eyes:
         """What was fetched so far."""
         return self.things.get((ref.kind, namespace, ref.name))
 
-    def refresh(self) -> dict[str, Found]:
+    def refresh(self) -> dict[str, FoundGang]:
         """All gangs as they are now."""
         pods = {each["metadata"]["uid"]: each for each in self.cluster.list("/api/v1/pods")}
         for uid in self.seen - pods.keys():
@@ -53,7 +53,7 @@ class Eyes:
         found = (self.grouping.found(key) for key in self.grouping.all_keys())
         return {each.key: each for each in found if each}
 
-    def _want(self, wanted: Wanted) -> bool:
+    def _want(self, wanted: WantedOwner) -> bool:
         """Fetch an object by the path that was named; whether it was there and news."""
         path, group = wanted.path, UPSTREAM_GROUP[0]
         if path.startswith(f"/apis/{group}/"):
@@ -85,10 +85,10 @@ class Eyes:
         return True
 
 
-def wait_for(eyes: Eyes, expected: int) -> dict[str, Found]:
+def wait_for(eyes: Eyes, expected: int) -> dict[str, FoundGang]:
     """Gangs once there are as many as expected and all are complete."""
 
-    def ready() -> dict[str, Found] | None:
+    def ready() -> dict[str, FoundGang] | None:
         found = eyes.refresh()
         done = len(found) == expected and not any(each.lacking for each in found.values())
         return found if done else None
@@ -136,7 +136,7 @@ def test_pods_that_the_real_controllers_make_anew_take_the_seats_of_the_old(
         name = gang.members[1].pod.metadata.name
         cluster.delete(f"/api/v1/namespaces/default/pods/{name}", grace=0)
 
-    def anew() -> dict[str, Found] | None:
+    def anew() -> dict[str, FoundGang] | None:
         found = eyes.refresh()
         now = {each.pod.metadata.uid for gang in found.values() for each in gang.members}
         return found if len(now) == 5 and len(now - old) == 2 else None
@@ -162,12 +162,12 @@ def test_the_next_completion_of_a_real_job_takes_the_seat_of_the_one_that_succee
     cluster.bind(ends.pod.metadata.name, "node-0")
     cluster.set_phase(ends.pod.metadata.name, "Succeeded")
 
-    def third() -> Found | None:
+    def third() -> FoundGang | None:
         (now,) = eyes.refresh().values()
         names = {each.pod.metadata.name for each in now.members}
         return now if len(names) == 2 and ends.pod.metadata.name not in names else None
 
-    now: Found = cluster.wait(third, "the third completion")
+    now: FoundGang = cluster.wait(third, "the third completion")
     assert now.members[0].pod.metadata.uid == stays.pod.metadata.uid
     assert [each.index for each in now.members] == [0, 1]
     assert now.members[1].pod.metadata.labels["batch.kubernetes.io/job-completion-index"] == "2"

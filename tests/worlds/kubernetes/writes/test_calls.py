@@ -10,8 +10,8 @@ from ganglion.worlds.kubernetes.http.errors import (
     Absent,
     ApiError,
     ApiUnavailable,
-    Conflict,
     InvalidRequest,
+    ObjectConflict,
     TooMany,
 )
 from ganglion.worlds.kubernetes.writes.calls import RankedCall, RetryPace, each_of, settle, work_off
@@ -52,7 +52,7 @@ def test_what_is_absent_is_gone() -> None:
     )
 
 
-@pytest.mark.parametrize("error", [Conflict("x"), ApiUnavailable("x")])
+@pytest.mark.parametrize("error", [ObjectConflict("x"), ApiUnavailable("x")])
 def test_what_is_in_doubt_is_looked_at(error: ApiError) -> None:
     assert settled([error], HERE) == (HERE, 1, 1)
     assert settled([error]) == (WriteOutcome(WriteVerdict.DONE), 2, 1)

@@ -1,7 +1,7 @@
 """Evictions on a real API server: budgets, grace, identity."""
 
 from ganglion.worlds.kubernetes.types.pod import Pod, PodSpec
-from ganglion.worlds.kubernetes.writes.evict import Evictions, evict, grace_of, unbind
+from ganglion.worlds.kubernetes.writes.evict import EvictionBatch, evict, grace_of, unbind
 from ganglion.worlds.kubernetes.writes.outcome import ObjectRef, WriteOutcome, WriteVerdict
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
@@ -47,7 +47,7 @@ def add_budget(cluster: Cluster, name: str, allowed: int, *, seen: bool = True) 
 
 def evicted(cluster: Cluster, *whos: ObjectRef, grace_s: int | None = None) -> list[WriteOutcome]:
     orders = [(who, grace_s) for who in whos]
-    outcomes = on(cluster.kubeconfig, lambda api: Evictions(api, QUICK).evict_all(orders))
+    outcomes = on(cluster.kubeconfig, lambda api: EvictionBatch(api, QUICK).evict_all(orders))
     return [outcomes[who.uid] for who in whos]
 
 
@@ -156,7 +156,7 @@ def test_a_lost_answer_and_a_broken_server_are_made_up_for(cluster: Cluster, pro
     proxy.fail(EVICTION, 500)
     proxy.fail(EVICTION, 429)
     orders = [(who, None) for who in whos]
-    outcomes = on(proxy.kubeconfig(), lambda api: Evictions(api, QUICK).evict_all(orders))
+    outcomes = on(proxy.kubeconfig(), lambda api: EvictionBatch(api, QUICK).evict_all(orders))
     assert {outcome.verdict for outcome in outcomes.values()} <= {
         WriteVerdict.DONE,
         WriteVerdict.GONE,

@@ -9,7 +9,7 @@ import pytest
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.names import GATE
 from ganglion.worlds.kubernetes.reporting.events import Recorder
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from ganglion.worlds.kubernetes.write_rules.series import About, Happened
 from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind
 from ganglion.worlds.kubernetes.writes.conditions import clear_victim, mark_victim, say_why
@@ -79,7 +79,7 @@ def everything(cluster: Cluster) -> Callable[[Api], Awaitable[list[bool]]]:
     add_budget(cluster, "one", 5)
     add_budget(cluster, "two", 5)
     (made,) = cluster.create(manifests.job("j"))
-    owner = Owner(
+    owner = GangOwner(
         "batch/v1", "Job", "default", "j", made["metadata"]["uid"], JOB, ("spec", "suspend")
     )
     zero, one, two = (ref(cluster, f"pod-{index}") for index in range(3))

@@ -6,8 +6,8 @@ from msgspec import structs
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Checkpoint, Gang, PodSet, Run
 from ganglion.worlds.local.ranks.env import (
-    Facts,
     Gpu,
+    RankFacts,
     hostfile,
     inheritable,
     rank_env,
@@ -19,7 +19,7 @@ GPUS = {
     "node-0": tuple(Gpu(i) for i in range(8)),
     "node-1": tuple(Gpu(8 + i, f"GPU-{8 + i:02}") for i in range(8)),
 }
-FACTS = Facts(
+FACTS = RankFacts(
     attempt=3,
     name="llama-sft",
     master_port=23456,

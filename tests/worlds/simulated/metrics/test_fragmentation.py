@@ -2,7 +2,7 @@
 
 from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import GpuRequest, PodRequest
-from ganglion.worlds.simulated.metrics.fragmentation import Fragments, NodeRoom, Unit
+from ganglion.worlds.simulated.metrics.fragmentation import CapacityUnit, Fragments, NodeRoom
 
 
 def node(gpus: int = 4, kind: str = "A", cpu: int = 16_000) -> Node:
@@ -58,7 +58,7 @@ def test_a_failed_device_is_neither_free_nor_usable() -> None:
 
 
 def test_without_gpus_cores_are_counted() -> None:
-    room = NodeRoom(node(0), Unit.CPU)
+    room = NodeRoom(node(0), CapacityUnit.CPU)
     assert room.take(PodRequest(cpu_milli=10_000), (), 0, 1) == 10_000
     assert (room.free_milli, room.size_milli, room.whole_free) == (6_000, 16_000, 6)
     fragments = Fragments(((PodRequest(cpu_milli=8_000), 1), (PodRequest(cpu_milli=2_000), 3)))

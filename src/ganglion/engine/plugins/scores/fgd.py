@@ -3,7 +3,7 @@
 import numpy as np
 
 from ganglion.engine.plugins.protocols import Ints, Rows, Typical
-from ganglion.engine.plugins.scores.target import Latest, Side, Target, before_and_after
+from ganglion.engine.plugins.scores.target import Latest, Side, TypicalTarget, before_and_after
 from ganglion.model.resources import WHOLE, PodRequest
 
 MILLIONTH = 1_000_000
@@ -51,7 +51,7 @@ class FgdScore:
         return steps
 
 
-def fragments(target: Target, side: Side) -> Ints:
+def fragments(target: TypicalTarget, side: Side) -> Ints:
     """Free GPU thousandths that a typical pod cannot use, summed over all typical pods.
 
     A pod that does not fit the node can use nothing; one that does can use what is free on devices

@@ -9,7 +9,7 @@ from ganglion.engine.plugins.scores.bestfit import fit, left_on_device
 from ganglion.engine.plugins.scores.offers import UNIT, Offers
 from ganglion.engine.plugins.scores.scarcity import Scarcity
 from ganglion.engine.plugins.scores.tables import Tables, Weights
-from ganglion.engine.plugins.scores.target import Latest, Side, Target, before_and_after
+from ganglion.engine.plugins.scores.target import Latest, Side, TypicalTarget, before_and_after
 from ganglion.model.resources import PodRequest
 
 OFFERS_WEIGHT = 2
@@ -53,7 +53,7 @@ class GanglionScore:
     ) -> Tables | None:
         """The same score from tables; None where typical pods ask for memory."""
         width = max((len(each.devices) for each in classes), default=0)
-        target = Target(typical, classes, max(width, 1))
+        target = TypicalTarget(typical, classes, max(width, 1))
         if target.memory_on.any():
             return None
         weights = Weights(OFFERS_WEIGHT, STEP, POINTS)
@@ -63,14 +63,14 @@ class GanglionScore:
 class _Worth:
     """The measures, made ready for one target."""
 
-    def __init__(self, target: Target, rows: Rows) -> None:
+    def __init__(self, target: TypicalTarget, rows: Rows) -> None:
         width = rows.gpu_free.shape[1]
         self._target, self._supply = target, rows.supply
         self._offers = Offers(target, rows.classes, width)
         self._scarcity = Scarcity(target, rows.classes, width, rows.supply)
         self._everyone = int(target.weight.sum())
 
-    def holds(self, target: Target, supply: Mapping[str, int]) -> bool:
+    def holds(self, target: TypicalTarget, supply: Mapping[str, int]) -> bool:
         """Whether it still is what it was made for."""
         return self._target is target and self._supply is supply
 
@@ -92,7 +92,7 @@ class _Worth:
         return UNIT * copies(self._target, side) + OFFERS_WEIGHT * worth
 
 
-def copies(target: Target, side: Side) -> Ints:
+def copies(target: TypicalTarget, side: Side) -> Ints:
     """GPU thousandths filled by as many copies of a typical pod as fit, summed over all of them.
 
     Returns:

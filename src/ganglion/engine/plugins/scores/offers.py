@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from ganglion.engine.plugins.protocols import Ints, NodeClass
-from ganglion.engine.plugins.scores.target import NEVER, Side, Target, need_on
+from ganglion.engine.plugins.scores.target import NEVER, Side, TypicalTarget, need_on
 from ganglion.model.resources import WHOLE
 
 OFFERS = 20
@@ -42,7 +42,7 @@ class Offers:
         tables: int64[K, L, 1001], worth by kind, level and thousandths free.
     """
 
-    def __init__(self, target: Target, classes: Sequence[NodeClass], width: int) -> None:
+    def __init__(self, target: TypicalTarget, classes: Sequence[NodeClass], width: int) -> None:
         single = target.count[target.form] == 1
         self.levels = np.unique(np.concatenate(([0], target.cpu[single])))
         self.kind_of = np.zeros((len(classes), width), dtype=np.int64)
@@ -62,7 +62,7 @@ class Offers:
         total: Ints = each.sum(axis=1)
         return total
 
-    def _table(self, target: Target, need: Ints) -> Ints:
+    def _table(self, target: TypicalTarget, need: Ints) -> Ints:
         """int64[levels, 1001] for devices of which the forms need `need`."""
         of_pod = np.where(target.count == 1, need, NEVER)[target.form]
         sizes = np.unique(of_pod[of_pod < NEVER])

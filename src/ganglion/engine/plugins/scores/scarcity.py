@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ganglion.engine.plugins.protocols import Ints, NodeClass, Rows
-from ganglion.engine.plugins.scores.target import Target
+from ganglion.engine.plugins.scores.target import TypicalTarget
 from ganglion.model.resources import WHOLE
 
 
-def prices(target: Target, supply: Mapping[str, int]) -> dict[str, int]:
+def prices(target: TypicalTarget, supply: Mapping[str, int]) -> dict[str, int]:
     """Price of a device by type, in thousandths of a device; 0 where no pod names the type.
 
     It is the load by name: what typical pods that name the type ask of each such device,
@@ -46,7 +46,11 @@ class Scarcity:
     """
 
     def __init__(
-        self, target: Target, classes: Sequence[NodeClass], width: int, supply: Mapping[str, int]
+        self,
+        target: TypicalTarget,
+        classes: Sequence[NodeClass],
+        width: int,
+        supply: Mapping[str, int],
     ) -> None:
         by_type = prices(target, supply)
         self._price = np.zeros((len(classes), width), dtype=np.int64)

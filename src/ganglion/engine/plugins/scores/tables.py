@@ -18,7 +18,7 @@ from ganglion.engine.plugins.protocols import Best, Choice, NodeClass
 from ganglion.engine.plugins.scores.bestfit import CPU_SCALE, GPU_SCALE
 from ganglion.engine.plugins.scores.offers import UNIT, Offers
 from ganglion.engine.plugins.scores.scarcity import prices
-from ganglion.engine.plugins.scores.target import NEVER, Target
+from ganglion.engine.plugins.scores.target import NEVER, TypicalTarget
 from ganglion.model.resources import WHOLE
 
 Free = tuple[int, ...]
@@ -104,7 +104,7 @@ class Tables:
 
     def __init__(
         self,
-        target: Target,
+        target: TypicalTarget,
         classes: Sequence[NodeClass],
         width: int,
         supply: Mapping[str, int],
@@ -239,7 +239,7 @@ class Tables:
         return row
 
 
-def _sizes(target: Target) -> list[Free]:
+def _sizes(target: TypicalTarget) -> list[Free]:
     """By class and form: thousandths that a pod takes in all.
 
     Where a form may use no device, any size will do; that of another class makes the classes equal.
@@ -250,12 +250,12 @@ def _sizes(target: Target) -> list[Free]:
     return [tuple(each) for each in sizes.tolist()]
 
 
-def _most(target: Target) -> int:
+def _most(target: TypicalTarget) -> int:
     """Most devices, or shares of devices, that one form finds on a node."""
     return int((WHOLE // target.need).sum(axis=2).max())
 
 
-def _breaks(target: Target, levels: Sequence[int], most: int) -> list[int]:
+def _breaks(target: TypicalTarget, levels: Sequence[int], most: int) -> list[int]:
     """Thousandths of a core from which one more typical pod finds CPU, ascending."""
     found = {0, *levels}
     for cpu in sorted(set(target.cpu.tolist()) - {0}):

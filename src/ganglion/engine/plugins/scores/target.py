@@ -47,7 +47,7 @@ def before_and_after(rows: Rows) -> Side:
     )
 
 
-class Target:
+class TypicalTarget:
     """M typical pods with GPUs, in J forms: what they ask of GPUs, whatever CPU and memory.
 
     Args:
@@ -115,19 +115,19 @@ def need_on(form: GpuRequest, kind: str, memory_mib: int) -> int:
 
 
 class Latest:
-    """Makes a `Target` anew only when its arguments have changed."""
+    """Makes a `TypicalTarget` anew only when its arguments have changed."""
 
     def __init__(self) -> None:
         self._typical: Typical | None = None
         self._classes: Sequence[NodeClass] = ()
         self._sizes = (0, 0)
-        self._target: Target | None = None
+        self._target: TypicalTarget | None = None
 
-    def of(self, typical: Typical, rows: Rows) -> Target:
+    def of(self, typical: Typical, rows: Rows) -> TypicalTarget:
         """The target of these typical pods on the node classes of these rows."""
         sizes = (len(rows.classes), rows.gpu_free.shape[1])
         same = self._typical is typical and self._classes is rows.classes and self._sizes == sizes
         if self._target is None or not same:
-            self._target = Target(typical, rows.classes, sizes[1])
+            self._target = TypicalTarget(typical, rows.classes, sizes[1])
             self._typical, self._classes, self._sizes = typical, rows.classes, sizes
         return self._target

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from ganglion.engine.upkeep.scale_down import to_release
-from ganglion.server.cluster.controllers.sight import Sight
+from ganglion.server.cluster.controllers.sight import ClusterSight
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -13,7 +13,7 @@ EXPORTERS = ("nvidia-dcgm-exporter", "dcgm-exporter")
 EXPORTER_PORT = 9400
 
 
-def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
+def sight_of(scheduler: Scheduler, cluster: str) -> ClusterSight:
     """Look at one of a scheduler's clusters."""
 
     def known() -> list[Pod]:
@@ -35,7 +35,7 @@ def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
         found = (each for each in known() if each.spec.node_name == node and _is_exporter(each))
         return [f"http://{each.status.pod_ip}:{EXPORTER_PORT}/metrics" for each in found]
 
-    return Sight(pods, worst, exporters)
+    return ClusterSight(pods, worst, exporters)
 
 
 def _worst(scene: ControllerState, pods: Sequence[Pod], count: int) -> Sequence[str]:

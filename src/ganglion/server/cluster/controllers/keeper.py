@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import structlog
 
-from ganglion.lifecycle.workspaces.rule import Pace
+from ganglion.lifecycle.workspaces.rule import LookPace
 from ganglion.model.errors import GanglionError
 from ganglion.server.cluster.controllers.mains import Mains
 from ganglion.server.cluster.controllers.services import ClusterServices
-from ganglion.server.cluster.controllers.sight import Sight
+from ganglion.server.cluster.controllers.sight import ClusterSight
 from ganglion.server.cluster.controllers.telling import about, told
 from ganglion.server.cluster.controllers.workspaces import ClusterWorkspaces
 from ganglion.server.signals.scraper import Scraper
@@ -23,7 +23,7 @@ from ganglion.transport.egress import CLUSTER, Egress
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.reporting.events import Recorder
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.submit.objects import Main
 
 TICK_S = 1.0
@@ -49,13 +49,13 @@ class Lives:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ApiEndpoint,
         identity: str,
-        sight: Sight,
+        sight: ClusterSight,
         *,
         may: Callable[[], bool],
         clock: Callable[[], int],
-        pace: Pace | None = None,
+        pace: LookPace | None = None,
         instance: Instance = FIRST,
     ) -> None:
         self._instance = instance

@@ -27,7 +27,7 @@ _LEADER = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
 _GROUP = "leaderworkerset.sigs.k8s.io/name"
 
 
-class Kept(Struct, frozen=True):
+class ReconciledObject(Struct, frozen=True):
     """An object that is reconciled.
 
     Attributes:
@@ -81,11 +81,11 @@ class Mains:
         instance: Instance = FIRST,
     ) -> None:
         self._wrong, self._instance = wrong, instance
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, ReconciledObject] = {}
         self.reflectors = [self._reflector(api, path) for path in COLLECTIONS]
 
     @property
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[ReconciledObject]:
         """All objects that make sense, by path."""
         return sorted(self._kept.values(), key=lambda each: each.path)
 
@@ -112,7 +112,7 @@ class Mains:
             self._wrong(path, main, error)
             return
         if life:
-            self._kept[uid] = Kept(path, main, life)
+            self._kept[uid] = ReconciledObject(path, main, life)
 
 
 def _scheduler(main: Main) -> str:

@@ -4,17 +4,22 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from ganglion.lifecycle.autoscaling.reconciler import Decision, Load, Observed, Services
+from ganglion.lifecycle.autoscaling.reconciler import (
+    Decision,
+    ObservedService,
+    ServiceLoad,
+    Services,
+)
 from ganglion.model.behaviour import Scaling
 from ganglion.model.errors import GanglionError
-from ganglion.server.cluster.controllers.mains import DEPLOYMENTS, Kept
-from ganglion.server.cluster.controllers.sight import Sight
+from ganglion.server.cluster.controllers.mains import DEPLOYMENTS, ReconciledObject
+from ganglion.server.cluster.controllers.sight import ClusterSight
 from ganglion.server.cluster.controllers.telling import about, told
 from ganglion.server.signals.polled import Polled
 from ganglion.server.signals.prometheus import job_of
 from ganglion.server.signals.scraper import Job, Scraper
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.http.errors import Absent, ObjectConflict
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -41,14 +46,14 @@ class ClusterServices:
         recorder: of events.
     """
 
-    def __init__(self, scraper: Scraper, sight: Sight, api: Api, recorder: Recorder) -> None:
+    def __init__(self, scraper: Scraper, sight: ClusterSight, api: Api, recorder: Recorder) -> None:
         self._polled, self._sight = Polled(scraper), sight
         self._api, self._recorder = api, recorder
         self._reconciler = Services()
         self._alarms: dict[str, Mapping[str, str]] = {}
         self._said: dict[str, frozenset[tuple[str, str]]] = {}
 
-    async def tick(self, kept: Sequence[Kept], now: int) -> None:
+    async def tick(self, kept: Sequence[ReconciledObject], now: int) -> None:
         """Reconcile all of them."""
         found = {each.uid: each for each in kept if each.life.scaling}
         pods = self._sight.pods({each.main.metadata.namespace for each in found.values()})
@@ -63,18 +68,18 @@ class ClusterServices:
             except GanglionError as error:
                 log.warning("service not managed", path=each.path, why=error.message)
 
-    async def _reconcile(self, kept: Kept, pods: Sequence[Pod], now: int) -> None:
+    async def _reconcile(self, kept: ReconciledObject, pods: Sequence[Pod], now: int) -> None:
         scaling = kept.life.scaling or Scaling()
         if self._reconciler.is_due(kept.uid, scaling, now):
             seen = self._observed(kept, pods, now)
             decision = self._reconciler.decide(kept.uid, scaling, seen, now)
             await self._carry_out(kept, pods, decision)
 
-    def _observed(self, kept: Kept, pods: Sequence[Pod], now: int) -> Observed:
+    def _observed(self, kept: ReconciledObject, pods: Sequence[Pod], now: int) -> ObservedService:
         ready = [each for each in pods if is_ready(each)]
         load = self._polled.look(kept.uid, [each.metadata.name for each in ready], now)
-        return Observed(
-            load or Load(),
+        return ObservedService(
+            load or ServiceLoad(),
             {each.metadata.uid: _took_ms(each) for each in ready},
             len(ready),
             replicas_of(kept),
@@ -82,7 +87,9 @@ class ClusterServices:
             self._alarms.get(kept.uid, {}),
         )
 
-    async def _carry_out(self, kept: Kept, pods: Sequence[Pod], decision: Decision) -> None:
+    async def _carry_out(
+        self, kept: ReconciledObject, pods: Sequence[Pod], decision: Decision
+    ) -> None:
         wanted = decision.desired
         if wanted.replicas != replicas_of(kept):
             await self._scale(kept, pods, wanted.replicas, wanted.reason)
@@ -97,7 +104,9 @@ class ClusterServices:
                 self._recorder.record(told(regarding, reason, note, warning=True))
         self._alarms[kept.uid], self._said[kept.uid] = decision.alarms, frozenset(stand)
 
-    async def _scale(self, kept: Kept, pods: Sequence[Pod], after: int, why: str) -> None:
+    async def _scale(
+        self, kept: ReconciledObject, pods: Sequence[Pod], after: int, why: str
+    ) -> None:
         before = replicas_of(kept)
         if after < before and kept.collection == DEPLOYMENTS:
             await self._mark(self._sight.worst(pods, before - after), pods)
@@ -109,7 +118,7 @@ class ClusterServices:
         regarding = about(kept.collection, kept.main)
         try:
             await self._api.patch(f"{kept.path}/scale", body, Patch.MERGE)
-        except (Absent, Conflict):
+        except (Absent, ObjectConflict):
             return  # it is another by now, and looked at again
         except GanglionError as error:
             self._recorder.record(told(regarding, CANNOT_SCALE, error.message, warning=True))
@@ -130,11 +139,11 @@ class ClusterServices:
             path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}"
             try:
                 await self._api.patch(path, body, Patch.MERGE)
-            except (Absent, Conflict):
+            except (Absent, ObjectConflict):
                 continue  # it has gone by itself
 
 
-def replicas_of(kept: Kept) -> int:
+def replicas_of(kept: ReconciledObject) -> int:
     """How many replicas its object asks for."""
     return 1 if kept.main.spec.replicas is None else kept.main.spec.replicas
 
@@ -145,7 +154,7 @@ def is_ready(pod: Pod) -> bool:
     return condition is not None and condition.status == "True" and not pod.is_leaving
 
 
-def _own(kept: Kept, pods: Mapping[str, Sequence[Pod]]) -> list[Pod]:
+def _own(kept: ReconciledObject, pods: Mapping[str, Sequence[Pod]]) -> list[Pod]:
     """Those of an object's pods that answer requests and have not ended."""
     mine = pods[kept.main.metadata.namespace]
     return [each for each in mine if kept.has(each) and not each.is_over]
@@ -158,7 +167,7 @@ def _took_ms(pod: Pod) -> int:
     return max(0, read_ms(since) - read_ms(pod.metadata.creation_timestamp))
 
 
-def _job(kept: Kept, pods: Sequence[Pod]) -> Job:
+def _job(kept: ReconciledObject, pods: Sequence[Pod]) -> Job:
     at = {each.metadata.name: each.status.pod_ip for each in pods if is_ready(each)}
     listening = {pod: f"{_bracketed(ip)}:{kept.life.port}" for pod, ip in sorted(at.items()) if ip}
     return job_of(kept.life.scaling or Scaling(), listening)

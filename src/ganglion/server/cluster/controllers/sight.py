@@ -7,7 +7,7 @@ from msgspec import Struct
 from ganglion.worlds.kubernetes.types.pod import Pod
 
 
-class Sight(Struct, frozen=True):
+class ClusterSight(Struct, frozen=True):
     """What the scheduler knows of a cluster; each may be called from any thread.
 
     Attributes:

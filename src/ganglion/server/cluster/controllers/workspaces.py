@@ -8,19 +8,19 @@ from typing import Any
 
 import structlog
 
-from ganglion.lifecycle.workspaces.reconciler import Action, Key, Observed, Workspaces
-from ganglion.lifecycle.workspaces.rule import Act, Pace, Warned, every_ms, may_suspend
+from ganglion.lifecycle.workspaces.reconciler import Action, Key, ObservedWorkspace, Workspaces
+from ganglion.lifecycle.workspaces.rule import Act, LookPace, Warned, every_ms, may_suspend
 from ganglion.model.errors import GanglionError
 from ganglion.model.workload import Kind, Workload
-from ganglion.server.cluster.controllers.mains import Kept
+from ganglion.server.cluster.controllers.mains import ReconciledObject
 from ganglion.server.cluster.controllers.onlooker import ClusterOnlooker, WorkspacePlace
 from ganglion.server.cluster.controllers.services import is_ready
-from ganglion.server.cluster.controllers.sight import Sight
+from ganglion.server.cluster.controllers.sight import ClusterSight
 from ganglion.server.cluster.controllers.telling import about, told
 from ganglion.server.state.eyes import Eyes
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.http.errors import Absent, ObjectConflict
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.requests import ask_of
@@ -48,13 +48,18 @@ class ClusterWorkspaces:
     """
 
     def __init__(
-        self, eyes: Eyes, sight: Sight, api: Api, recorder: Recorder, pace: Pace | None = None
+        self,
+        eyes: Eyes,
+        sight: ClusterSight,
+        api: Api,
+        recorder: Recorder,
+        pace: LookPace | None = None,
     ) -> None:
         self._eyes, self._sight = eyes, sight
         self._api, self._recorder = api, recorder
         self._reconciler = Workspaces(pace)
 
-    async def tick(self, kept: Sequence[Kept], now: int) -> None:
+    async def tick(self, kept: Sequence[ReconciledObject], now: int) -> None:
         """Reconcile workspaces that run."""
         wanted = [each for each in kept if each.life.kind is Kind.WORKSPACE and _goes(each)]
         pods = self._sight.pods({each.main.metadata.namespace for each in wanted})
@@ -64,14 +69,14 @@ class ClusterWorkspaces:
             if not self._eyes.knows(key):
                 await self._meet(key, each, pod, now)
         observed = {
-            key: Observed(_workload(each), seen.required, seen.look, warned_of(each))
+            key: ObservedWorkspace(_workload(each), seen.required, seen.look, warned_of(each))
             for key, (each, _) in found.items()
             if (seen := self._eyes.seen(key))
         }
         for key, action in self._reconciler.decide(observed, now).items():
             await self._carry_out(found[key][0], action)
 
-    async def _meet(self, key: Key, kept: Kept, pod: Pod, now: int) -> None:
+    async def _meet(self, key: Key, kept: ReconciledObject, pod: Pod, now: int) -> None:
         meta = pod.metadata
         path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}"
         try:
@@ -92,12 +97,12 @@ class ClusterWorkspaces:
         )
         self._eyes.meet(key, ClusterOnlooker(place), every_ms(_workload(kept), now))
 
-    async def _carry_out(self, kept: Kept, action: Action) -> None:
+    async def _carry_out(self, kept: ReconciledObject, action: Action) -> None:
         regarding = about(kept.collection, kept.main)
         note = _note(action)
         try:
             await self._api.patch(kept.path, _patch(kept, action), Patch.MERGE)
-        except (Absent, Conflict):
+        except (Absent, ObjectConflict):
             return  # it is another by now, and looked at again
         except GanglionError as error:
             self._recorder.record(
@@ -108,7 +113,7 @@ class ClusterWorkspaces:
         log.info("workspace", path=kept.path, act=action.act.value, note=note)
 
 
-def warned_of(kept: Kept) -> Warned | None:
+def warned_of(kept: ReconciledObject) -> Warned | None:
     """The warning that stands, as its object says; one that cannot be read does not stand."""
     at, _, until = kept.main.metadata.annotations.get(names.IDLE_WARNING, "").partition("/")
     return Warned(int(at), int(until)) if at.isdecimal() and until.isdecimal() else None
@@ -120,7 +125,7 @@ def _note(action: Action) -> str:
     return action.message or action.found
 
 
-def _patch(kept: Kept, action: Action) -> Mapping[str, Any]:
+def _patch(kept: ReconciledObject, action: Action) -> Mapping[str, Any]:
     warned = action.warned
     text = f"{warned.at}/{warned.suspend_at}" if warned else None
     notes: dict[str, str | None] = {names.IDLE_WARNING: text}
@@ -132,21 +137,21 @@ def _patch(kept: Kept, action: Action) -> Mapping[str, Any]:
     return {"metadata": meta, "spec": {"replicas": 0}}
 
 
-def _goes(kept: Kept) -> bool:
+def _goes(kept: ReconciledObject) -> bool:
     """Whether it may be suspended, and is not."""
     return may_suspend(_workload(kept)) and bool(kept.life.port) and kept.main.spec.replicas != 0
 
 
-def _pod(kept: Kept, pods: Mapping[str, Sequence[Pod]]) -> Pod | None:
+def _pod(kept: ReconciledObject, pods: Mapping[str, Sequence[Pod]]) -> Pod | None:
     mine = pods[kept.main.metadata.namespace]
     return next((each for each in mine if kept.has(each) and is_ready(each)), None)
 
 
-def _key(kept: Kept, pod: Pod) -> Key:
+def _key(kept: ReconciledObject, pod: Pod) -> Key:
     return (f"{kept.uid}/{pod.metadata.uid}", 1)
 
 
-def _workload(kept: Kept) -> Workload:
+def _workload(kept: ReconciledObject) -> Workload:
     life = kept.life
     return Workload(
         name=kept.main.metadata.name,

@@ -10,7 +10,13 @@ from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.utilities import RemoteProtocolError
 
 from ganglion.transport import unix
-from ganglion.transport.limits import BODY_S, DROPPED_BYTES, HEADERS_S, Gate, RefusedConnection
+from ganglion.transport.limits import (
+    BODY_S,
+    DROPPED_BYTES,
+    HEADERS_S,
+    CallerLimit,
+    RefusedConnection,
+)
 from ganglion.transport.refusals import FAILED, LATE, UNREADABLE
 
 PEER = "ganglion.peer"
@@ -62,7 +68,7 @@ class CallerServer(H11Protocol):
     Callers on the Unix socket are not counted: a flood of others does not keep them out.
     """
 
-    gate = Gate(1 << 16)
+    gate = CallerLimit(1 << 16)
     """Set anew by `limited`."""
     headers_s, body_s = HEADERS_S, BODY_S
     _address = ""
@@ -203,4 +209,4 @@ def limited(most: int) -> type[CallerServer]:
     Args:
         most: callers over TCP at once.
     """
-    return type("Connection", (CallerServer,), {"gate": Gate(most)})
+    return type("Connection", (CallerServer,), {"gate": CallerLimit(most)})

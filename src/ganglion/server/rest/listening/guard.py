@@ -30,7 +30,7 @@ OWNER, TOKEN = "ganglion.owner", "ganglion.token"
 """Keys in the state of a request's scope: that the owner asks; the personal token that was sent."""
 
 
-class Guard:
+class TokenGuard:
     """Asks for the token, shows that the server knows it, and bounds bodies.
 
     Callers on the Unix socket need no token: the kernel identifies them. Whether a personal token

@@ -21,7 +21,7 @@ MOST_CALLERS = 2_048
 log = structlog.get_logger(__name__)
 
 
-class Listener(uvicorn.Server):
+class HttpListener(uvicorn.Server):
     """Serves until a signal or `halt`.
 
     Args:

@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
     FeasibilityPlugin,
     FeasibilityTurn,
 )
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 _DEFINING = (
     "queue",
@@ -64,7 +64,7 @@ def admit(
         scene.facts.apply(GangUpdated(now, gang_id, held=False))
 
 
-def _settled(found: Found) -> str:
+def _settled(found: FoundGang) -> str:
     """Why nothing is left to be placed; empty = something is.
 
     Pods that were bound before they could be understood stay where they are.
@@ -91,13 +91,13 @@ def _withdraw(scene: ControllerState, gang_id: str, now: int) -> None:
     scene.starts.failures.pop(gang_id, None)
 
 
-def queue_of(scene: ControllerState, site: ClusterView, found: Found) -> str:
+def queue_of(scene: ControllerState, site: ClusterView, found: FoundGang) -> str:
     """The queue that a gang is charged to; empty = none is named anywhere."""
     labels = site.crowd.namespaces.get(found.namespace, {})
     return home_queue(found, labels, scene.settings.default_queue)
 
 
-def _misfit(scene: ControllerState, site: ClusterView, found: Found) -> str:
+def _misfit(scene: ControllerState, site: ClusterView, found: FoundGang) -> str:
     """What is wrong with a gang's queue; empty = nothing."""
     queue = queue_of(scene, site, found)
     if not queue:
@@ -116,7 +116,7 @@ def _unguaranteed(scene: ControllerState, gang: Gang) -> str:
 
 
 def gang_for(
-    scene: ControllerState, feasible: FeasibilityTurn, site: ClusterView, found: Found, now: int
+    scene: ControllerState, feasible: FeasibilityTurn, site: ClusterView, found: FoundGang, now: int
 ) -> Gang:
     """The gang for the engine.
 

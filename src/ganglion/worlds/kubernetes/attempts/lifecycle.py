@@ -20,7 +20,7 @@ from ganglion.worlds.kubernetes.attempts import storage
 from ganglion.worlds.kubernetes.attempts.readiness import backoff_ms, follow
 from ganglion.worlds.kubernetes.attempts.reseat import is_astray, reseat
 from ganglion.worlds.kubernetes.attempts.saving import commit, with_loss
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     Bind,
     BindDone,
@@ -31,7 +31,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.reasons.noting import note, spread_over
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
 
 MOST_DOUBLINGS = 6
 
@@ -39,13 +39,13 @@ MOST_DOUBLINGS = 6
 def tend(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
     """Bring one attempt up to date with the pods that there are."""
     found = scene.gangs.founds.get(attempt.gang)
-    if attempt.stage is not Stage.LEAVING and is_astray(scene, attempt, found):
+    if attempt.stage is not AttemptStage.LEAVING and is_astray(scene, attempt, found):
         why = reseat(scene, attempt, now)
         if why:
             take_apart(scene, rules, attempt, why, now)
             return
         _if_all_left(scene, attempt, now)
-    if attempt.stage is Stage.LEAVING:
+    if attempt.stage is AttemptStage.LEAVING:
         _evict(scene, attempt, found)
     else:
         if found:
@@ -53,7 +53,7 @@ def tend(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now
             _seat(scene, attempt, found, now)
         _advance(scene, attempt, found, now)
     commit(scene, attempt, found, now)
-    why = storage.trouble(scene, attempt, now) if attempt.stage is not Stage.LEAVING else ""
+    why = storage.trouble(scene, attempt, now) if attempt.stage is not AttemptStage.LEAVING else ""
     if why:
         take_apart(scene, rules, attempt, f"could not be bound: {why}", now)
         return
@@ -89,7 +89,7 @@ def answered(
         scene.sites[attempt.cluster].reconsider(uid)
         if how not in (How.GONE, How.GATED):
             worst = message or how.value
-    if worst and attempt.stage is not Stage.LEAVING:
+    if worst and attempt.stage is not AttemptStage.LEAVING:
         take_apart(scene, rules, attempt, f"could not be bound: {worst}", now)
     else:
         tend(scene, rules, attempt, now)
@@ -108,7 +108,7 @@ def take_apart(
 
 def leave(scene: ControllerState, attempt: Attempt, cause: Cause, now: int) -> None:
     """Order all pods of an attempt to leave."""
-    attempt.enter(Stage.LEAVING, now)
+    attempt.enter(AttemptStage.LEAVING, now)
     attempt.cause = cause
     attempt.evicted.clear()
     found = scene.gangs.founds.get(attempt.gang)
@@ -116,7 +116,7 @@ def leave(scene: ControllerState, attempt: Attempt, cause: Cause, now: int) -> N
     _evict(scene, attempt, found)
 
 
-def _evict(scene: ControllerState, attempt: Attempt, found: Found | None) -> None:
+def _evict(scene: ControllerState, attempt: Attempt, found: FoundGang | None) -> None:
     """Order pods to leave that were not yet: some are bound only while the others leave."""
     pods = tuple(each for each in scene.living(attempt) if each.uid not in attempt.evicted)
     if not pods or attempt.cause is None:
@@ -150,7 +150,9 @@ def end(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now:
     del scene.attempts.by_gang[gang]
     scene.evictions.blocked.pop(gang, None)
     outcome = _outcome(attempt)
-    again = attempt.stage in (Stage.LEAVING, Stage.ASSEMBLING) and _comes_back(found, attempt)
+    again = attempt.stage in (AttemptStage.LEAVING, AttemptStage.ASSEMBLING) and _comes_back(
+        found, attempt
+    )
     wait = _backoff(scene, attempt) if outcome is Outcome.START_FAILED else 0
     ended = GangEnded(
         now,
@@ -173,7 +175,7 @@ def end(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now:
     scene.gangs.touched.add(gang)
 
 
-def _follow_size(scene: ControllerState, attempt: Attempt, found: Found, now: int) -> None:
+def _follow_size(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) -> None:
     """Another number of pods is wanted: vacant places go first, others are the engine's choice."""
     record = scene.record(attempt.gang)
     if record is None or record.phase not in (Phase.STARTING, Phase.RUNNING):
@@ -207,7 +209,7 @@ def _vacant_surplus(attempt: Attempt, counts: dict[str, int]) -> set[tuple[str, 
     return surplus
 
 
-def _seat(scene: ControllerState, attempt: Attempt, found: Found, now: int) -> None:
+def _seat(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) -> None:
     """Give every member that has none a seat, and bind those that can be."""
     for member in found.members:
         uid = member.pod.metadata.uid
@@ -219,9 +221,9 @@ def _seat(scene: ControllerState, attempt: Attempt, found: Found, now: int) -> N
         scene.claim(attempt, uid)
         if member.pod.spec.node_name:
             _came_bound(scene, attempt, member, place.node)
-    if attempt.stage is Stage.ASSEMBLING and attempt.is_filled(found):
-        attempt.enter(Stage.BINDING, now)
-    if attempt.stage in (Stage.BINDING, Stage.BOUND):
+    if attempt.stage is AttemptStage.ASSEMBLING and attempt.is_filled(found):
+        attempt.enter(AttemptStage.BINDING, now)
+    if attempt.stage in (AttemptStage.BINDING, AttemptStage.BOUND):
         _bind(scene, attempt, found, now)
 
 
@@ -235,7 +237,7 @@ def _came_bound(scene: ControllerState, attempt: Attempt, member: Member, node: 
         scene.disclaim(attempt, uid)
 
 
-def _bind(scene: ControllerState, attempt: Attempt, found: Found, now: int) -> None:
+def _bind(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) -> None:
     site = scene.sites[attempt.cluster]
     place_of = {uid: place for place, uid in attempt.pods.items()}
     todo = []
@@ -262,16 +264,16 @@ def _chooses(annotations: dict[str, str]) -> bool:
     return names.GPU_FRACTION in annotations or names.GPU_MEMORY in annotations
 
 
-def _advance(scene: ControllerState, attempt: Attempt, found: Found | None, now: int) -> None:
+def _advance(scene: ControllerState, attempt: Attempt, found: FoundGang | None, now: int) -> None:
     """Enter the next stage, if the pods are that far."""
-    if attempt.stage is Stage.BINDING and found and attempt.is_bound(found):
-        attempt.enter(Stage.BOUND, now)
+    if attempt.stage is AttemptStage.BINDING and found and attempt.is_bound(found):
+        attempt.enter(AttemptStage.BOUND, now)
         attempt.bound_at = attempt.bound_at or now
         scene.starts.failures.pop(attempt.gang, None)
         if attempt.ordered:  # one that was found running is no news
             nodes = [scene.site_of_node(attempt.places[e].node)[1] for e in attempt.pods]
             note(scene, attempt.gang, names.SCHEDULED, "Binding", spread_over(nodes))
-    if attempt.stage is Stage.BOUND and not attempt.running and _all_run(scene, attempt):
+    if attempt.stage is AttemptStage.BOUND and not attempt.running and _all_run(scene, attempt):
         attempt.running = True
         scene.facts.apply(GangStarted(now, attempt.gang, attempt.number))
 
@@ -283,12 +285,12 @@ def _all_run(scene: ControllerState, attempt: Attempt) -> bool:
     )
 
 
-def _is_over(scene: ControllerState, attempt: Attempt, found: Found | None, now: int) -> bool:
+def _is_over(scene: ControllerState, attempt: Attempt, found: FoundGang | None, now: int) -> bool:
     """Whether no pod of it is left, and none is going to take its place."""
     settings = scene.settings
-    if attempt.stage is Stage.LEAVING:
+    if attempt.stage is AttemptStage.LEAVING:
         return not attempt.asked and not any(uid in attempt.bound for uid in attempt.pods.values())
-    if attempt.stage is Stage.ASSEMBLING:
+    if attempt.stage is AttemptStage.ASSEMBLING:
         return found is None or now - attempt.since >= settings.assemble_ms
     if attempt.pods or attempt.asked:
         return False
@@ -303,15 +305,20 @@ def _if_all_left(scene: ControllerState, attempt: Attempt, now: int) -> None:
     """Report to the engine when the last pod that a resized gang dropped is gone."""
     attempt.dropping &= scene.sites[attempt.cluster].pods.keys()
     record = scene.record(attempt.gang)
-    if record and record.leaving and not attempt.dropping and attempt.stage is not Stage.LEAVING:
+    if (
+        record
+        and record.leaving
+        and not attempt.dropping
+        and attempt.stage is not AttemptStage.LEAVING
+    ):
         scene.facts.apply(PodsLeft(now, attempt.gang, attempt.number))
 
 
 def _outcome(attempt: Attempt) -> Outcome:
     failed = attempt.cause is not None and attempt.cause.kind is CauseKind.START_FAILED
-    if attempt.stage is Stage.ASSEMBLING or failed:
+    if attempt.stage is AttemptStage.ASSEMBLING or failed:
         return Outcome.START_FAILED
-    if attempt.stage is Stage.LEAVING:
+    if attempt.stage is AttemptStage.LEAVING:
         return Outcome.PREEMPTED
     ends = set(attempt.ends.values())
     if ends == {"Succeeded"}:
@@ -319,7 +326,7 @@ def _outcome(attempt: Attempt) -> Outcome:
     return Outcome.FAILED if "Failed" in ends else Outcome.CANCELLED
 
 
-def _comes_back(found: Found | None, attempt: Attempt) -> bool:
+def _comes_back(found: FoundGang | None, attempt: Attempt) -> bool:
     """Whether there are, or will be, pods for another try."""
     return bool(found and (found.owner or found.members)) or attempt.owner is not None
 

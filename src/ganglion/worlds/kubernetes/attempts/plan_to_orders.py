@@ -8,7 +8,7 @@ from ganglion.model.events import GangReserved
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.worlds.kubernetes.attempts.lifecycle import drop, leave, tend
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.orders import Nominate, PodRef
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
@@ -56,7 +56,7 @@ def nominate(scene: ControllerState, gang: str, placement: Placement | None) -> 
 
 def _stop(scene: ControllerState, stop: Stop, now: int) -> None:
     attempt = scene.attempts.by_gang.get(stop.gang)
-    if attempt is None or attempt.number != stop.attempt or attempt.stage is Stage.LEAVING:
+    if attempt is None or attempt.number != stop.attempt or attempt.stage is AttemptStage.LEAVING:
         return
     leave(scene, attempt, stop.cause, now)
     note(scene, stop.gang, PREEMPTED, "Preempting", sentence(stop.cause), warning=True)

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from ganglion.model.workload import Kind
 from ganglion.specs.grammar.times.durations import print_duration
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.controller_state.failed_starts import Unready
 from ganglion.worlds.kubernetes.types.pod import ContainerStatus, Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 STEADY_MS = 60_000
 """How long all pods have to be ready together."""
@@ -25,7 +25,7 @@ SUSPECT_MS = 3_600_000
 _STARTING = frozenset(("ContainerCreating", "PodInitializing"))
 
 
-def within_ms(scene: ControllerState, found: Found) -> int:
+def within_ms(scene: ControllerState, found: FoundGang) -> int:
     """How long a gang has to become ready, in ms; 0 = no limit.
 
     The policy's time is for gangs of several pods that an owner makes anew. Services load models
@@ -45,7 +45,7 @@ def within_ms(scene: ControllerState, found: Found) -> int:
 def next_look(scene: ControllerState, attempt: Attempt) -> int | None:
     """When the time alone makes a difference, in ms; None = it does not."""
     found = scene.gangs.founds.get(attempt.gang)
-    if attempt.stage is not Stage.BOUND or attempt.steady or found is None:
+    if attempt.stage is not AttemptStage.BOUND or attempt.steady or found is None:
         return None
     if attempt.ready_since:
         return attempt.ready_since + STEADY_MS
@@ -53,13 +53,13 @@ def next_look(scene: ControllerState, attempt: Attempt) -> int | None:
     return attempt.bound_at + limit if limit else None
 
 
-def follow(scene: ControllerState, attempt: Attempt, found: Found | None, now: int) -> str:
+def follow(scene: ControllerState, attempt: Attempt, found: FoundGang | None, now: int) -> str:
     """See whether a bound gang is ready.
 
     Returns:
         Why it is to leave; empty = it stays.
     """
-    if attempt.stage is not Stage.BOUND or attempt.steady or found is None:
+    if attempt.stage is not AttemptStage.BOUND or attempt.steady or found is None:
         return ""
     waiting = list(_not_ready(scene, attempt))
     if attempt.ready_since and now - attempt.ready_since >= STEADY_MS:
@@ -127,7 +127,12 @@ def _of_container(status: ContainerStatus) -> str:
 
 
 def _failed(
-    scene: ControllerState, attempt: Attempt, found: Found, waiting: list[Pod], why: str, now: int
+    scene: ControllerState,
+    attempt: Attempt,
+    found: FoundGang,
+    waiting: list[Pod],
+    why: str,
+    now: int,
 ) -> None:
     known = scene.starts.unready.get(attempt.gang)
     nodes = {each.spec.node_name for each in waiting}

@@ -33,7 +33,7 @@ from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.attempts.admit import admit, gang_for
 from ganglion.worlds.kubernetes.attempts.lifecycle import leave
 from ganglion.worlds.kubernetes.attempts.readiness import is_ready
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.gang_of import request_of
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, PodRef, Spare
@@ -43,7 +43,7 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import read_ms
 from ganglion.worlds.kubernetes.types.victims import victim_of
 from ganglion.worlds.kubernetes.workload_discovery.annotations import Said
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
 
 BEGUN = "begun/"
 """Ids under which pods of incomplete gangs are counted while the scheduler starts."""
@@ -112,7 +112,7 @@ def _disclaim_others(scene: ControllerState) -> None:
                 site.disclaim(uid)
 
 
-def _is_begun(found: Found) -> bool:
+def _is_begun(found: FoundGang) -> bool:
     return any(each.pod.spec.node_name for each in found.members)
 
 
@@ -152,7 +152,7 @@ def _adopt(
         1,
         site.name,
         {(pod.pod_set, pod.index): pod for pod in place.pods},
-        stage=Stage.BINDING,
+        stage=AttemptStage.BINDING,
         since=now,
         bound_at=since if whole else 0,
         steady=whole and all(is_ready(each.pod) for each in seated),
@@ -265,7 +265,7 @@ def _whole(scene: ControllerState, gang: Gang, pods: list[PodPlacement]) -> Plac
     return completed(scene.state, record, tuple(pods))
 
 
-def _has_begun(found: Found, pods: Sequence[PodPlacement]) -> bool:
+def _has_begun(found: FoundGang, pods: Sequence[PodPlacement]) -> bool:
     """Whether all pods sit that have to be there before anything runs."""
     counts = Counter(pod.pod_set for pod in pods)
     return all(counts[each.name] >= min(each.least, each.upfront) for each in found.sets)
@@ -305,7 +305,9 @@ def _see_off(
     scene.facts.apply(GangPlaced(now, gang_id, 1, Placement((place,))))
     cause = Cause(CauseKind.PREEMPTED, gang=victim_of(pod) or "")
     scene.facts.apply(GangStopping(now, gang_id, 1, cause))
-    attempt = Attempt(gang_id, 1, site.name, {("main", 0): place}, stage=Stage.LEAVING, cause=cause)
+    attempt = Attempt(
+        gang_id, 1, site.name, {("main", 0): place}, stage=AttemptStage.LEAVING, cause=cause
+    )
     attempt.take(Member(pod, "main", 0), ("main", 0))
     attempt.evicted.add(uid)
     scene.attempts.begin(attempt)
@@ -330,7 +332,7 @@ def _resume_victim(scene: ControllerState, gang: str, wards: set[str], now: int)
     site = scene.sites[attempt.cluster]
     marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
     beneficiary = _suspended_for(site, attempt) or (marked and victim_of(marked[0]))
-    if not beneficiary or attempt.stage is Stage.LEAVING:
+    if not beneficiary or attempt.stage is AttemptStage.LEAVING:
         return
     if beneficiary in wards:
         cause = Cause(CauseKind.PREEMPTED, gang=beneficiary)

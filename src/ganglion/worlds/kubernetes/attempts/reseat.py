@@ -11,10 +11,10 @@ from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.events import GangResized
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Place
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 
-def is_astray(scene: ControllerState, attempt: Attempt, found: Found | None) -> bool:
+def is_astray(scene: ControllerState, attempt: Attempt, found: FoundGang | None) -> bool:
     """Whether a pod was refused, or another waits for a place on a closed node."""
     if attempt.refused:
         return True
@@ -52,7 +52,7 @@ def _names(attempt: Attempt, places: Iterable[Place]) -> tuple[str, ...]:
     return tuple(sorted({attempt.places[each].node for each in places}))
 
 
-def _somebody_waits(scene: ControllerState, found: Found) -> bool:
+def _somebody_waits(scene: ControllerState, found: FoundGang) -> bool:
     return any(
         each.pod.metadata.uid not in scene.attempts.seated
         and not each.pod.spec.node_name

@@ -4,13 +4,13 @@ Resuming hundreds of them at once, and the pods that their controllers make then
 victims that are still to go and the bindings of the gang that they leave for.
 """
 
-from ganglion.worlds.kubernetes.cluster_view.attempt import Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.orders import Unsuspend
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS, ident_of, path_of
 
 AGAIN_MS = 10_000
@@ -40,7 +40,7 @@ class SuspendedOwners:
         leaving = {
             each.owner.uid
             for each in scene.attempts.by_gang.values()
-            if each.stage is Stage.LEAVING and each.owner
+            if each.stage is AttemptStage.LEAVING and each.owner
         }
         on_their_way: dict[str, bool] = {}
         for site in scene.sites.values():
@@ -72,7 +72,7 @@ def _resume(scene: ControllerState, site: ClusterView, thing: Anything) -> None:
     resource = KINDS.get(ident_of(reference))
     if resource is None:
         return
-    owner = Owner(
+    owner = GangOwner(
         thing.api_version,
         thing.kind,
         meta.namespace,

@@ -2,24 +2,24 @@
 
 from collections.abc import Iterator
 
-from ganglion.lifecycle.losses import Span, measured
+from ganglion.lifecycle.losses import AttemptSpan, measured
 from ganglion.model.errors import FieldError
 from ganglion.model.events import CheckpointCommitted, GangEnded
 from ganglion.model.plan import SavePoint
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.types.meta import Meta
 from ganglion.worlds.kubernetes.workload_discovery.annotations import Said
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 
-def commit(scene: ControllerState, attempt: Attempt, found: Found | None, now: int) -> None:
+def commit(scene: ControllerState, attempt: Attempt, found: FoundGang | None, now: int) -> None:
     """Read the last checkpoint that the pods of an attempt, or their owner, wrote down."""
     record = scene.record(attempt.gang)
     if not attempt.running or record is None or not record.started:
         return
     known = [found.saved] if found else []
-    if attempt.stage is Stage.LEAVING:
+    if attempt.stage is AttemptStage.LEAVING:
         # Pods that are being stopped belong to no gang any more, but may save until they end.
         known += [_said(each) for each in _leaving(scene, attempt)]
     saved = max((each for each in known if each), key=lambda each: each.at, default=None)
@@ -36,8 +36,8 @@ def with_loss(scene: ControllerState, attempt: Attempt, ended: GangEnded) -> Gan
     record = scene.record(attempt.gang)
     if record is None:
         return ended
-    told = attempt.since if attempt.stage is Stage.LEAVING else 0
-    span = Span(record.started, record.committed_at, told, record.placement)
+    told = attempt.since if attempt.stage is AttemptStage.LEAVING else 0
+    span = AttemptSpan(record.started, record.committed_at, told, record.placement)
     return measured(ended, span, record.gang.checkpoint)
 
 

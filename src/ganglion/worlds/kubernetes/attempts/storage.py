@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     BindPod,
@@ -71,7 +71,9 @@ def are_made(scene: ControllerState, attempt: Attempt, pods: Sequence[BindPod], 
 def trouble(scene: ControllerState, attempt: Attempt, now: int) -> str:
     """Why the claims of an attempt will not be bound; empty = they may be."""
     site = scene.sites[attempt.cluster]
-    if attempt.unusable and attempt.stage is Stage.BINDING:  # one that runs waits for a while
+    if (
+        attempt.unusable and attempt.stage is AttemptStage.BINDING
+    ):  # one that runs waits for a while
         _nominate(scene, attempt, dict.fromkeys(attempt.pods.values(), ""))
         return attempt.unusable
     for key, since in sorted(attempt.claims.items()):

@@ -12,7 +12,7 @@ from ganglion.model.events import GangEnded, GangPlaced, GangReserved, GangStart
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.attempts.plan_to_orders import nominate
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.orders import Spare
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 
@@ -26,7 +26,7 @@ def revive_blocked(scene: ControllerState, now: int) -> None:
     scene.state.progress.changed(scene.evictions.expire(now))
     for gang, since in list(scene.evictions.blocked.items()):
         attempt = scene.attempts.by_gang.get(gang)
-        if attempt is None or attempt.stage is not Stage.LEAVING:
+        if attempt is None or attempt.stage is not AttemptStage.LEAVING:
             del scene.evictions.blocked[gang]
         elif now - since >= scene.settings.blocked_ms and _is_stuck(scene, attempt):
             del scene.evictions.blocked[gang]
@@ -50,7 +50,7 @@ def _revive(scene: ControllerState, attempt: Attempt, now: int) -> None:
     attempt.number += 1
     scene.facts.apply(GangPlaced(since, gang, attempt.number, replace(place)))
     attempt.running = ran and scene.facts.apply(GangStarted(since, gang, attempt.number))
-    attempt.enter(Stage.BOUND, now)
+    attempt.enter(AttemptStage.BOUND, now)
     attempt.cause = None
     attempt.vacant = dict.fromkeys(attempt.vacant, now)
     scene.evictions.spared[gang] = now + SPARED * scene.settings.blocked_ms

@@ -7,13 +7,13 @@ from msgspec import Struct, field
 from ganglion.model.causes import Cause
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.worlds.kubernetes.cluster_view.orders import Seat
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member, Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, GangOwner, Member
 
 Place = tuple[str, int]
 """(pod set, index) in the engine's numbering, which has no gaps."""
 
 
-class Stage(StrEnum):
+class AttemptStage(StrEnum):
     """How far an attempt has come."""
 
     ASSEMBLING = "assembling"
@@ -65,7 +65,7 @@ class Attempt(Struct):
     pods: dict[Place, str] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
     bound: set[str] = field(default_factory=set)
-    stage: Stage = Stage.ASSEMBLING
+    stage: AttemptStage = AttemptStage.ASSEMBLING
     since: int = 0
     bound_at: int = 0
     ready_since: int = 0
@@ -75,7 +75,7 @@ class Attempt(Struct):
     ends: dict[str, str] = field(default_factory=dict)
     cause: Cause | None = None
     running: bool = False
-    owner: Owner | None = None
+    owner: GangOwner | None = None
     evicted: set[str] = field(default_factory=set)
     dropping: set[str] = field(default_factory=set)
     refused: set[Place] = field(default_factory=set)
@@ -86,7 +86,7 @@ class Attempt(Struct):
     taken: dict[str, str] = field(default_factory=dict)
     ordered: bool = False
 
-    def enter(self, stage: Stage, now: int) -> None:
+    def enter(self, stage: AttemptStage, now: int) -> None:
         """Enter a stage."""
         if self.stage is not stage:
             self.stage, self.since = stage, now
@@ -149,7 +149,7 @@ class Attempt(Struct):
         self.seats = {key: place for key, place in self.seats.items() if place in places}
         return gone
 
-    def is_filled(self, found: Found) -> bool:
+    def is_filled(self, found: FoundGang) -> bool:
         """Whether every set has as many pods as it needs to begin."""
         filled = dict.fromkeys((each.name for each in found.sets), 0)
         for pod_set, _ in self.pods:
@@ -157,7 +157,7 @@ class Attempt(Struct):
         needed = {each.name: min(each.least, each.upfront) for each in found.sets}
         return bool(self.pods) and all(filled[name] >= least for name, least in needed.items())
 
-    def is_bound(self, found: Found) -> bool:
+    def is_bound(self, found: FoundGang) -> bool:
         """Whether these pods are bound, and no answer is due."""
         sitting = all(uid in self.bound for uid in self.pods.values())
         return sitting and not self.asked and self.is_filled(found)

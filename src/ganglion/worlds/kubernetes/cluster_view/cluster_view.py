@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ganglion.model.errors import GanglionError
 from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.cluster_view.gang_of import CLUSTER_LABEL
-from ganglion.worlds.kubernetes.cluster_view.orders import Changed, PodRef
+from ganglion.worlds.kubernetes.cluster_view.orders import ObjectChanged, PodRef
 from ganglion.worlds.kubernetes.cluster_view.places import Places
 from ganglion.worlds.kubernetes.cluster_view.pod_needs import Asks
 from ganglion.worlds.kubernetes.cluster_view.quarantine import is_refusal
@@ -97,7 +97,7 @@ class ClusterView:
         self.asks = Asks(self.pods, self.crowd)
         self._strangers: dict[str, dict[str, Ask]] = {}
         self._seated: dict[str, Ask] = {}
-        self._takers: dict[str, Callable[[Changed], None]] = {
+        self._takers: dict[str, Callable[[ObjectChanged], None]] = {
             "pod": self._take_pod,
             "node": self._take_node,
             "owner": self._take_owner,
@@ -106,7 +106,7 @@ class ClusterView:
             "slice": self._take_slice,
         }
 
-    def take(self, change: Changed) -> None:
+    def take(self, change: ObjectChanged) -> None:
         """Take one change in."""
         taker = self._takers.get(change.kind)
         if taker:
@@ -219,7 +219,7 @@ class ClusterView:
         name = (*ident_of(reference), namespace, reference.name)
         return self.owners.get(reference.uid or self._named.get(name, ""))
 
-    def _take_node(self, change: Changed) -> None:
+    def _take_node(self, change: ObjectChanged) -> None:
         node: kube.Node | None = change.item
         if node is None or not self.instance.nodes.selects(node.metadata.labels):
             name = self._node_names.pop(change.uid, "")
@@ -234,7 +234,7 @@ class ClusterView:
         if name:
             self.changed_nodes.add(name)
 
-    def _take_owner(self, change: Changed) -> None:
+    def _take_owner(self, change: ObjectChanged) -> None:
         thing: Anything | None = change.item
         before = self.owners.pop(change.uid, None)
         if before is not None:
@@ -250,7 +250,7 @@ class ClusterView:
         if told is not None:
             self.grouping.owner_changed(told)
 
-    def _take_namespace(self, change: Changed) -> None:
+    def _take_namespace(self, change: ObjectChanged) -> None:
         space: Anything | None = change.item
         name = self._namespaces.pop(change.uid, "")
         if space is not None:
@@ -280,21 +280,21 @@ class ClusterView:
         if pod and not pod.spec.node_name:
             self._stand(pod, node)
 
-    def _take_budget(self, change: Changed) -> None:
+    def _take_budget(self, change: ObjectChanged) -> None:
         budget: PodDisruptionBudget | None = change.item
         found = [known.pop(change.uid, None) for known in self.budgets.values()]
         self._are_budgets_new |= [_allowance(e) for e in found if e] != [_allowance(budget)]
         if budget is not None:
             self.budgets.setdefault(budget.metadata.namespace, {})[change.uid] = budget
 
-    def _take_slice(self, change: Changed) -> None:
+    def _take_slice(self, change: ObjectChanged) -> None:
         self._are_slices_stale = True
         if change.item is None:
             self._slices.pop(change.uid, None)
         else:
             self._slices[change.uid] = change.item
 
-    def _take_pod(self, change: Changed) -> None:
+    def _take_pod(self, change: ObjectChanged) -> None:
         pod: Pod | None = change.item
         before = self.pods.get(change.uid)
         if pod is None or pod.is_over:

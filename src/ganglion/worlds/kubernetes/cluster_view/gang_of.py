@@ -20,7 +20,7 @@ from ganglion.worlds.kubernetes.types.bounds import (
 )
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.quantity import exactly, mib
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, FoundSet
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, FoundSet
 
 CRITICAL = 2_000_000_000
 """From this priority on pods belong to the cluster itself and are never stopped."""
@@ -37,7 +37,7 @@ Asks = Callable[[Pod], Ask]
 
 
 def gang_of(
-    found: Found,
+    found: FoundGang,
     types_of: TypesOf,
     asks: Asks,
     hints: Mapping[str, Topology],

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from ganglion.model.causes import Cause
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from ganglion.worlds.kubernetes.write_rules.series import About
 
 
@@ -135,7 +135,7 @@ class Evict(Struct, frozen=True):
     pods: tuple[PodRef, ...]
     cause: Cause
     beneficiary: str = ""
-    owner: Owner | None = None
+    owner: GangOwner | None = None
     grace_s: int = 0
 
 
@@ -151,7 +151,7 @@ class Unsuspend(Struct, frozen=True):
 
     gang: str
     cluster: str
-    owner: Owner
+    owner: GangOwner
 
 
 class Say(Struct, frozen=True):
@@ -231,7 +231,7 @@ class EvictBlocked(Struct, frozen=True):
 Answer = BindDone | EvictDone | EvictBlocked
 
 
-class Changed(Struct, frozen=True):
+class ObjectChanged(Struct, frozen=True):
     """An object as it is now; `item` None = it is gone."""
 
     cluster: str

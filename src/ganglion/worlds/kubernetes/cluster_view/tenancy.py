@@ -12,7 +12,7 @@ from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.selectors import Selector
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 Labels = Mapping[str, str]
 
@@ -65,7 +65,7 @@ class Tenancy(Struct, frozen=True):
 OPEN = Tenancy()
 
 
-def home_queue(found: Found, labels: Labels, otherwise: str) -> str:
+def home_queue(found: FoundGang, labels: Labels, otherwise: str) -> str:
     """The queue of a gang: the one it names, else its namespace's, else the scheduler's default.
 
     Args:
@@ -76,7 +76,7 @@ def home_queue(found: Found, labels: Labels, otherwise: str) -> str:
     return found.queue or labels.get(names.QUEUE, "") or otherwise
 
 
-def trespass(tenancy: Tenancy, found: Found, queue: str, labels: Labels) -> str:
+def trespass(tenancy: Tenancy, found: FoundGang, queue: str, labels: Labels) -> str:
     """Why a gang may not be in a queue as it is; empty = it may."""
     terms = tenancy.of(queue)
     if terms.admits and not terms.admits.takes(found.namespace, labels):

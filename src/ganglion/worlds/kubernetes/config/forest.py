@@ -6,13 +6,13 @@ from msgspec import Struct
 
 from ganglion.specs.policy.queue_schema import QueueFile
 from ganglion.specs.wording import meant
-from ganglion.worlds.kubernetes.config.verdicts import Reason, SpecCandidate
+from ganglion.worlds.kubernetes.config.verdicts import AcceptedReason, SpecCandidate
 
 
 class Fault(Struct, frozen=True):
     """Why something does not count."""
 
-    reason: Reason
+    reason: AcceptedReason
     message: str
 
 
@@ -58,9 +58,9 @@ def settle(saplings: Mapping[str, Sapling]) -> None:
 def _orphaned(parent: str, saplings: Mapping[str, Sapling]) -> Fault:
     if parent in saplings:
         message = f"spec.parent: the queue `{parent}` is set apart itself: see its conditions"
-        return Fault(Reason.NO_PARENT, message)
+        return Fault(AcceptedReason.NO_PARENT, message)
     hint = meant(parent, [*saplings]) or "create it, or leave `parent` out"
-    return Fault(Reason.NO_PARENT, f"spec.parent: there is no queue `{parent}` ({hint})")
+    return Fault(AcceptedReason.NO_PARENT, f"spec.parent: there is no queue `{parent}` ({hint})")
 
 
 def _broken(standing: Mapping[str, Sapling]) -> bool:
@@ -68,7 +68,9 @@ def _broken(standing: Mapping[str, Sapling]) -> bool:
     found = False
     for circle in list(_circles(standing)):
         shown = " > ".join([circle[0], *reversed(circle)])
-        fault = Fault(Reason.CIRCLE, f"spec.parent: the queue tree runs in a circle: {shown}")
+        fault = Fault(
+            AcceptedReason.CIRCLE, f"spec.parent: the queue tree runs in a circle: {shown}"
+        )
         able = [name for name in circle if len(standing[name].options) > 1]
         for name in able or circle:
             standing[name].give_up(fault)

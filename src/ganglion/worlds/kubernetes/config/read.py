@@ -28,7 +28,12 @@ from ganglion.worlds.kubernetes.cluster_view.tenancy import OPEN, Tenancy
 from ganglion.worlds.kubernetes.config.documents import joined, policy_file, queue_file, told
 from ganglion.worlds.kubernetes.config.forest import Fault, Sapling, settle
 from ganglion.worlds.kubernetes.config.tenants import inherited, terms_of
-from ganglion.worlds.kubernetes.config.verdicts import Reason, SpecCandidate, Verdict, candidates
+from ganglion.worlds.kubernetes.config.verdicts import (
+    AcceptedReason,
+    ObjectVerdict,
+    SpecCandidate,
+    candidates,
+)
 from ganglion.worlds.kubernetes.types.meta import Anything
 
 IN_FORCE = "default"
@@ -52,7 +57,7 @@ class Configuration(Struct, frozen=True):
     policy: Policy
     queues: tuple[Queue, ...]
     file: PolicyFile | None
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ObjectVerdict, ...]
     tenancy: Tenancy = OPEN
 
     def bookings(self, fleet: Iterable[Node]) -> tuple[tuple[Booking, ...], tuple[str, ...]]:
@@ -103,19 +108,21 @@ def configuration(
 
 def _policy(
     items: Sequence[Anything], in_force: str, check: Callable[[Policy], None]
-) -> tuple[PolicyFile | None, list[Verdict]]:
-    file, verdicts = None, list[Verdict]()
+) -> tuple[PolicyFile | None, list[ObjectVerdict]]:
+    file, verdicts = None, list[ObjectVerdict]()
     for item in items:
         if item.metadata.name == in_force:
             file, verdict = _deciding(item, check)
         else:
             why = f"the policy named `{in_force}` decides; this one is not looked at"
-            verdict = _apart("Policy", item, Fault(Reason.UNUSED, why))
+            verdict = _apart("Policy", item, Fault(AcceptedReason.UNUSED, why))
         verdicts.append(verdict)
     return file, verdicts
 
 
-def _deciding(item: Anything, check: Callable[[Policy], None]) -> tuple[PolicyFile | None, Verdict]:
+def _deciding(
+    item: Anything, check: Callable[[Policy], None]
+) -> tuple[PolicyFile | None, ObjectVerdict]:
     fault = None
     for each in candidates(item):
         try:
@@ -123,7 +130,7 @@ def _deciding(item: Anything, check: Callable[[Policy], None]) -> tuple[PolicyFi
             check(file.policy)
             return file, _verdict("Policy", item, each, fault)
         except InputError as error:
-            fault = fault or Fault(Reason.INVALID, told(error))
+            fault = fault or Fault(AcceptedReason.INVALID, told(error))
     assert fault is not None
     fault = replace(fault, message=f"{fault.message}; the built-in policy decides")
     return None, _apart("Policy", item, fault)
@@ -134,7 +141,7 @@ def _queues(
     saplings: Mapping[str, Sapling],
     preemption: Preemption,
     flavors: Collection[str],
-) -> tuple[tuple[Queue, ...], list[Verdict]]:
+) -> tuple[tuple[Queue, ...], list[ObjectVerdict]]:
     found: dict[str, Queue] = {}
     warnings: dict[str, list[str]] = {}
     for name, each in saplings.items():
@@ -159,7 +166,7 @@ def _sapling(item: Anything) -> Sapling:
         except InputError as error:
             # An earlier spec that is no good any more is no news while the present one is.
             if not options:
-                fault = fault or Fault(Reason.INVALID, told(error))
+                fault = fault or Fault(AcceptedReason.INVALID, told(error))
     return Sapling(name, options, fault)
 
 
@@ -184,7 +191,7 @@ def _warned(finding: QueueFinding) -> str:
     return f"{key}: {finding.problem}" + (f" ({finding.hint})" if finding.hint else "")
 
 
-def _of_queue(item: Anything, sapling: Sapling, warnings: Sequence[str]) -> Verdict:
+def _of_queue(item: Anything, sapling: Sapling, warnings: Sequence[str]) -> ObjectVerdict:
     if not sapling.options:
         assert sapling.fault is not None
         return _apart("Queue", item, sapling.fault)
@@ -197,16 +204,16 @@ def _verdict(
     used: SpecCandidate,
     fault: Fault | None,
     warnings: Sequence[str] = (),
-) -> Verdict:
+) -> ObjectVerdict:
     if fault:
         message = f"{fault.message}; generation {used.generation} stays in force"
         fault = replace(fault, message=message)
     elif warnings:
-        fault = Fault(Reason.WARNED, joined(sorted(warnings)))
+        fault = Fault(AcceptedReason.WARNED, joined(sorted(warnings)))
     else:
-        fault = Fault(Reason.ACCEPTED, "in force")
+        fault = Fault(AcceptedReason.ACCEPTED, "in force")
     meta = item.metadata
-    return Verdict(
+    return ObjectVerdict(
         kind,
         meta.name,
         meta.generation,
@@ -217,9 +224,9 @@ def _verdict(
     )
 
 
-def _apart(kind: str, item: Anything, fault: Fault) -> Verdict:
+def _apart(kind: str, item: Anything, fault: Fault) -> ObjectVerdict:
     meta = item.metadata
-    return Verdict(kind, meta.name, meta.generation, fault.reason, fault.message)
+    return ObjectVerdict(kind, meta.name, meta.generation, fault.reason, fault.message)
 
 
 def _name(item: Anything) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Amount
 from ganglion.specs.grammar.amounts import print_amounts
-from ganglion.worlds.kubernetes.config.verdicts import Verdict
+from ganglion.worlds.kubernetes.config.verdicts import ObjectVerdict
 
 Status = dict[str, Any]
 
@@ -19,7 +19,7 @@ FIGURES = frozenset({"used", "deserved", "pending", "running", "share"})
 """Fields of a queue's status that change with its work; all others change with its verdict."""
 
 
-class Figures(Struct, frozen=True):
+class QueueFigures(Struct, frozen=True):
     """What a queue has and wants.
 
     Attributes:
@@ -35,7 +35,9 @@ class Figures(Struct, frozen=True):
     running: int = 0
 
 
-def status_of(verdict: Verdict, before: Status, now: str, figures: Figures | None = None) -> Status:
+def status_of(
+    verdict: ObjectVerdict, before: Status, now: str, figures: QueueFigures | None = None
+) -> Status:
     """The whole status of an object.
 
     Args:
@@ -67,7 +69,7 @@ def patch_of(before: Any, after: Status) -> Status:  # noqa: ANN401 - any JSON m
     return found
 
 
-def share(figures: Figures) -> str:
+def share(figures: QueueFigures) -> str:
     """GPUs in use as a part of those deserved, as `75%`; empty = it deserves none."""
     used, deserved = _gpus(figures.used), _gpus(figures.deserved)
     return f"{used * 100 // deserved}%" if deserved else ""
@@ -80,7 +82,7 @@ def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON may be there
     return [_without_nulls(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _condition(verdict: Verdict, before: Status, now: str) -> Status:
+def _condition(verdict: ObjectVerdict, before: Status, now: str) -> Status:
     said = "True" if verdict.accepted else "False"
     old = next((each for each in _conditions(before) if each.get("type") == CONDITION), {})
     since = old.get("lastTransitionTime") if old.get("status") == said else None
@@ -104,7 +106,7 @@ def _conditions(status: Status) -> list[Status]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def _figures(figures: Figures) -> Status:
+def _figures(figures: QueueFigures) -> Status:
     found: Status = {
         "used": print_amounts(dict(sorted(figures.used.items()))),
         "deserved": print_amounts(dict(sorted(figures.deserved.items()))),

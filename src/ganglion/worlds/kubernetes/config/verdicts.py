@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 Spec = Mapping[str, Any]
 
 
-class Reason(StrEnum):
+class AcceptedReason(StrEnum):
     """Reasons of the condition `Accepted`; the first two go with True."""
 
     ACCEPTED = "Accepted"
@@ -28,7 +28,7 @@ class Reason(StrEnum):
     """A policy of another name decides."""
 
 
-class Verdict(Struct, frozen=True):
+class ObjectVerdict(Struct, frozen=True):
     """What became of one object.
 
     Attributes:
@@ -45,7 +45,7 @@ class Verdict(Struct, frozen=True):
     kind: str
     name: str
     generation: int
-    reason: Reason
+    reason: AcceptedReason
     message: str
     spec: Spec | None = None
     spec_generation: int = 0
@@ -54,7 +54,7 @@ class Verdict(Struct, frozen=True):
     @property
     def accepted(self) -> bool:
         """Whether the present spec counts."""
-        return self.reason in (Reason.ACCEPTED, Reason.WARNED)
+        return self.reason in (AcceptedReason.ACCEPTED, AcceptedReason.WARNED)
 
 
 class Verdicts:
@@ -64,10 +64,10 @@ class Verdicts:
         verdicts: those on one object override those on all objects of its name.
     """
 
-    def __init__(self, verdicts: Iterable[Verdict]) -> None:
+    def __init__(self, verdicts: Iterable[ObjectVerdict]) -> None:
         self._by_object = {(each.kind, each.name, each.uid): each for each in verdicts}
 
-    def on(self, kind: str, meta: Meta) -> Verdict | None:
+    def on(self, kind: str, meta: Meta) -> ObjectVerdict | None:
         """What became of an object of a kind; None = it was not looked at."""
         own = self._by_object.get((kind, meta.name, meta.uid))
         return own or self._by_object.get((kind, meta.name, ""))

@@ -3,7 +3,7 @@
 from collections.abc import Container
 
 from ganglion.model.errors import InvariantBroken
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 
 class KnownGangs:
@@ -20,12 +20,12 @@ class KnownGangs:
     """
 
     def __init__(self) -> None:
-        self.founds: dict[str, Found] = {}
+        self.founds: dict[str, FoundGang] = {}
         self.complaints: dict[str, str] = {}
         self.awaited: dict[str, int] = {}
         self.touched: set[str] = set()
 
-    def among(self, founds: dict[str, Found]) -> "KnownGangs":
+    def among(self, founds: dict[str, FoundGang]) -> "KnownGangs":
         """A part of them: what is found out about it is found out about these gangs."""
         part = KnownGangs()
         part.founds, part.complaints = founds, self.complaints

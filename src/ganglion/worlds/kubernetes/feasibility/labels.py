@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from ganglion.worlds.kubernetes.feasibility.clauses import NODE_NAME, requirements_in
 from ganglion.worlds.kubernetes.feasibility.node_preferences import worse_label
-from ganglion.worlds.kubernetes.feasibility.rule import BARRED, Rule, taint_label
+from ganglion.worlds.kubernetes.feasibility.rule import BARRED, PodRule, taint_label
 from ganglion.worlds.kubernetes.feasibility.taints import (
     CORDON,
     barring_taints,
@@ -71,7 +71,7 @@ class Mentioned(Struct, frozen=True):
         return _covers(self.labels, other.labels) and _covers(self.taints, other.taints)
 
 
-def mentioned_by(rules: Iterable[Rule], counted: frozenset[str] = frozenset()) -> Mentioned:
+def mentioned_by(rules: Iterable[PodRule], counted: frozenset[str] = frozenset()) -> Mentioned:
     """What these rules name, beside the counted resources that pods take."""
     labels: dict[str, Words] = {}
     taints: dict[str, Words] = {}
@@ -84,7 +84,7 @@ def mentioned_by(rules: Iterable[Rule], counted: frozenset[str] = frozenset()) -
     return Mentioned(labels, taints, counted, any(map(bears_cordons, distinct)))
 
 
-def bears_cordons(rule: Rule) -> bool:
+def bears_cordons(rule: PodRule) -> bool:
     """Whether pods with this rule may be placed on a cordoned node."""
     return tolerated(rule.tolerations, CORDON)
 
@@ -133,7 +133,7 @@ def _named(node: Node) -> dict[str, str]:
     return node.metadata.labels | {NODE_NAME: node.metadata.name}
 
 
-def _words_on_labels(rule: Rule) -> Iterator[tuple[str, Words]]:
+def _words_on_labels(rule: PodRule) -> Iterator[tuple[str, Words]]:
     wished = ((wish,) for wish, _ in rule.taste.wishes)
     for each in requirements_in((*rule.clauses, *wished)):
         if each.operator in ("In", "NotIn"):
@@ -143,7 +143,7 @@ def _words_on_labels(rule: Rule) -> Iterator[tuple[str, Words]]:
             yield each.key, Words(presence=not compared, numbers=compared)
 
 
-def _words_on_taints(rule: Rule) -> Iterator[tuple[str, Words]]:
+def _words_on_taints(rule: PodRule) -> Iterator[tuple[str, Words]]:
     for each in (*rule.tolerations, *rule.taste.tolerations):
         if each.operator in _NUMBERS:
             yield each.key, Words(numbers=True)

@@ -6,9 +6,9 @@ from ganglion.engine.plugins.protocols import NodeClass, Rank
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.kubernetes.feasibility.node_preferences import points
-from ganglion.worlds.kubernetes.feasibility.rule import Rule, obstacle, passes
+from ganglion.worlds.kubernetes.feasibility.rule import PodRule, obstacle, passes
 
-NO_RULE = Rule()
+NO_RULE = PodRule()
 """The rule of pods about which nothing is known: any node without taints."""
 
 
@@ -24,7 +24,7 @@ class KubernetesFilter:
     name = "kubernetes"
 
     def __init__(self) -> None:
-        self.rules: dict[tuple[str, str], Rule] = {}
+        self.rules: dict[tuple[str, str], PodRule] = {}
         self.are_worse = False
 
     def key(self, gang: Gang, pod_set: PodSet) -> Hashable:
@@ -56,7 +56,7 @@ class KubernetesFilter:
         return points([(weight, worse) for weight, worse in ranks])
 
 
-def _rule(key: Hashable) -> Rule:
-    if not isinstance(key, Rule):
+def _rule(key: Hashable) -> PodRule:
+    if not isinstance(key, PodRule):
         raise InvariantBroken(f"{key!r} is no rule of this filter")
     return key

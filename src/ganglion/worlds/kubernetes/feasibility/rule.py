@@ -23,7 +23,7 @@ TAINT = "taint:"
 BARRED = "barred:"
 
 
-class Rule(Struct, frozen=True, cache_hash=True):
+class PodRule(Struct, frozen=True, cache_hash=True):
     """Pods with equal rules may use the same nodes.
 
     Attributes:
@@ -43,22 +43,22 @@ class Rule(Struct, frozen=True, cache_hash=True):
     taste: Taste = Taste()
 
 
-def rule_of(pod: Pod, volumes: Volumes) -> Rule:
+def rule_of(pod: Pod, volumes: Volumes) -> PodRule:
     """The rule of a pod as its volumes are now."""
     pins = pins_of(pod, volumes)
     own = dict.fromkeys(node_clauses(pod))
     more = tuple(each for each in dict.fromkeys(pins.clauses) if each not in own)
     tolerations = tolerations_of(pod.spec.tolerations)
-    return Rule((*own, *more), tolerations, pins.trouble, (), more, taste_of(pod))
+    return PodRule((*own, *more), tolerations, pins.trouble, (), more, taste_of(pod))
 
 
-def shared(rules: Sequence[Rule]) -> Rule:
+def shared(rules: Sequence[PodRule]) -> PodRule:
     """The rule of pods that all have to do with a node which any of them may be given."""
     first, *others = dict.fromkeys(rules) if len(rules) > 1 else rules
     if not others:
         return first
     tolerations = [t for t in first.tolerations if all(t in each.tolerations for each in others)]
-    return Rule(
+    return PodRule(
         tuple(dict.fromkeys(clause for each in rules for clause in each.clauses)),
         tuple(tolerations),
         next((each.impossible for each in rules if each.impossible), ""),
@@ -68,14 +68,14 @@ def shared(rules: Sequence[Rule]) -> Rule:
     )
 
 
-def with_bars(rule: Rule, bars: Collection[str]) -> Rule:
+def with_bars(rule: PodRule, bars: Collection[str]) -> PodRule:
     """The same rule, but for these sets of closed nodes."""
     if not bars and not rule.bars:
         return rule
     return replace(rule, bars=tuple(sorted(set(bars))))
 
 
-def obstacle(rule: Rule, labels: Mapping[str, str]) -> str:
+def obstacle(rule: PodRule, labels: Mapping[str, str]) -> str:
     """Why a node with these encoded labels will not do; empty = it will."""
     if rule.impossible:
         return rule.impossible
@@ -88,7 +88,7 @@ def obstacle(rule: Rule, labels: Mapping[str, str]) -> str:
     return "" if missed is None else _missed(missed)
 
 
-def passes(rule: Rule, labels: Mapping[str, str]) -> bool:
+def passes(rule: PodRule, labels: Mapping[str, str]) -> bool:
     """Whether a node that will not do now may do without new labels or changed pods.
 
     Taints come and go, other pods end, volumes are made; labels are what a node is.

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from ganglion.model.workload import Gang
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from ganglion.worlds.kubernetes.write_rules.budgets import SpentDisruptions, counted, guarding
 
 _Taken = tuple[tuple[str, int], ...]
@@ -30,7 +30,7 @@ class Budgets:
     name = "kubernetes-budgets"
 
     def __init__(
-        self, founds: Mapping[str, tuple[ClusterView, Found]], may_ask: Callable[[str], bool]
+        self, founds: Mapping[str, tuple[ClusterView, FoundGang]], may_ask: Callable[[str], bool]
     ) -> None:
         self._founds, self._may_ask = founds, may_ask
         self._attempts: Mapping[str, Attempt] = {}
@@ -56,7 +56,7 @@ class Budgets:
         }
         self._leaving.clear()
         for attempt in scene.attempts.by_gang.values() if self._budgets else ():
-            if attempt.stage is Stage.LEAVING:
+            if attempt.stage is AttemptStage.LEAVING:
                 for uid, amount in self._of(attempt, told=True):
                     self._leaving[uid] += amount
 

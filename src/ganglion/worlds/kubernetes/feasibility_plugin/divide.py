@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, FoundSet, Member
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, FoundSet, Member
 
 MARK = "~"
 """Between the name of a set and the number of a part; names of sets have none."""
@@ -33,10 +33,10 @@ class Divisions(Struct):
         parts: gang -> which of its members are in parts with other names.
     """
 
-    wholes: dict[str, Found] = field(default_factory=dict)
+    wholes: dict[str, FoundGang] = field(default_factory=dict)
     parts: dict[str, Part] = field(default_factory=dict)
 
-    def divided(self, gang: str, found: Found, rule_of: RuleOf, *, is_fixed: bool) -> Found:
+    def divided(self, gang: str, found: FoundGang, rule_of: RuleOf, *, is_fixed: bool) -> FoundGang:
         """A gang with its sets divided.
 
         Args:
@@ -57,7 +57,7 @@ class Divisions(Struct):
         self.parts.pop(gang, None)
 
 
-def _parts(found: Found, rule_of: RuleOf) -> Part:
+def _parts(found: FoundGang, rule_of: RuleOf) -> Part:
     parts: Part = {}
     for each in found.sets:
         members = [member for member in found.members if member.pod_set == each.name]
@@ -66,7 +66,7 @@ def _parts(found: Found, rule_of: RuleOf) -> Part:
     return parts
 
 
-def _is_divisible(found: Found, each: FoundSet, members: list[Member]) -> bool:
+def _is_divisible(found: FoundGang, each: FoundSet, members: list[Member]) -> bool:
     if each.least != each.count or each.upfront != each.count or each.slices:
         return False
     if each.topology != Topology() and (len(found.sets) > 1 or found.topology != Topology()):
@@ -87,7 +87,7 @@ def _parts_of(each: FoundSet, members: list[Member], rule_of: RuleOf) -> Part:
     return parts
 
 
-def _apply(found: Found, parts: Part) -> Found:
+def _apply(found: FoundGang, parts: Part) -> FoundGang:
     members = tuple(
         replace(each, pod_set=parts.get((each.pod_set, each.index), each.pod_set))
         for each in found.members

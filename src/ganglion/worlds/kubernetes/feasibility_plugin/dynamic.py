@@ -23,7 +23,7 @@ from ganglion.worlds.kubernetes.pod_index.anti_affinity import Guards
 from ganglion.worlds.kubernetes.pod_rules.gang_check import check
 from ganglion.worlds.kubernetes.pod_rules.levels import levels_of
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
 
 
 class _Bound(Struct, frozen=True):
@@ -35,7 +35,7 @@ class _Bound(Struct, frozen=True):
     """
 
     site: ClusterView
-    found: Found
+    found: FoundGang
     needs: dict[str, Needs]
     is_choosy: bool
     prefers: bool
@@ -65,7 +65,7 @@ class Dynamic:
         self._preferring: dict[str, None] = {}
         self.unsure: set[str] = set()
 
-    def learn(self, site: ClusterView, gang: str, found: Found) -> None:
+    def learn(self, site: ClusterView, gang: str, found: FoundGang) -> None:
         """Know a gang that looks for a place.
 
         Raises:
@@ -215,7 +215,7 @@ def _is_meant(bound: _Bound, guards: Guards[Any]) -> bool:
     )
 
 
-def _odd(found: Found) -> Iterator[Member]:
+def _odd(found: FoundGang) -> Iterator[Member]:
     """Members that differ from the representative of their set."""
     shapes = {each.name: each.request.spec for each in found.sets}
     return (each for each in found.members if each.pod.spec != shapes[each.pod_set])

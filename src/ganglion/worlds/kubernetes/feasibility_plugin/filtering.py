@@ -8,12 +8,12 @@ from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident
 from ganglion.worlds.kubernetes.feasibility.node_preferences import taste_of
 from ganglion.worlds.kubernetes.feasibility.reading import resident
-from ganglion.worlds.kubernetes.feasibility.rule import Rule, obstacle, rule_of
+from ganglion.worlds.kubernetes.feasibility.rule import PodRule, obstacle, rule_of
 from ganglion.worlds.kubernetes.pod_rules.barred import Openness
 from ganglion.worlds.kubernetes.pod_rules.gang_check import in_place
 from ganglion.worlds.kubernetes.pod_rules.preferences import Preferences
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 
 class GangFilter:
@@ -29,7 +29,7 @@ class GangFilter:
     def __init__(
         self,
         site: ClusterView,
-        found: Found,
+        found: FoundGang,
         suppose: Callable[[Resident], None],
         *,
         prefers: bool = False,
@@ -106,7 +106,7 @@ class GangFilter:
     def _label_keys(self) -> set[str]:
         return {key for pod_set in self._counts for key in label_keys(self._needs(pod_set))}
 
-    def _obstacle(self, rule: Rule, node: str) -> str:
+    def _obstacle(self, rule: PodRule, node: str) -> str:
         return obstacle(rule, self._site.fleet.views[node].asked)
 
 
@@ -116,7 +116,7 @@ def label_keys(needs: Needs) -> set[str]:
     return terms | {each.among.key for each in needs.spreads}
 
 
-def members_by_set(found: Found) -> Mapping[str, Sequence[Pod]]:
+def members_by_set(found: FoundGang) -> Mapping[str, Sequence[Pod]]:
     """The pods of each set, in their order."""
     pods: dict[str, list[Pod]] = {each.name: [] for each in found.sets}
     for member in found.members:
@@ -124,7 +124,7 @@ def members_by_set(found: Found) -> Mapping[str, Sequence[Pod]]:
     return pods
 
 
-def nameless(found: Found, pod_set: str, number: int) -> Pod:
+def nameless(found: FoundGang, pod_set: str, number: int) -> Pod:
     """A pod that is yet to be made: it mounts what all mount, not what another has for itself."""
     pod = next(each.request for each in found.sets if each.name == pod_set)
     living = [each.pod for each in found.members if each.pod_set == pod_set]

@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.controller_state.controller_state import Control
 from ganglion.worlds.kubernetes.feasibility.labels import bears_cordons, mentioned_by
 from ganglion.worlds.kubernetes.feasibility.plugin import KubernetesFilter
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
-from ganglion.worlds.kubernetes.feasibility.rule import Rule, rule_of, shared, with_bars
+from ganglion.worlds.kubernetes.feasibility.rule import PodRule, rule_of, shared, with_bars
 from ganglion.worlds.kubernetes.feasibility.unsupported import unsupported
 from ganglion.worlds.kubernetes.feasibility_plugin.avoidance import Avoidance
 from ganglion.worlds.kubernetes.feasibility_plugin.budgets import Budgets
@@ -25,7 +25,7 @@ from ganglion.worlds.kubernetes.feasibility_plugin.dynamic import Dynamic
 from ganglion.worlds.kubernetes.gpu_resources import is_counted
 from ganglion.worlds.kubernetes.requests import Ask
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, FoundSet
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, FoundSet
 
 
 class GangRules:
@@ -41,14 +41,14 @@ class GangRules:
         self._sites = sites
         self._filter = KubernetesFilter()
         self._sets: dict[str, tuple[str, ...]] = {}
-        self._founds: dict[str, tuple[ClusterView, Found]] = {}
+        self._founds: dict[str, tuple[ClusterView, FoundGang]] = {}
         self._dynamic, self._avoidance = Dynamic(sites), Avoidance()
         self._budgets = Budgets(self._founds, self._may_ask)
         self._divisions = Divisions()
         self._claimants: dict[str, None] = {}
         self._changed: set[str] = set()
         self._stocks: dict[str, int] = {}
-        self._fresh: dict[str, list[Rule]] = {name: [] for name in sites}
+        self._fresh: dict[str, list[PodRule]] = {name: [] for name in sites}
         self._counted: dict[str, frozenset[str]] = {name: frozenset() for name in sites}
 
     def plugins(self, others: Plugins) -> Plugins:
@@ -60,7 +60,7 @@ class GangRules:
             preempts=(self._budgets, *others.preempts),
         )
 
-    def learn(self, site: ClusterView, gang: str, found: Found) -> None:
+    def learn(self, site: ClusterView, gang: str, found: FoundGang) -> None:
         """Know the rules of a gang.
 
         Raises:
@@ -91,7 +91,9 @@ class GangRules:
                 with suppress(InputError):  # `learn` raises it again, for people
                     self._count(site, site.asks.of(each.request))
 
-    def divided(self, site: ClusterView, gang: str, found: Found, *, is_fixed: bool) -> Found:
+    def divided(
+        self, site: ClusterView, gang: str, found: FoundGang, *, is_fixed: bool
+    ) -> FoundGang:
         """A gang of which each pod set has one rule, as far as that can be.
 
         Args:
@@ -207,7 +209,7 @@ class GangRules:
         for each in found.sets:
             self._set(site, gang, each.name, self._filter.rules[gang, each.name])
 
-    def _set(self, site: ClusterView, gang: str, pod_set: str, rule: Rule) -> None:
+    def _set(self, site: ClusterView, gang: str, pod_set: str, rule: PodRule) -> None:
         mark = self._dynamic.mark(site, gang, pod_set)
         marks = self._avoidance.marks(gang)
         rule = with_bars(rule, (mark, *marks) if mark else marks)
@@ -230,7 +232,7 @@ def _may_grow(record: GangRecord) -> bool:
     return record.phase is not Phase.ENDED and any(each.min_count for each in record.gang.pod_sets)
 
 
-def _rule(site: ClusterView, found: Found, each: FoundSet) -> Rule:
+def _rule(site: ClusterView, found: FoundGang, each: FoundSet) -> PodRule:
     """The rule of a pod set: one that suits each of its pods.
 
     Where volumes pin each pod of a set that could not be divided elsewhere there is no such

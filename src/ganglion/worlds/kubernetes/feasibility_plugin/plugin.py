@@ -9,7 +9,7 @@ from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.controller_state.describing import describe_nodes
 from ganglion.worlds.kubernetes.feasibility_plugin.gang_rules import GangRules
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 
 class FeasibilityPlugin:
@@ -27,7 +27,9 @@ class FeasibilityPlugin:
         """Those of the policy, with those of Kubernetes."""
         return self._rules.plugins(others)
 
-    def divided(self, site: ClusterView, gang: str, found: Found, *, is_fixed: bool) -> Found:
+    def divided(
+        self, site: ClusterView, gang: str, found: FoundGang, *, is_fixed: bool
+    ) -> FoundGang:
         """A gang of which each pod set has one rule, as far as that can be.
 
         Args:
@@ -91,7 +93,7 @@ class FeasibilityTurn:
         self.plugin = plugin
         self._rules, self._scene, self._now = rules, scene, now
 
-    def learn(self, site: ClusterView, gang: str, found: Found) -> None:
+    def learn(self, site: ClusterView, gang: str, found: FoundGang) -> None:
         """Know the rules of a gang.
 
         Raises:

@@ -13,7 +13,7 @@ from ganglion.worlds.kubernetes.http.listing import ListDecoders, ObjectList, Un
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.http.session import JSON, ApiLine, Exchange, Params
 from ganglion.worlds.kubernetes.http.tally import NONE, OK, RequestTally
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 __all__ = ["READ_TRIES", "SILENCE_S", "Api", "Lines", "ObjectList", "Params"]
 
@@ -47,7 +47,7 @@ class Api:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ApiEndpoint,
         *,
         in_flight: int = 64,
         timeout_s: float = 10.0,

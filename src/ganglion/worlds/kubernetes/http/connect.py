@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import FieldError
 from ganglion.worlds.kubernetes.http.http1 import READ_BYTES, Garbled, Wire, head_of
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 _ALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 """A peer that vanished is noticed within half a minute, though nothing is being sent."""
@@ -38,7 +38,7 @@ class Address(Struct, frozen=True):
     server_name: str
 
 
-def address_of(endpoint: Endpoint) -> Address:
+def address_of(endpoint: ApiEndpoint) -> Address:
     """Return where an endpoint is.
 
     Raises:

@@ -78,7 +78,7 @@ class ApiError(EnvironmentFault):
         return any(cause.reason == reason for cause in self.causes)
 
 
-class Forbidden(ApiError):
+class ForbiddenRequest(ApiError):
     """The credentials are not accepted (401), or do not allow this (403)."""
 
     code = "environment.kubernetes.forbidden"
@@ -90,7 +90,7 @@ class Absent(ApiError):
     code = "environment.kubernetes.absent"
 
 
-class Conflict(ApiError):
+class ObjectConflict(ApiError):
     """An object of that name exists, or it was changed in between; `reason` says which."""
 
     code = "environment.kubernetes.conflict"
@@ -121,10 +121,10 @@ class ApiUnavailable(ApiError):
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
-    401: Forbidden,
-    403: Forbidden,
+    401: ForbiddenRequest,
+    403: ForbiddenRequest,
     404: Absent,
-    409: Conflict,
+    409: ObjectConflict,
     410: Gone,
     429: TooMany,
 }

@@ -13,7 +13,7 @@ from ganglion.worlds.kubernetes.http.connect import address_of
 from ganglion.worlds.kubernetes.http.errors import ApiError, ApiUnavailable, error_of
 from ganglion.worlds.kubernetes.http.http1 import Garbled, HttpResponse, ResponseHead, Wire
 from ganglion.worlds.kubernetes.http.pool import RequestPool
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.credentials import Proof, credentials_of
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person
 from ganglion.worlds.kubernetes.sign_in.tls import context_of, with_pair
@@ -73,7 +73,7 @@ class ApiLine:
         timeout_s: longest time for one.
     """
 
-    def __init__(self, endpoint: Endpoint, in_flight: int, timeout_s: float) -> None:
+    def __init__(self, endpoint: ApiEndpoint, in_flight: int, timeout_s: float) -> None:
         self._endpoint, self._in_flight, self._timeout_s = endpoint, in_flight, timeout_s
         self._address = address_of(endpoint)
         self._credentials = credentials_of(endpoint)

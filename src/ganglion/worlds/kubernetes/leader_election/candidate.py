@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.http.errors import Absent, ObjectConflict
 from ganglion.worlds.kubernetes.types.lease import Lease, LeaseSpec
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -58,7 +58,7 @@ class LeaseCandidate:
         if self.holder == self._identity:
             try:
                 await self._write()
-            except (Conflict, Absent):
+            except (ObjectConflict, Absent):
                 pass  # another client wrote or deleted it: see what there is now
             else:
                 return True
@@ -86,7 +86,7 @@ class LeaseCandidate:
             return False
         try:
             await self._write()
-        except Conflict:
+        except ObjectConflict:
             return False  # another was faster
         return True
 
@@ -106,7 +106,7 @@ class LeaseCandidate:
         }
         try:
             self._note(await self._api.create(self._paths, body, dict[str, Any]))
-        except Conflict:
+        except ObjectConflict:
             return False
         return True
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from ganglion.model.errors import GanglionError, InputError
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.leader_election.candidate import LeaseCandidate, clock_s
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 
 class Lead:
@@ -49,7 +49,7 @@ class Lead:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ApiEndpoint,
         namespace: str,
         name: str,
         identity: str,

@@ -15,7 +15,7 @@ from ganglion.worlds.kubernetes.controller_state.controller_state import Control
 from ganglion.worlds.kubernetes.pod_groups.upstream import COMPOSITE, is_basic
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.times import seconds
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS, path_of
 from ganglion.worlds.kubernetes.workload_kinds.owners import ident
 
@@ -87,7 +87,13 @@ class GroupTeller:
         return any(told)
 
     def _describe(
-        self, scene: ControllerState, gang: str, found: Found, thing: Anything, why: str, now: int
+        self,
+        scene: ControllerState,
+        gang: str,
+        found: FoundGang,
+        thing: Anything,
+        why: str,
+        now: int,
     ) -> bool:
         said, known = _wanted(found, thing, why), _condition(thing)
         if said is None or _stands(known, said):
@@ -104,12 +110,12 @@ class GroupTeller:
         return True
 
 
-def _has_nodes(found: Found) -> bool:
+def _has_nodes(found: FoundGang) -> bool:
     bound = sum(bool(each.pod.spec.node_name) for each in found.members)
     return 0 < bound >= sum(each.least for each in found.sets)
 
 
-def _wanted(found: Found, thing: Anything, why: str) -> Said | None:
+def _wanted(found: FoundGang, thing: Anything, why: str) -> Said | None:
     """What the condition of a group should be; None = whatever it is."""
     if found.refused:
         return "False", "SchedulerError", found.refused[:LONGEST]

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ganglion.engine.gangs.record import WAITING
 from ganglion.model.plan import Phase
-from ganglion.worlds.kubernetes.cluster_view.attempt import Stage
+from ganglion.worlds.kubernetes.cluster_view.attempt import AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.orders import Say
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING
@@ -15,7 +15,7 @@ from ganglion.worlds.kubernetes.reasons.group_status import GroupTeller
 from ganglion.worlds.kubernetes.reasons.noting import note
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.annotations import created_ms
-from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 PER_TURN = 200
 """Gangs looked at in one turn: what waits is gone through in rounds."""
@@ -108,7 +108,7 @@ class Teller:
         self._groups.forget(scene)
 
 
-def _is_being_made(found: Found, now: int) -> bool:
+def _is_being_made(found: FoundGang, now: int) -> bool:
     """Whether an incomplete gang got a pod a moment ago: the others are likely to follow."""
     return bool(found.lacking) and any(
         0 <= now - created_ms(each.pod.metadata) < FOLLOW_MS for each in found.members
@@ -131,7 +131,7 @@ def _in_lanes(scene: ControllerState) -> list[str]:
 
 
 def _reasons(
-    scene: ControllerState, gang: str, found: Found
+    scene: ControllerState, gang: str, found: FoundGang
 ) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
     """What keeps pods of a gang waiting, in one sentence, and which pods that is."""
     members = [each.pod for each in found.members if _waits(scene, each.pod)]
@@ -140,7 +140,7 @@ def _reasons(
     attempt = scene.attempts.by_gang.get(gang)
     if members and message:
         yield _Why.WAITS, message, members
-    elif members and attempt and attempt.stage is not Stage.LEAVING:
+    elif members and attempt and attempt.stage is not AttemptStage.LEAVING:
         yield _Why.GROWS, GROWING, members
     if spare:
         wanted = sum(each.count for each in found.sets)

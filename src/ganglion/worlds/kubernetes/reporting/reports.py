@@ -12,8 +12,8 @@ from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount, Usage
 from ganglion.specs.grammar.amounts import CPU_FLAVOR
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.config.status import FIGURES, Figures, patch_of, status_of
-from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdict, Verdicts
+from ganglion.worlds.kubernetes.config.status import FIGURES, QueueFigures, patch_of, status_of
+from ganglion.worlds.kubernetes.config.verdicts import AcceptedReason, ObjectVerdict, Verdicts
 from ganglion.worlds.kubernetes.reporting.statuses import SetStatus
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.times import seconds
@@ -31,7 +31,7 @@ BURST = 10
 PLURAL = {"Queue": "queues", "Policy": "policies"}
 
 
-class Subject(Struct, frozen=True):
+class ReportSubject(Struct, frozen=True):
     """One object as it was last seen.
 
     Attributes:
@@ -69,9 +69,9 @@ class Reporter:
 
     def due(
         self,
-        subjects: Sequence[Subject],
-        verdicts: Iterable[Verdict],
-        figures: Mapping[str, Figures],
+        subjects: Sequence[ReportSubject],
+        verdicts: Iterable[ObjectVerdict],
+        figures: Mapping[str, QueueFigures],
         now: int,
     ) -> dict[str, list[SetStatus]]:
         """Cluster -> what is to be written, longest unwritten first.
@@ -103,7 +103,7 @@ class Reporter:
                 )
         return found
 
-    def _take(self, subject: Subject, rest: int) -> bool:
+    def _take(self, subject: ReportSubject, rest: int) -> bool:
         """Whether the object may be written now; else it is looked at again as soon as it may."""
         key = (subject.cluster, subject.item.metadata.uid)
         rested = self._written.get(key, self._now - rest) + rest
@@ -113,12 +113,12 @@ class Reporter:
         self._written[key] = self._now
         return True
 
-    def _rank(self, subject: Subject) -> tuple[int, str, str]:
+    def _rank(self, subject: ReportSubject) -> tuple[int, str, str]:
         key = (subject.cluster, subject.item.metadata.uid)
         return (self._written.get(key, 0), subject.kind, subject.item.metadata.name)
 
 
-def figures_of(state: ClusterState) -> dict[str, Figures]:
+def figures_of(state: ClusterState) -> dict[str, QueueFigures]:
     """What every queue has and wants, by name."""
     running, pending = dict[str, int](), dict[str, int]()
     for record in state.gangs.records.values():
@@ -126,7 +126,7 @@ def figures_of(state: ClusterState) -> dict[str, Figures]:
             counts = running if record.phase in HOLDING else pending
             counts[record.gang.queue] = counts.get(record.gang.queue, 0) + 1
     return {
-        name: Figures(
+        name: QueueFigures(
             _used(state.queues.shares.usage[name]),
             _deserved(state, name),
             pending.get(name, 0),
@@ -147,10 +147,10 @@ def unsettled(state: ClusterState, queues: Iterable[Queue]) -> dict[str, str]:
     return found
 
 
-def reserved(verdicts: Iterable[Verdict], waits: Mapping[str, str]) -> list[Verdict]:
+def reserved(verdicts: Iterable[ObjectVerdict], waits: Mapping[str, str]) -> list[ObjectVerdict]:
     """The verdicts, with what is still to come added to those of queues."""
     return [
-        replace(each, reason=Reason.WARNED, message=waits[each.name])
+        replace(each, reason=AcceptedReason.WARNED, message=waits[each.name])
         if each.kind == "Queue" and each.accepted and each.name in waits
         else each
         for each in verdicts

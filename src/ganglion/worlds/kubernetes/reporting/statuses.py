@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.http.errors import Absent, ObjectConflict
 from ganglion.worlds.kubernetes.http.patches import Patch
 
 log = structlog.get_logger(__name__)
@@ -63,7 +63,7 @@ class StatusWriter:
         body = {"metadata": {"resourceVersion": wanted.version}, "status": wanted.patch}
         try:
             await self._api.patch(f"{wanted.path}/status", body, Patch.MERGE)
-        except (Absent, Conflict):
+        except (Absent, ObjectConflict):
             pass  # it is gone, or another than we saw: computed anew from what it is now
         except EnvironmentFault as error:
             log.warning("status not written", path=wanted.path, why=error.message)

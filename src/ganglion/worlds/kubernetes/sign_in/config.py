@@ -13,7 +13,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet mounts token, namespace and authority of a pod's account."""
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class ApiEndpoint(Struct, frozen=True, kw_only=True):
     """All it takes to talk to one API server.
 
     Attributes:
@@ -33,7 +33,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     file: str = ""
 
 
-def load(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint:
+def load(kubeconfig: Path | None = None, context: str | None = None) -> ApiEndpoint:
     """Return the endpoint of a context.
 
     Args:
@@ -54,7 +54,7 @@ def load(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint
     raise EnvironmentFault(message, "--kubeconfig FILE, or set $KUBECONFIG")
 
 
-def in_cluster(account: Path = SERVICE_ACCOUNT) -> Endpoint:
+def in_cluster(account: Path = SERVICE_ACCOUNT) -> ApiEndpoint:
     """Return the endpoint of the cluster we run in, as the pod's service account.
 
     Raises:
@@ -69,7 +69,7 @@ def in_cluster(account: Path = SERVICE_ACCOUNT) -> Endpoint:
         hint = "does the pod set automountServiceAccountToken: false?"
         raise EnvironmentFault(f"no service account in {account}: {error}", hint) from error
     url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return Endpoint(
+    return ApiEndpoint(
         name=IN_CLUSTER,
         url=url,
         namespace=namespace,
@@ -89,13 +89,13 @@ def _found() -> list[Path]:
     return [home] if home.exists() else []
 
 
-def _from_files(files: list[Path], context: str | None) -> Endpoint:
+def _from_files(files: list[Path], context: str | None) -> ApiEndpoint:
     chosen = read(files, context)
     url = chosen.server.server.rstrip("/")
     if not url.startswith(("https://", "http://")):
         message = f"{chosen.file}: the server of context {chosen.name!r} is no URL: {url!r}"
         raise InputError(message, "as https://host:6443")
-    return Endpoint(
+    return ApiEndpoint(
         name=chosen.name,
         url=url,
         namespace=chosen.namespace,

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin
 
 REREAD_S = 60.0
@@ -131,7 +131,7 @@ class _ExecCredential(Struct, frozen=True, rename="camel"):
 class CredentialProgram:
     """A program that prints an ExecCredential, run again when that ends or is refused."""
 
-    def __init__(self, plugin: Plugin, endpoint: Endpoint) -> None:
+    def __init__(self, plugin: Plugin, endpoint: ApiEndpoint) -> None:
         self._plugin, self._endpoint = plugin, endpoint
         self._proof: Proof | None = None
         self._ends: datetime | None = None
@@ -194,7 +194,7 @@ async def _result(process: asyncio.subprocess.Process, command: str) -> bytes:
     return out
 
 
-def _environment(plugin: Plugin, endpoint: Endpoint) -> dict[str, str]:
+def _environment(plugin: Plugin, endpoint: ApiEndpoint) -> dict[str, str]:
     spec: dict[str, object] = {"interactive": False}
     if plugin.wants_cluster:
         spec["cluster"] = msgspec.to_builtins(endpoint.server)
@@ -219,7 +219,7 @@ def _proof(printed: _Printed) -> Proof:
     return Proof(header, Person(client_cert_data=cert, client_key_data=key))
 
 
-def _check(plugin: Plugin, endpoint: Endpoint) -> None:
+def _check(plugin: Plugin, endpoint: ApiEndpoint) -> None:
     """A program of another contract, or one that needs a terminal, cannot be used."""
     if plugin.api_version not in _EXEC_VERSIONS:
         message = f"{plugin.api_version!r} is not known"
@@ -230,7 +230,7 @@ def _check(plugin: Plugin, endpoint: Endpoint) -> None:
         raise FieldError(message, key="exec.interactiveMode", file=endpoint.file)
 
 
-def credentials_of(endpoint: Endpoint) -> Credentials:
+def credentials_of(endpoint: ApiEndpoint) -> Credentials:
     """Return how this endpoint's person proves who it is.
 
     Raises:

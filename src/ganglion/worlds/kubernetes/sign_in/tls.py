@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ganglion.model.errors import FieldError
-from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Server
 
 _CA = "certificate-authority"
 _CERT, _KEY = "client-certificate", "client-key"
 
 
-def context_of(endpoint: Endpoint) -> ssl.SSLContext | None:
+def context_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
     """Return what TLS needs to know; None for plain HTTP.
 
     Raises:
@@ -31,7 +31,7 @@ def context_of(endpoint: Endpoint) -> ssl.SSLContext | None:
     return context
 
 
-def with_pair(context: ssl.SSLContext, endpoint: Endpoint, person: Person) -> None:
+def with_pair(context: ssl.SSLContext, endpoint: ApiEndpoint, person: Person) -> None:
     """Let the context show the client certificate of a person, if it has one."""
     files = " or ".join(filter(None, (person.client_cert, person.client_key)))
     with _blaming(endpoint, _CERT, files), ExitStack() as left:
@@ -64,7 +64,7 @@ def _file(path: str | None, data: str | None, left: ExitStack) -> str | None:
     return str(file)
 
 
-def _consistent(endpoint: Endpoint) -> None:
+def _consistent(endpoint: ApiEndpoint) -> None:
     server, person = endpoint.server, endpoint.person
     cert, key = person.client_cert_data, person.client_key_data
     _base64(endpoint, f"{_CA}-data", server.certificate_auth_data)
@@ -78,7 +78,7 @@ def _consistent(endpoint: Endpoint) -> None:
         raise FieldError(message, key="insecure-skip-tls-verify", file=endpoint.file)
 
 
-def _base64(endpoint: Endpoint, key: str, data: str | None) -> None:
+def _base64(endpoint: ApiEndpoint, key: str, data: str | None) -> None:
     try:
         b64decode("".join((data or "").split()), validate=True)  # lines may be folded
     except binascii.Error as error:
@@ -86,7 +86,7 @@ def _base64(endpoint: Endpoint, key: str, data: str | None) -> None:
 
 
 @contextmanager
-def _blaming(endpoint: Endpoint, key: str, file: str | None) -> Iterator[None]:
+def _blaming(endpoint: ApiEndpoint, key: str, file: str | None) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # SSLError is an OSError

@@ -68,7 +68,7 @@ async def _begin(api: Api, first: Manifest, key: str) -> Anything:
     """Create the main object, asleep, or find the one that this very submit made."""
     try:
         return await api.create(_collection(first), _asleep(first, key), Anything)
-    except api_errors.Conflict as error:
+    except api_errors.ObjectConflict as error:
         found = await api.get(place_of(first), Anything)
         if key and found.metadata.annotations.get(marks.REQUEST) == key:
             return found
@@ -112,7 +112,7 @@ async def _ensure(api: Api, manifest: Manifest, owner: str) -> None:
     """Create an object unless the same submit has already."""
     try:
         await api.create(_collection(manifest), manifest, tries=TRIES)
-    except api_errors.Conflict as error:
+    except api_errors.ObjectConflict as error:
         found = await api.get(place_of(manifest), Anything)
         if not _belongs(found, owner):
             raise told(error, manifest) from error
@@ -152,7 +152,7 @@ def told(error: ApiError, manifest: Manifest) -> GanglionError:
     """
     meta = manifest["metadata"]
     said = error.message.partition(": ")[2] or error.message
-    if isinstance(error, api_errors.Conflict):
+    if isinstance(error, api_errors.ObjectConflict):
         name = meta["labels"][marks.WORKLOAD]
         return errors.Conflict(
             f"{title(manifest)} exists already",
@@ -163,6 +163,6 @@ def told(error: ApiError, manifest: Manifest) -> GanglionError:
     if isinstance(error, Absent):
         hint = f"is there a namespace {meta['namespace']}?"
         return StateError(f"the cluster does not take {title(manifest)}: {said}", hint)
-    if isinstance(error, api_errors.Forbidden):
+    if isinstance(error, api_errors.ForbiddenRequest):
         return StateError(f"the cluster does not allow {title(manifest)}: {said}", error.hint)
     return error

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ganglion.model.errors import NotFound, StateError
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Absent, Forbidden
+from ganglion.worlds.kubernetes.http.errors import Absent, ForbiddenRequest
 from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod
 from ganglion.worlds.kubernetes.submit.places import COMPANIONS, MAINS, collection, place
@@ -126,7 +126,7 @@ async def _sweep(api: Api, namespace: str, name: str) -> None:
     for kind in COMPANIONS:
         try:
             listed = await api.list(collection(kind, namespace), Anything, params=params)
-        except Forbidden:
+        except ForbiddenRequest:
             continue  # a user who may not read secrets cannot have applied one
         for each in listed.items:
             try:

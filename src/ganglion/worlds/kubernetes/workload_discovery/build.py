@@ -13,7 +13,7 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.annotations import Levels, Said, created_ms
 from ganglion.worlds.kubernetes.workload_discovery.complete import at_odds, lacking
 from ganglion.worlds.kubernetes.workload_discovery.draft import Draft, found_sets, gang_topology
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, FoundSet, Member
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, FoundSet, Member
 from ganglion.worlds.kubernetes.workload_discovery.seats import Held, Seating
 
 NEVER = "Never"
@@ -26,7 +26,7 @@ def found_of(
     levels: Levels,
     wrong: InputError | None = None,
     gate: str = names.GATE,
-) -> Found:
+) -> FoundGang:
     """The gang of a draft with these living pods, of which there is at least one.
 
     Args:
@@ -57,10 +57,10 @@ def _reason(error: InputError) -> str:
 
 def _bare(
     draft: Draft, members: tuple[Member, ...], spare: tuple[Pod, ...], first: Pod, said: Said
-) -> Found:
+) -> FoundGang:
     """What cannot be malformed."""
     pods = [each.pod for each in members] or list(spare)
-    return Found(
+    return FoundGang(
         key=draft.key,
         workload=draft.workload,
         name=draft.name,
@@ -104,7 +104,7 @@ def _plain_sets(draft: Draft, members: tuple[Member, ...]) -> tuple[FoundSet, ..
     )
 
 
-def _complete(bare: Found, draft: Draft, said: Said, first: Pod, levels: Levels) -> Found:
+def _complete(bare: FoundGang, draft: Draft, said: Said, first: Pod, levels: Levels) -> FoundGang:
     sets = found_sets(draft, bare.members, levels)
     topology = gang_topology(draft.layers, sets, levels) if draft.layers else Topology()
     grace_s = first.spec.termination_grace_period_seconds

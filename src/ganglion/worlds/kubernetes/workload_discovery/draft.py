@@ -10,7 +10,7 @@ from ganglion.worlds.kubernetes import markers
 from ganglion.worlds.kubernetes.types.meta import Meta
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.annotations import Levels, Said, resolve
-from ganglion.worlds.kubernetes.workload_discovery.found import FoundSet, Member, Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundSet, GangOwner, Member
 from ganglion.worlds.kubernetes.workload_kinds import reading
 from ganglion.worlds.kubernetes.workload_kinds.shape import ClaimedSeat, SetShape
 
@@ -45,7 +45,7 @@ class Draft(Struct, frozen=True):
     seat_of: Callable[[Pod], ClaimedSeat]
     layers: tuple[Meta, ...] = ()
     levels: dict[str, Meta] = {}
-    owner: Owner | None = None
+    owner: GangOwner | None = None
     created_ms: int = 0
     deadline_s: tuple[int, ...] = ()
     least: int = 0

@@ -8,7 +8,7 @@ from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.pod import Pod
 
 
-class Owner(Struct, frozen=True):
+class GangOwner(Struct, frozen=True):
     """The object that answers for a gang: it is suspended, resumed or cancelled.
 
     Attributes:
@@ -67,7 +67,7 @@ class FoundSet(Struct, frozen=True):
     upfront: int = 0
 
 
-class Found(Struct, frozen=True):
+class FoundGang(Struct, frozen=True):
     """One gang: what its pods, and the objects that made them, say about it.
 
     Attributes:
@@ -117,7 +117,7 @@ class Found(Struct, frozen=True):
     spare: tuple[Pod, ...] = ()
     lacking: str = ""
     refused: str = ""
-    owner: Owner | None = None
+    owner: GangOwner | None = None
     created_ms: int = 0
     time_limit_ms: int = 0
     expected_ms: int = 0

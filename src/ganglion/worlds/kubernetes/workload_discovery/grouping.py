@@ -16,11 +16,11 @@ from ganglion.worlds.kubernetes.workload_discovery import marked, owned
 from ganglion.worlds.kubernetes.workload_discovery.annotations import STANDARD_LABELS, Levels
 from ganglion.worlds.kubernetes.workload_discovery.build import found_of
 from ganglion.worlds.kubernetes.workload_discovery.draft import Draft
-from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
 from ganglion.worlds.kubernetes.workload_discovery.home import GangName, home_of
 from ganglion.worlds.kubernetes.workload_discovery.seats import Held
 from ganglion.worlds.kubernetes.workload_discovery.sources import GangSources, Need, needs_met_by
-from ganglion.worlds.kubernetes.workload_kinds.owners import Lookup, Wanted
+from ganglion.worlds.kubernetes.workload_kinds.owners import Lookup, WantedOwner
 
 Part = TypeVar("Part")
 
@@ -34,9 +34,9 @@ class _Band(Struct):
     unsettled: set[str] = field(default_factory=set)
     draft: Draft | None = None
     held: Held = field(default_factory=dict)
-    found: dict[str, Found] = field(default_factory=dict)
+    found: dict[str, FoundGang] = field(default_factory=dict)
     needs: frozenset[Need] = frozenset()
-    missing: frozenset[Wanted] = frozenset()
+    missing: frozenset[WantedOwner] = frozenset()
 
     def is_whole(self) -> bool:
         """Whether every pod has a seat that it keeps."""
@@ -72,11 +72,11 @@ class Grouping:
         self._bands: dict[str, _Band] = {}
         self._band_of: dict[str, str] = {}
         self._needed_by: dict[Need, set[str]] = {}
-        self._wanted_by: dict[Wanted, set[str]] = {}
+        self._wanted_by: dict[WantedOwner, set[str]] = {}
         self._stale: set[str] = set()
         self._exchanged: set[str] = set()
         self._dirty: set[str] = set()
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundGang] = {}
 
     def put(self, pod: Pod) -> None:
         """A pod is there, or has changed. Pods of others, and those that ended, are no members."""
@@ -121,7 +121,7 @@ class Grouping:
         dirty, self._dirty = self._dirty, set()
         return dirty
 
-    def found(self, key: str) -> Found | None:
+    def found(self, key: str) -> FoundGang | None:
         """A gang; None = it has no living pods."""
         self._flush()
         return self._found.get(key)
@@ -131,7 +131,7 @@ class Grouping:
         self._flush()
         return sorted(self._found)
 
-    def wanted_owners(self) -> set[Wanted]:
+    def wanted_owners(self) -> set[WantedOwner]:
         """Objects that have to be known before some gang can be understood."""
         self._flush()
         return set(self._wanted_by)
@@ -224,13 +224,13 @@ class Grouping:
         if not band.pods:
             del self._bands[band.key]
 
-    def _note(self, band: _Band, needs: frozenset[Need], missing: frozenset[Wanted]) -> None:
+    def _note(self, band: _Band, needs: frozenset[Need], missing: frozenset[WantedOwner]) -> None:
         """Remember what a band depends on."""
         _move(self._needed_by, band.key, band.needs, needs)
         _move(self._wanted_by, band.key, band.missing, missing)
         band.needs, band.missing = needs, missing
 
-    def _understand(self, band: _Band, sources: GangSources) -> Iterator[Found]:
+    def _understand(self, band: _Band, sources: GangSources) -> Iterator[FoundGang]:
         pods = sorted(band.pods.values(), key=lambda pod: pod.metadata.name)
         if not pods:
             return
@@ -240,7 +240,7 @@ class Grouping:
         else:
             yield from self._of_group(band, band.group, pods, sources)
 
-    def _set_apart(self, band: _Band, why: str) -> dict[str, Found]:
+    def _set_apart(self, band: _Band, why: str) -> dict[str, FoundGang]:
         """Pods that cannot be understood: refused, or as they were where they were before."""
         if band.found:
             return {k: structs.replace(each, refused=why) for k, each in band.found.items()}
@@ -249,7 +249,7 @@ class Grouping:
         wrong = InputError(why)
         return {d.key: found_of(d, (pod,), {}, self._levels, wrong) for d, pod in drafts}
 
-    def _of_owner(self, band: _Band, pods: Sequence[Pod], sources: GangSources) -> Found:
+    def _of_owner(self, band: _Band, pods: Sequence[Pod], sources: GangSources) -> FoundGang:
         draft, wrong = owned.draft_of(band.key, pods, sources.chain, band.draft)
         found = found_of(draft, pods, band.held, self._levels, wrong, self._instance.gate)
         if not draft.missing and not wrong:
@@ -259,7 +259,7 @@ class Grouping:
 
     def _of_group(
         self, band: _Band, group: NamedPodGroup, pods: Sequence[Pod], sources: GangSources
-    ) -> Iterator[Found]:
+    ) -> Iterator[FoundGang]:
         described = sources.described(group.reference, pods[0].metadata.namespace)
         lines = _lines(pods, sources) if group.source == upstream.FIELD else {}
         parts = marked.split(pods, sources.chain, described)
@@ -276,7 +276,7 @@ class Grouping:
         things = _things(lines)
         yield from (structs.replace(each, groups=things) if things else each for each in found)
 
-    def _alone(self, pod: Pod, sources: GangSources) -> Found:
+    def _alone(self, pod: Pod, sources: GangSources) -> FoundGang:
         missing = sources.chain(pod).missing
         lacks = f"its {missing} is not known yet" if missing else ""
         draft = structs.replace(marked.alone(pod), missing=lacks)
@@ -291,7 +291,7 @@ class Grouping:
         described: Anything | None,
         terms: GroupTerms,
         wrong: InputError | None,
-    ) -> Found:
+    ) -> FoundGang:
         try:
             draft = marked.draft_of(
                 band.key, group, pods, sources.chain, described, terms, band.draft
@@ -326,7 +326,7 @@ def _given(pod: Pod) -> tuple[object, ...]:
     )
 
 
-def _with_latest(found: Found, pods: Mapping[str, Pod]) -> Found:
+def _with_latest(found: FoundGang, pods: Mapping[str, Pod]) -> FoundGang:
     """A gang with its pods as they are now."""
     members = tuple(
         each
@@ -376,7 +376,7 @@ def _terms(
         return GroupTerms(), error
 
 
-def _held(found: Found) -> Held:
+def _held(found: FoundGang) -> Held:
     return {each.pod.metadata.uid: (each.pod_set, each.index) for each in found.members}
 
 

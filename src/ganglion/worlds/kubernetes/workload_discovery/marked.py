@@ -13,7 +13,7 @@ from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.annotations import created_ms
 from ganglion.worlds.kubernetes.workload_discovery.draft import Draft
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from ganglion.worlds.kubernetes.workload_discovery.home import pod_key
 from ganglion.worlds.kubernetes.workload_discovery.owned import Chains, owner_of
 from ganglion.worlds.kubernetes.workload_discovery.rules import family_of
@@ -188,7 +188,7 @@ def _missing(
     return f"its {unknown} is not known yet" if unknown else ""
 
 
-def _owner(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Owner | None:
+def _owner(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> GangOwner | None:
     """The one owner of all pods; it may be suspended only if the group was made for it."""
     owners = _different([chains(pod).owner for pod in pods])
     tops = _different([chains(pod).top for pod in pods])

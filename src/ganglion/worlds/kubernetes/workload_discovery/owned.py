@@ -10,7 +10,7 @@ from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.annotations import created_ms
 from ganglion.worlds.kubernetes.workload_discovery.draft import Draft
-from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_discovery.found import GangOwner
 from ganglion.worlds.kubernetes.workload_discovery.home import owner_key
 from ganglion.worlds.kubernetes.workload_discovery.rules import family_of
 from ganglion.worlds.kubernetes.workload_kinds import reading
@@ -119,11 +119,11 @@ def _deadlines(chain: Chain) -> tuple[int, ...]:
     return tuple(each for each in found if each)
 
 
-def owner_of(thing: Anything, shared: bool) -> Owner:
+def owner_of(thing: Anything, shared: bool) -> GangOwner:
     """The owner of a gang; one that answers for more than the gang is not to be suspended."""
     resource = KINDS[ident(thing)]
     meta = thing.metadata
-    return Owner(
+    return GangOwner(
         api_version=thing.api_version,
         kind=thing.kind,
         namespace=meta.namespace,

@@ -5,7 +5,13 @@ from collections.abc import Callable
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta, OwnerReference
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_kinds.kinds import POD, ident_of
-from ganglion.worlds.kubernetes.workload_kinds.owners import Chain, Lookup, Wanted, climb, wanted
+from ganglion.worlds.kubernetes.workload_kinds.owners import (
+    Chain,
+    Lookup,
+    WantedOwner,
+    climb,
+    wanted,
+)
 
 Need = str | tuple[str, str]
 """A UID, or (namespace, name) of what is only known by name."""
@@ -34,7 +40,7 @@ class GangSources:
         self._pods = pods
         self._chains: dict[str, Chain] = {}
         self.needs: set[Need] = set()
-        self.missing: set[Wanted] = set()
+        self.missing: set[WantedOwner] = set()
 
     def chain(self, pod: Pod) -> Chain:
         """The makers of a pod."""

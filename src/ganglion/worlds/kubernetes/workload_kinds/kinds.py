@@ -13,7 +13,7 @@ SPEC_SUSPEND = ("spec", "suspend")
 RUN_POLICY_SUSPEND = ("spec", "runPolicy", "suspend")
 
 
-class Resource(Struct, frozen=True):
+class ApiResource(Struct, frozen=True):
     """One kind.
 
     Attributes:
@@ -72,13 +72,13 @@ KUBEFLOW: Mapping[Ident, str] = {
 
 def _of(
     ident: Ident, plural: str, suspend: tuple[str, ...] = (), *gathers: Ident
-) -> tuple[Ident, Resource]:
-    return ident, Resource(*ident, plural, suspend, frozenset(gathers))
+) -> tuple[Ident, ApiResource]:
+    return ident, ApiResource(*ident, plural, suspend, frozenset(gathers))
 
 
 _WRAPPED = (JOB, JOB_SET, TRAIN_JOB, *KUBEFLOW, RAY_CLUSTER, RAY_JOB, STATEFUL_SET)
 
-KINDS: Mapping[Ident, Resource] = dict(
+KINDS: Mapping[Ident, ApiResource] = dict(
     (
         _of(POD, "pods"),
         _of(JOB, "jobs", SPEC_SUSPEND),
@@ -113,7 +113,7 @@ def ident_of(ref: OwnerReference) -> Ident:
     return (group, ref.kind)
 
 
-def resource_of(ref: OwnerReference) -> Resource | None:
+def resource_of(ref: OwnerReference) -> ApiResource | None:
     """The kind a reference points to; None = it is not understood."""
     return KINDS.get(ident_of(ref))
 

@@ -20,7 +20,7 @@ MOST_LINKS = 10
 """Longer chains are loops."""
 
 
-class Wanted(Struct, frozen=True):
+class WantedOwner(Struct, frozen=True):
     """An object that has to be known before a gang can be understood.
 
     Attributes:
@@ -55,7 +55,7 @@ class Chain(Struct, frozen=True):
     """
 
     things: tuple[Anything, ...] = ()
-    missing: Wanted | None = None
+    missing: WantedOwner | None = None
     head: int = -1
 
     @property
@@ -84,10 +84,10 @@ def ident(thing: Anything) -> Ident:
     return ident_of(reference_to(thing))
 
 
-def wanted(ref: OwnerReference, namespace: str) -> Wanted:
+def wanted(ref: OwnerReference, namespace: str) -> WantedOwner:
     """What to look for; the kind must be one that is understood."""
     plural = KINDS[ident_of(ref)].plural
-    return Wanted(
+    return WantedOwner(
         ref.api_version,
         ref.kind,
         namespace,

@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import (
     Absent,
     ApiError,
-    Forbidden,
+    ForbiddenRequest,
     InvalidRequest,
     TooMany,
 )
@@ -103,7 +103,7 @@ async def _after(
     if isinstance(error, TooMany):  # turned away before anything was done
         return None
     found = await look()
-    if found is None and isinstance(error, InvalidRequest | Forbidden):
+    if found is None and isinstance(error, InvalidRequest | ForbiddenRequest):
         return WriteOutcome(WriteVerdict.REFUSED, error.message)
     return found
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from ganglion.worlds.kubernetes.feasibility.volumes import BOUND_BY_CONTROLLER, SELECTED_NODE
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Conflict
+from ganglion.worlds.kubernetes.http.errors import ObjectConflict
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.writes.calls import PACE, RetryPace, settle
 from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome, WriteVerdict
@@ -98,7 +98,7 @@ async def _change(api: Api, path: str, body: Mapping[str, Any], pace: RetryPace)
         nonlocal is_another
         try:
             await api.patch(path, body, Patch.MERGE)
-        except Conflict:
+        except ObjectConflict:
             is_another = True
 
     async def look() -> WriteOutcome | None:

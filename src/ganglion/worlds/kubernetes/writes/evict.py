@@ -10,9 +10,9 @@ from ganglion.worlds.kubernetes.http.errors import (
     Absent,
     ApiError,
     ApiUnavailable,
-    Conflict,
-    Forbidden,
+    ForbiddenRequest,
     InvalidRequest,
+    ObjectConflict,
     TooMany,
 )
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
@@ -41,7 +41,7 @@ def grace_of(pod: Pod, checkpoint_grace_s: int = 0) -> int | None:
     return checkpoint_grace_s if checkpoint_grace_s > (30 if own is None else own) else None
 
 
-class Evictions:
+class EvictionBatch:
     """One batch of evictions in one cluster.
 
     Args:
@@ -100,9 +100,9 @@ class Evictions:
                 return WriteOutcome(WriteVerdict.GONE, error.message)
             case TooMany() if error.caused_by(_BUDGET):
                 return _blocked(error, _why(error))
-            case Forbidden() | InvalidRequest():
+            case ForbiddenRequest() | InvalidRequest():
                 return _blocked(error, error.message)
-            case Conflict():
+            case ObjectConflict():
                 seen = await reader(self._api, who, _left)()
                 return seen or WriteOutcome(WriteVerdict.UNKNOWN, error.message)
             case ApiUnavailable(status=500):
@@ -116,7 +116,7 @@ class Evictions:
                 return await self._delete_guarded(who, grace_s, error)
             except Absent as absent:
                 return WriteOutcome(WriteVerdict.GONE, absent.message)
-            except Conflict as other:
+            except ObjectConflict as other:
                 return WriteOutcome(WriteVerdict.GONE, other.message)
             except EnvironmentFault as failed:
                 return WriteOutcome(WriteVerdict.UNKNOWN, failed.message)
@@ -142,8 +142,8 @@ class Evictions:
 async def evict(
     api: Api, who: Identity, grace_s: int | None = None, pace: RetryPace = PACE
 ) -> WriteOutcome:
-    """Evict one pod; as `Evictions.evict`."""
-    return await Evictions(api, pace).evict(who, grace_s)
+    """Evict one pod; as `EvictionBatch.evict`."""
+    return await EvictionBatch(api, pace).evict(who, grace_s)
 
 
 async def unbind(
@@ -152,9 +152,9 @@ async def unbind(
     """Take apart what was bound of a gang that cannot be completed.
 
     Each pod is marked first, so that its end is not counted as a failure, then evicted; its
-    owner makes it anew, unbound. Returns pod uid -> outcome, as `Evictions.evict` says.
+    owner makes it anew, unbound. Returns pod uid -> outcome, as `EvictionBatch.evict` says.
     """
-    evictions = Evictions(api, pace)
+    evictions = EvictionBatch(api, pace)
 
     async def write(index: int) -> WriteOutcome:
         marked = await mark_incomplete(api, whos[index], message, pace)

@@ -8,7 +8,7 @@ stay; the pod then waits for them as well.
 from typing import Any
 
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.http.errors import Conflict, InvalidRequest
+from ganglion.worlds.kubernetes.http.errors import InvalidRequest, ObjectConflict
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import GATE, HOSTNAME
@@ -81,7 +81,7 @@ async def _lift(api: Api, pod: Pod, hostname: str, instance: Instance) -> None:
         # A test that fails is refused like a patch that is wrong; the pod itself shows which.
         now = await api.get(path, Pod)
         if now.metadata.resource_version != pod.metadata.resource_version:
-            raise Conflict(f"pod {pod.key} has changed since it was read") from refused
+            raise ObjectConflict(f"pod {pod.key} has changed since it was read") from refused
         raise
 
 

@@ -16,7 +16,7 @@ from ganglion.worlds.environment import SLURM_SWITCH
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.ranks import slurm
-from ganglion.worlds.local.ranks.env import Facts, Gpu, hostfile, rank_env
+from ganglion.worlds.local.ranks.env import Gpu, RankFacts, hostfile, rank_env
 from ganglion.worlds.local.ranks.seats import RankSeat, Table, pod_id, seats
 from ganglion.worlds.local.run_files import fence, paths, records
 from ganglion.worlds.local.run_files.records import Record
@@ -135,7 +135,7 @@ def _term(ground: LaunchSetup) -> Record | None:
     return {"ledger": ground.term.ledger, "generation": ground.term.generation, "fence": path}
 
 
-def _write_hosts(facts: Facts, table: Table) -> None:
+def _write_hosts(facts: RankFacts, table: Table) -> None:
     """Write the host file; a reader at that moment sees the old or the new one."""
     host.replace_whole(Path(facts.run_dir) / records.HOSTFILE, hostfile(table).encode("ascii"))
 
@@ -158,9 +158,11 @@ def _ports(ground: LaunchSetup, start: Start, run: Run, taken: set[int]) -> tupl
     return master, free_port(f"{key} service", taken | {master}, run.port, free)
 
 
-def _facts(ground: LaunchSetup, decision: Start | Resize, name: str, ports: Sequence[int]) -> Facts:
+def _facts(
+    ground: LaunchSetup, decision: Start | Resize, name: str, ports: Sequence[int]
+) -> RankFacts:
     gang, attempt = decision.gang, decision.attempt
-    return Facts(
+    return RankFacts(
         attempt=attempt,
         name=name,
         master_port=ports[0],
@@ -182,7 +184,7 @@ def _checkpoints(home: Path, gang: Gang) -> Path:
 
 
 def _pods(
-    gang: Gang, table: Table, run: Run, facts: Facts, inherited: Mapping[str, str]
+    gang: Gang, table: Table, run: Run, facts: RankFacts, inherited: Mapping[str, str]
 ) -> list[Record]:
     search = {}
     if run.env.get(SLURM_SWITCH) == "1":
@@ -197,7 +199,7 @@ def _pods(
     return list(pods.values())
 
 
-def _pod(seat: RankSeat, run: Run, shell: str, facts: Facts) -> Record:
+def _pod(seat: RankSeat, run: Run, shell: str, facts: RankFacts) -> Record:
     """One pod; its devices as (number on the node, number on the machine)."""
     place = seat.pod
     gpus = facts.gpus[place.node]

@@ -7,7 +7,7 @@ from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files.leftovers import processes_of
 
 
-class Listener(Enum):
+class PortOwner(Enum):
     """The process that takes connections at a port."""
 
     NOBODY = "nobody"
@@ -16,7 +16,7 @@ class Listener(Enum):
     UNKNOWN = "unknown"
 
 
-def listener(run: Path, port: int) -> Listener:
+def listener(run: Path, port: int) -> PortOwner:
     """Find the process that takes TCP connections at a port of this machine.
 
     Args:
@@ -27,10 +27,10 @@ def listener(run: Path, port: int) -> Listener:
         OSError: the machine does not say.
     """
     if not host.has_proc():
-        return Listener.UNKNOWN
+        return PortOwner.UNKNOWN
     wanted = host.listening(port)
     if not wanted:
-        return Listener.NOBODY
+        return PortOwner.NOBODY
     # Where two programs share the number, on different addresses, neither is taken for the other.
     ours = frozenset[int]().union(*(host.sockets(pid) for pid in sorted(processes_of(run))))
-    return Listener.ATTEMPT if wanted <= ours else Listener.OTHER
+    return PortOwner.ATTEMPT if wanted <= ours else PortOwner.OTHER

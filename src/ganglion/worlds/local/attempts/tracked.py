@@ -27,7 +27,7 @@ Key = tuple[str, int]
 log = structlog.get_logger(__name__)
 
 
-class Attempts:
+class TrackedAttempts:
     """Tracks attempts from their spec to their end.
 
     Args:

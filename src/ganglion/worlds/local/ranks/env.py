@@ -48,7 +48,7 @@ class Gpu(Struct, frozen=True):
     uuid: str = ""
 
 
-class Facts(Struct, frozen=True):
+class RankFacts(Struct, frozen=True):
     """What an attempt is given beside gang and placement.
 
     Attributes:
@@ -70,7 +70,9 @@ class Facts(Struct, frozen=True):
     gpus: Mapping[str, tuple[Gpu, ...]]
 
 
-def rank_env(gang: Gang, table: Table, run: Run, seat: RankSeat, facts: Facts) -> dict[str, str]:
+def rank_env(
+    gang: Gang, table: Table, run: Run, seat: RankSeat, facts: RankFacts
+) -> dict[str, str]:
     """What one rank gets beside the inherited environment; Ganglion's names win over `run.env`.
 
     Args:
@@ -118,7 +120,7 @@ def _nnodes(gang: Gang, table: Table) -> str:
     return f"{least}:{most}"
 
 
-def _torch(seat: RankSeat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
+def _torch(seat: RankSeat, table: Table, gang: Gang, facts: RankFacts) -> dict[str, str]:
     port = str(facts.master_port)
     children = seat.procs if seat.procs > 1 else max(1, len(seat.pod.devices))
     return {
@@ -141,7 +143,7 @@ def _torch(seat: RankSeat, table: Table, gang: Gang, facts: Facts) -> dict[str, 
     }
 
 
-def _gpus(seat: RankSeat, run: Run, facts: Facts) -> dict[str, str]:
+def _gpus(seat: RankSeat, run: Run, facts: RankFacts) -> dict[str, str]:
     mine = seat.pod.devices
     if run.env.get(BIND_SWITCH) != "pod":
         mine = split(mine, seat.procs, seat.local_rank)
@@ -157,7 +159,7 @@ def _gpus(seat: RankSeat, run: Run, facts: Facts) -> dict[str, str]:
     return env
 
 
-def _own(seat: RankSeat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
+def _own(seat: RankSeat, table: Table, gang: Gang, facts: RankFacts) -> dict[str, str]:
     pods = _pods(table)
     return {
         "GANGLION_JOB_ID": gang.workload,

@@ -10,7 +10,7 @@ from ganglion.model.events import Outcome
 from ganglion.model.fleet.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.worlds.simulated.job import SimJob
-from ganglion.worlds.simulated.metrics.fragmentation import Fragments, NodeRoom, Unit
+from ganglion.worlds.simulated.metrics.fragmentation import CapacityUnit, Fragments, NodeRoom
 from ganglion.worlds.simulated.metrics.records import JobRecord, record_of
 from ganglion.worlds.simulated.metrics.steps import Steps
 from ganglion.worlds.simulated.watcher import SimulatedEnd
@@ -61,7 +61,7 @@ class Collector:
         by_queue: thousandths in use per queue.
     """
 
-    def __init__(self, typical: Typical, start: int, unit: Unit = Unit.GPU) -> None:
+    def __init__(self, typical: Typical, start: int, unit: CapacityUnit = CapacityUnit.GPU) -> None:
         self.unit, self._start = unit, start
         self.records: dict[str, JobRecord] = {}
         self.done = 0

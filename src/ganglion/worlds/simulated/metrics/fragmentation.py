@@ -7,7 +7,7 @@ from ganglion.model.fleet.node import Node
 from ganglion.model.resources import WHOLE, PodRequest
 
 
-class Unit(StrEnum):
+class CapacityUnit(StrEnum):
     """What capacity is counted in: CPU cores only where a cluster has no GPU at all."""
 
     GPU = "GPU"
@@ -31,9 +31,9 @@ class NodeRoom:
 
     __slots__ = ("_by_cpu", "cpu", "free", "memory", "node", "sick")
 
-    def __init__(self, node: Node, unit: Unit = Unit.GPU) -> None:
+    def __init__(self, node: Node, unit: CapacityUnit = CapacityUnit.GPU) -> None:
         self.node = node
-        self._by_cpu = unit is Unit.CPU
+        self._by_cpu = unit is CapacityUnit.CPU
         self.cpu, self.memory = node.cpu_milli, node.memory_mib
         self.sick = {i for i, device in enumerate(node.devices) if not device.healthy}
         self.free = [0 if i in self.sick else WHOLE for i in range(len(node.devices))]

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ganglion.model.events import Outcome
 from ganglion.worlds.simulated.job import SimJob, cpu_milli, gpu_milli
-from ganglion.worlds.simulated.metrics.fragmentation import Unit
+from ganglion.worlds.simulated.metrics.fragmentation import CapacityUnit
 
 SLOWDOWN_FLOOR_MS = 10_000
 """Jobs shorter than this count as this long in the bounded slowdown (Feitelson, JSSPP'97)."""
@@ -56,9 +56,9 @@ class JobRecord(Struct):
         return max(jct / max(work, SLOWDOWN_FLOOR_MS), 1.0)
 
 
-def record_of(job: SimJob, unit: Unit) -> JobRecord:
+def record_of(job: SimJob, unit: CapacityUnit) -> JobRecord:
     """The record of a job that was just submitted."""
-    size = gpu_milli(job.gang) if unit is Unit.GPU else cpu_milli(job.gang)
+    size = gpu_milli(job.gang) if unit is CapacityUnit.GPU else cpu_milli(job.gang)
     return JobRecord(job, size)
 
 

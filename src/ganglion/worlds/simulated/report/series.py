@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ganglion.worlds.simulated.metrics.steps import Steps
-from ganglion.worlds.simulated.run import Run
+from ganglion.worlds.simulated.run import FinishedRun
 
 CDF_POINTS = 400
 MOST_QUEUES = 8
@@ -35,7 +35,7 @@ class TimeSeries(Struct, frozen=True):
     queues: dict[str, tuple[float, ...]]
 
 
-def series_of(run: Run) -> TimeSeries:
+def series_of(run: FinishedRun) -> TimeSeries:
     """The series of a run."""
     collector, end = run.collector, run.ended
     fragments, free = collector.fragment.bins(end), collector.free.bins(end)

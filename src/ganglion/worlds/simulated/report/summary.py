@@ -11,7 +11,7 @@ from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.metrics.records import JobRecord, Statistics, spread
 from ganglion.worlds.simulated.report.series import TimeSeries, cdf, series_of
-from ganglion.worlds.simulated.run import Run
+from ganglion.worlds.simulated.run import FinishedRun
 
 FORMAT = 1
 """Grows when a key changes its meaning or goes away."""
@@ -155,7 +155,7 @@ class Summary(Struct, frozen=True):
     wait_cdf: tuple[tuple[float, float], ...]
 
 
-def summarise(run: Run) -> Summary:
+def summarise(run: FinishedRun) -> Summary:
     """Turn a run into figures."""
     records, collector, end = list(run.collector.records.values()), run.collector, run.ended
     over = [record for record in records if record.ended is not None and record.attempts]
@@ -217,7 +217,7 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _jobs(run: Run, records: list[JobRecord]) -> JobsPart:
+def _jobs(run: FinishedRun, records: list[JobRecord]) -> JobsPart:
     fates = [record.outcome for record in records if not record.withdrawn]
     running = run.collector.running.value
     still_never = sum(run.collector.records[gang].ended is None for gang in run.never)
@@ -233,7 +233,7 @@ def _jobs(run: Run, records: list[JobRecord]) -> JobsPart:
     )
 
 
-def _allocation(run: Run) -> AllocationPart:
+def _allocation(run: FinishedRun) -> AllocationPart:
     used, total = run.collector.used, run.collector.total
     used_first, total_first = run.collector.while_submitting
     used.mean(run.ended), total.mean(run.ended)
@@ -244,7 +244,7 @@ def _allocation(run: Run) -> AllocationPart:
     )
 
 
-def _damage(run: Run) -> DamagePart:
+def _damage(run: FinishedRun) -> DamagePart:
     counts = run.collector.counts
     return DamagePart(
         counts.node_losses,
@@ -254,7 +254,7 @@ def _damage(run: Run) -> DamagePart:
     )
 
 
-def _preemption(run: Run) -> PreemptionPart:
+def _preemption(run: FinishedRun) -> PreemptionPart:
     counts = run.collector.counts
     return PreemptionPart(
         **{kind.value: counts.trades[kind] for kind in Trade},
@@ -264,7 +264,7 @@ def _preemption(run: Run) -> PreemptionPart:
     )
 
 
-def _waits(run: Run) -> tuple[WaitPart, ...]:
+def _waits(run: FinishedRun) -> tuple[WaitPart, ...]:
     ranked = sorted(run.waits.causes.items(), key=lambda item: (-item[1].waited_ms, item[0]))
     return tuple(
         WaitPart(
@@ -279,7 +279,7 @@ def _waits(run: Run) -> tuple[WaitPart, ...]:
     )
 
 
-def _queues(run: Run, records: list[JobRecord]) -> tuple[QueuePart, ...]:
+def _queues(run: FinishedRun, records: list[JobRecord]) -> tuple[QueuePart, ...]:
     by_queue: dict[str, list[JobRecord]] = {}
     for record in records:
         by_queue.setdefault(record.job.gang.queue, []).append(record)
@@ -288,7 +288,7 @@ def _queues(run: Run, records: list[JobRecord]) -> tuple[QueuePart, ...]:
     return tuple(sorted(parts, key=lambda part: (-part.unit_hours, part.name)))
 
 
-def _used(run: Run, queue: str) -> int:
+def _used(run: FinishedRun, queue: str) -> int:
     steps = run.collector.by_queue.get(queue)
     if steps is None:
         return 0

@@ -17,7 +17,7 @@ from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.readers import openb
 from ganglion.worlds.simulated.readers.detect import TraceFormat, detect, read_trace
 from ganglion.worlds.simulated.readers.text import CsvTable
-from ganglion.worlds.simulated.scenario import Scenario, with_queues_of
+from ganglion.worlds.simulated.scenario import SimulatedScenario, with_queues_of
 from ganglion.worlds.simulated.setup.cluster import build_nodes, equal_quotas, nodes_for
 from ganglion.worlds.simulated.setup.policy_words import named_policy, read_policy
 from ganglion.worlds.simulated.setup.synthetic import TEAMS, synthetic_jobs
@@ -76,7 +76,7 @@ class _Cluster(Struct):
     policy: Policy = Policy()
 
 
-def scenario_of(options: RunOptions) -> Scenario:
+def scenario_of(options: RunOptions) -> SimulatedScenario:
     """Read, draw and build everything a run needs.
 
     Raises:
@@ -102,7 +102,7 @@ def scenario_of(options: RunOptions) -> Scenario:
     if cluster.queues and len(queues) > len(cluster.queues):
         added = ", ".join(queue.name for queue in queues[len(cluster.queues) :][:5])
         notes.append(f"queues without quota were added for the trace: {added}")
-    return Scenario(
+    return SimulatedScenario(
         nodes=cluster.nodes,
         queues=queues,
         jobs=tuple(_with_checkpoints(jobs, options.checkpoint)),
