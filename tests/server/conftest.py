@@ -15,7 +15,8 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.app import guarded, make_app
-from ganglion.server.commands import live, submit
+from ganglion.server.commands import live
+from ganglion.server.commands.submission import submit
 from ganglion.server.controllers.controller import Controller
 from ganglion.server.loop.asked import AskedCommand
 from ganglion.server.loop.service import Service

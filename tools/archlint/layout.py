@@ -10,16 +10,12 @@ FEWEST_LINES = 40
 
 BELOW = "its importer lies above what it is a rule of: there others may not reach it"
 PURE = "it decides, and is pure; its only importer acts"
-NOT_YET = "it joins its importer next"
 PART = "one of several of a kind, each in a file of its own"
 FULL = "its importer is as long as a file may be"
 
 FRAGMENTS_ALLOWED: dict[str, str] = {
     "client.calls.again": PART,
     "client.calls.secrets": PART,
-    "engine.gangs.timers": NOT_YET,
-    "engine.preemption_rules.fresh": NOT_YET,
-    "engine.queues.charging": NOT_YET,
     "lifecycle.failures.blame": PURE,
     "lifecycle.resuming": PURE,
     "lifecycle.workspaces.returning": PURE,
@@ -37,14 +33,6 @@ FRAGMENTS_ALLOWED: dict[str, str] = {
 """Module below the package -> why it is a file of its own."""
 
 
-CROWDED_ALLOWED: dict[str, str] = {
-    "src/ganglion/server/commands": "the thirteenth came with access; a folder of access is next",
-    "src/ganglion/server/routes": "the thirteenth came with access; a folder of access is next",
-    "src/ganglion/server/state": "the thirteenth came with access; a folder of access is next",
-}
-"""Folder -> why it holds more modules."""
-
-
 def crowded(files: list[Source]) -> Iterator[Finding]:
     """No folder of the project holds more modules than a subject has."""
     modules: dict[str, int] = defaultdict(int)
@@ -52,7 +40,7 @@ def crowded(files: list[Source]) -> Iterator[Finding]:
         folder, _, name = source.path.rpartition("/")
         modules[folder] += name != "__init__.py"
     for folder, count in modules.items():
-        if count > MOST_MODULES and folder not in CROWDED_ALLOWED:
+        if count > MOST_MODULES:
             message = f"{count} modules; most are {MOST_MODULES}: a folder is one subject"
             yield Finding(folder, 0, "folder", message)
 

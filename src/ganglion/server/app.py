@@ -22,7 +22,6 @@ from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
     access,
-    bulk,
     cluster,
     history,
     policy,
@@ -34,6 +33,7 @@ from ganglion.server.routes import (
     workloads,
     workspaces,
 )
+from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, drains, use
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason

@@ -55,8 +55,7 @@ from ganglion.server.signals.router_link import Door
 from ganglion.server.signals.scraper import Scraper
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
-from ganglion.server.state.set_apart import told_flaws
-from ganglion.server.state.strict import isolates
+from ganglion.server.state.set_apart import isolates, told_flaws
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal

@@ -8,8 +8,9 @@ import pytest
 
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.events import Outcome, ScheduleFired
-from ganglion.server.commands import schedules, submit
+from ganglion.server.commands import schedules
 from ganglion.server.commands.schedules import SchedulesKeeper
+from ganglion.server.commands.submission import submit
 from ganglion.server.state.schedules import StandingSchedule
 from tests.server.conftest import Rig
 

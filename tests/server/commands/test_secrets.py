@@ -10,9 +10,10 @@ import pytest
 
 from ganglion.model.credentials import REDACTED, is_credential, redacted
 from ganglion.model.events import Outcome
-from ganglion.server.commands import schedules, submit
+from ganglion.server.commands import schedules
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
+from ganglion.server.commands.submission import submit
 from ganglion.worlds.local.run_files.secret_store import SCHEDULES, WORKLOADS, SecretStore
 from tests.forking import ganglion
 from tests.server.conftest import Rig

@@ -25,7 +25,7 @@ from ganglion.ledger.transfer import backed_up, exported, imported
 from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.model.events import MetricReported
 from ganglion.model.policy import Policy
-from ganglion.server.commands import retry
+from ganglion.server.commands.submission import retry
 from ganglion.server.controllers.controller import Controllers
 from ganglion.server.recovery import written
 from ganglion.server.recovery.recover import replayed, restored

@@ -119,7 +119,7 @@ def scheduler(
     """
     require("kubernetes")
     from ganglion.server.cluster.scheduling import SchedulerRun, schedule
-    from ganglion.server.state.strict import isolates
+    from ganglion.server.state.set_apart import isolates
     from ganglion.worlds.kubernetes.cluster_view.settings import Settings
     from ganglion.worlds.kubernetes.config.node_selector import parse_selector
     from ganglion.worlds.kubernetes.config.settings import load_settings

@@ -32,7 +32,6 @@ from ganglion.engine.preemption.trade import (
     needed_before,
     unclaimed,
 )
-from ganglion.engine.preemption_rules.fresh import Fresh
 from ganglion.engine.preemption_rules.growth import Growth, Use
 from ganglion.engine.search.find import find
 from ganglion.engine.search.quota import asked, spent
@@ -41,6 +40,7 @@ from ganglion.engine.state.effort import LOOK
 from ganglion.engine.store.undo import Tentative
 from ganglion.engine.store.victims import VictimRules, VictimUnit
 from ganglion.engine.timeline.nominations import Pledges, as_if_there
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
 from ganglion.model.policy import Entitlement, VictimOrder
@@ -353,3 +353,31 @@ class Trader:
         if spent(self._state, asker)[0]:
             return False
         return self._place(asker) is not None
+
+
+class Fresh:
+    """Gangs that start in a cycle, as victims that can be taken from the next cycle on.
+
+    In each queue the gang of the lowest priority represents the others.
+    """
+
+    def __init__(self) -> None:
+        self._lowest: dict[str, GangRecord] = {}
+        self._noted = 0
+
+    def units(self, state: ClusterState, starts: Sequence[Start]) -> Iterator[VictimUnit]:
+        """The started gangs as units.
+
+        Args:
+            state: the fleet and the queues.
+            starts: all starts of the cycle so far.
+        """
+        for start in starts[self._noted :]:
+            gang = start.gang
+            known = self._lowest.get(gang.queue)
+            if gang.preemptible and (known is None or gang.priority < known.gang.priority):
+                self._lowest[gang.queue] = state.gangs.records[gang.id]
+        self._noted = len(starts)
+        for record in self._lowest.values():
+            if record.placement:
+                yield VictimUnit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)

@@ -1,6 +1,8 @@
 """The gangs: their records, and where those that wait do so."""
 
 from collections import Counter
+from collections.abc import Iterator
+from heapq import heappop, heappush
 
 from ganglion.engine.config import EngineConfig
 from ganglion.engine.gangs.equivalence import asked_by, form, keys_of, leaves_within
@@ -9,7 +11,6 @@ from ganglion.engine.gangs.min_available import MinAvailable
 from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.rank import aged_rank, breadth
 from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
-from ganglion.engine.gangs.timers import Alarms
 from ganglion.engine.gangs.typical_pods import Census
 from ganglion.engine.gangs.urgency import changes, due_rank, escalated
 from ganglion.engine.progress import EngineProgress
@@ -245,3 +246,32 @@ class Gangs:
             raise InvariantBroken(f"gang {gang} is {record.phase}, placed {record.placement}")
         if (record.outcome is not None) != (record.phase is Phase.ENDED):
             raise InvariantBroken(f"gang {gang} is {record.phase} with an outcome")
+
+
+class Alarms:
+    """Times at which gangs are due, each of them once."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, str]] = []
+        self._known: set[tuple[int, str]] = set()
+
+    def add(self, at: int, gang: str) -> None:
+        """A gang is due at a time in ms."""
+        if (at, gang) not in self._known:
+            self._known.add((at, gang))
+            heappush(self._heap, (at, gang))
+
+    def due(self, now: int) -> Iterator[str]:
+        """Take out the gangs that are due, the earliest first; more may be added meanwhile."""
+        while self._heap and self._heap[0][0] <= now:
+            found = heappop(self._heap)
+            self._known.discard(found)
+            yield found[1]
+
+    def all(self) -> list[tuple[int, str]]:
+        """All of them, the earliest first."""
+        return sorted(self._heap)
+
+    def next(self) -> int | None:
+        """The earliest time, in ms; None = there is none."""
+        return self._heap[0][0] if self._heap else None

@@ -7,12 +7,12 @@ from operator import attrgetter
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.progress import EngineProgress
-from ganglion.engine.queues.charging import usage_of
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.occupants import Occupants
 from ganglion.engine.store.gangs import Gangs
 from ganglion.engine.topology.fleet import NodeFleet
 from ganglion.engine.topology.node_state import ShapeView
+from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
@@ -290,6 +290,28 @@ class Holdings:
         for node in sorted({*by_node, *self._fleet.tree.names}):
             here = {gang: Counter(pods) for gang, pods in occupants.on(node).items()}
             _require(here == by_node.get(node, {}), f"the gangs on node {node} are miscounted")
+
+
+def usage_of(tree: Tree, record: GangRecord, placement: Placement) -> dict[str, Usage]:
+    """What a placement uses, by flavor, as the queue of its gang is charged for it."""
+    requests = {s.name: s.request for s in record.gang.pod_sets}
+    if len(placement.pods) == len(requests) == 1:
+        (pod,), (request,) = placement.pods, requests.values()
+        gpu, rank = len(pod.devices) * pod.milli, tree.index[pod.node]
+        flavor = tree.flavors[rank]
+        if flavor == tree.cpu_flavors[rank]:
+            return {flavor: Usage(gpu, request.cpu_milli, request.memory_mib)}
+    sums: dict[str, list[int]] = {}
+    for pod in placement.pods:
+        rank, request = tree.index[pod.node], requests[pod.pod_set]
+        if pod.devices:
+            total = sums.setdefault(tree.flavors[rank], [0, 0, 0])
+            total[0] += len(pod.devices) * pod.milli
+        if request.cpu_milli or request.memory_mib or not pod.devices:
+            total = sums.setdefault(tree.cpu_flavors[rank], [0, 0, 0])
+            total[1] += request.cpu_milli
+            total[2] += request.memory_mib
+    return {flavor: Usage(*total) for flavor, total in sums.items()}
 
 
 def counted(record: GangRecord) -> list[Placement]:

@@ -9,7 +9,7 @@ from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import FieldError, GanglionError
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.visible import located
-from ganglion.server.commands.submit_rules import queue_of
+from ganglion.server.commands.submission.submit_rules import queue_of
 from ganglion.server.rest.filters import RowFilter
 from ganglion.server.state.transaction import Mind
 from ganglion.specs.workload.behaviour import awaited

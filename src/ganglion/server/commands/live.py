@@ -19,7 +19,7 @@ from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Deadline
 from ganglion.server.commands.drains import check_open
-from ganglion.server.commands.submit_rules import check_deadline, check_queue
+from ganglion.server.commands.submission.submit_rules import check_deadline, check_queue
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Order, Transaction
 from ganglion.specs.policy.queue_tree import above_parent

@@ -9,7 +9,7 @@ from ganglion.lifecycle.schedules import Answer, answer, due, next_date
 from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.events import ScheduleFired, ScheduleRemoved
 from ganglion.server.commands import live as commands
-from ganglion.server.commands.submit import submit_run
+from ganglion.server.commands.submission.submit import submit_run
 from ganglion.server.state.schedules import StandingSchedule
 from ganglion.server.state.transaction import Transaction
 from ganglion.specs.wording import meant

@@ -23,9 +23,10 @@ from ganglion.server.access.checks import (
     narrowed,
     own_key,
 )
-from ganglion.server.commands import live, submit
-from ganglion.server.commands import retry as retries
+from ganglion.server.commands import live
 from ganglion.server.commands.secrets import needed
+from ganglion.server.commands.submission import retry as retries
+from ganglion.server.commands.submission import submit
 from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, wanted
 from ganglion.server.rest.inputs import Input

@@ -9,7 +9,7 @@ from ganglion.client import Client
 from ganglion.model.errors import StateError
 from ganglion.server.commands import live
 from ganglion.server.rest.filters import WorkloadQuery, wanted
-from ganglion.server.routes import bulk_turns
+from ganglion.server.routes.bulk import turns as bulk_turns
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.views.lists import MOST, ended
 from tests.server.conftest import Rig

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ganglion.api.bulk import BatchAnswer, BatchItem, BulkAnswer, Refusal
 from ganglion.api.workloads import Accepted
 from ganglion.model.errors import GanglionError
-from ganglion.server.commands import submit
+from ganglion.server.commands.submission import submit
 from ganglion.server.rest.filters import RowFilter
 from ganglion.server.state.refs import Referent, resolve
 from ganglion.server.state.transaction import Mind, Transaction

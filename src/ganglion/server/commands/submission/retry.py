@@ -13,7 +13,7 @@ from ganglion.lifecycle.expand import params_of
 from ganglion.model.errors import Conflict
 from ganglion.model.events import Outcome
 from ganglion.model.workload import Kind, Workload
-from ganglion.server.commands.submit import checked, submit
+from ganglion.server.commands.submission.submit import checked, submit
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Transaction
 

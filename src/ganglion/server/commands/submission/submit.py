@@ -24,7 +24,7 @@ from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.plan import Verdict
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.commands.secrets import digest_of, kept_document, needed
-from ganglion.server.commands.submit_rules import (
+from ganglion.server.commands.submission.submit_rules import (
     check_deadline,
     check_queue,
     check_size,

@@ -15,13 +15,14 @@ from ganglion.model.errors import FieldError, GanglionError, InputError
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.checks import check_target, narrowed, own_key
 from ganglion.server.access.visible import located
-from ganglion.server.commands import live, submit, workspaces
+from ganglion.server.commands import live, workspaces
+from ganglion.server.commands.submission import submit
 from ganglion.server.requests.context import Document, Here, ServerContext
 from ganglion.server.rest.filters import WorkloadFilter, wanted
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-from ganglion.server.routes import bulk_turns
+from ganglion.server.routes.bulk import turns as bulk_turns
 from ganglion.server.routes.workloads import Update, admitted, changes_of
 from ganglion.server.state.refs import Referent, resolve
 from ganglion.server.state.transaction import Mind, Transaction

@@ -8,7 +8,7 @@ from ganglion.lifecycle.expand import params_of
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import Outcome
 from ganglion.server.commands import live
-from ganglion.server.commands.retry import RETRY_OF, retry
+from ganglion.server.commands.submission.retry import RETRY_OF, retry
 from tests.server.conftest import Rig
 
 

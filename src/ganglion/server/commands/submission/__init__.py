@@ -1,0 +1,1 @@
+"""Workloads that are submitted, at first or again."""
