@@ -155,6 +155,12 @@ class ClusterController:
             return order.cluster
         return self.scene.site_of(order.gang).name
 
+    def validate(self) -> None:
+        """Check every invariant, between turns. Raises InvariantBroken."""
+        self.scene.state.validate()
+        self.scene.validate()
+        self._suspended.check(self.scene)
+
     def turn(self, news: Iterable[News], now: int) -> list[Order]:
         """Take news in, decide, and say what is to be written, in that order."""
         scene = self.scene

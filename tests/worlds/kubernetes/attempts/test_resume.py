@@ -1,5 +1,8 @@
 """Owners of victims go on once the gang that they left for runs, or after a while."""
 
+import pytest
+
+from ganglion.model.errors import InvariantBroken
 from ganglion.worlds.kubernetes.attempts.resume import HOLD_MS
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, Evict, How, Unsuspend
 from tests.controlplane import manifests
@@ -80,6 +83,22 @@ def test_an_owner_waits_no_longer_than_it_is_held_for_those_that_stay() -> None:
     assert story.leave(1) == []
     assert story.pass_(HOLD_MS - 10) == []
     assert story.pass_(10) == ["old-0"]
+
+
+def test_nothing_is_remembered_of_an_owner_that_is_not_suspended() -> None:
+    story = _Story()
+    story.suspend()
+    assert story.leave(1) == []
+    story.jobs[0]["spec"]["suspend"] = False  # by a person; the others still wait
+    story.jobs[0]["metadata"]["annotations"] = {}
+    story.stage.show(story.jobs[0])
+    assert story.pass_(10) == []
+    scene = story.stage.controller.scene
+    assert {uid for site in scene.sites.values() for uid in site.suspended} == {"old-1", "old-2"}
+    suspended = story.stage.controller._suspended
+    suspended._emptied["old-0"] = 1
+    with pytest.raises(InvariantBroken, match="old-0"):
+        story.stage.controller.validate()
 
 
 def test_owners_go_on_at_once_where_the_gang_that_they_left_for_is_gone() -> None:

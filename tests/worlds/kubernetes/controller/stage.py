@@ -84,8 +84,7 @@ class Stage:
         """Let the controller decide; what it ordered."""
         self.now += after_ms
         self.orders = self.controller.turn(answers, self.now)
-        self.controller.scene.state.validate()
-        self.controller.scene.validate()
+        self.controller.validate()
         return self.orders
 
     def ordered(self, sort: type[Sort]) -> list[Sort]:

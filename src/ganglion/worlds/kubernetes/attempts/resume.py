@@ -4,6 +4,9 @@ Resuming hundreds of them at once, and the pods that their controllers make then
 victims that are still to go and the bindings of the gang that they leave for.
 """
 
+from collections.abc import Container
+
+from ganglion.model.errors import InvariantBroken
 from ganglion.worlds.kubernetes.cluster_view.attempt import AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.orders import Unsuspend
@@ -21,7 +24,7 @@ HOLD_MS = 10_000
 class SuspendedOwners:
     """When owners that we have suspended lost their pods, and were asked to go on.
 
-    Invariant: nothing is remembered of owners once none is suspended.
+    Invariant: nothing is remembered of an owner that is not suspended.
     """
 
     def __init__(self) -> None:
@@ -33,10 +36,7 @@ class SuspendedOwners:
 
         One whose pods are gone waits up to `HOLD_MS` for the gang that they left for to be bound.
         """
-        if not any(site.suspended for site in scene.sites.values()):
-            self._resumed.clear()
-            self._emptied.clear()
-            return
+        self._forget(_suspended(scene))
         leaving = {
             each.owner.uid
             for each in scene.attempts.by_gang.values()
@@ -58,6 +58,22 @@ class SuspendedOwners:
                     continue
                 self._resumed[uid] = now
                 _resume(scene, site, thing)
+
+    def _forget(self, suspended: Container[str]) -> None:
+        for times in (self._resumed, self._emptied):
+            for uid in [each for each in times if each not in suspended]:
+                del times[uid]
+
+    def check(self, scene: ControllerState) -> None:
+        """Check the invariant, between a `resume` and the next news. Raises InvariantBroken."""
+        unknown = (self._resumed.keys() | self._emptied.keys()) - _suspended(scene)
+        if unknown:
+            raise InvariantBroken(f"owners are remembered that are not suspended: {unknown}")
+
+
+def _suspended(scene: ControllerState) -> set[str]:
+    """The uids of all owners that we have suspended."""
+    return {uid for site in scene.sites.values() for uid in site.suspended}
 
 
 def _is_on_its_way(scene: ControllerState, gang: str) -> bool:
