@@ -13,7 +13,7 @@ from ganglion.server.rest.problems import status_of
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 CODE = re.compile(r"[a-z]+(?:[._][a-z]+)*")
-MAKERS = frozenset({"problem", "Refusal", "refusal"})
+MAKERS = frozenset({"problem", "RouterResponse", "refusal"})
 """Functions that take the status and the code of a refusal."""
 
 REFUSALS: Mapping[str, tuple[tuple[int, ...], str]] = {

@@ -64,13 +64,13 @@ class Faulty(SystemFiles):
 
 def main(run: Path) -> None:
     """Supervise; the faults begin once it has begun, as before that it is just started again."""
-    attempt = supervisor.Attempt.carry_out
+    attempt = supervisor.JobAttempt.carry_out
 
-    def carry_out(self: supervisor.Attempt) -> supervisor.End:
+    def carry_out(self: supervisor.JobAttempt) -> supervisor.JobEnd:
         host.files = Faulty(int(run.name.split("-")[1]))
         return attempt(self)
 
-    supervisor.Attempt.carry_out = carry_out  # type: ignore[method-assign]  # this process only
+    supervisor.JobAttempt.carry_out = carry_out  # type: ignore[method-assign]  # this process only
     supervisor.supervise(run)
 
 
