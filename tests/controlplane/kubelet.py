@@ -32,6 +32,9 @@ STUCK = "test/stuck"
 ADDRESS = "test/address"
 """Annotation: its IP address."""
 
+OVER = frozenset({"Succeeded", "Failed"})
+STOPPED = 143
+"""Exit code of a container that SIGTERM ended."""
 STRATEGIC = {"Content-Type": "application/strategic-merge-patch+json"}
 LEASE_S = 10.0
 CLOSING_S = 0.02  # transports close in later turns of the loop
@@ -229,6 +232,9 @@ class Kubelets:
             del self._stops[meta["uid"]]
             return
         self._held.pop(meta["uid"], None)
+        if pod["status"].get("phase") not in OVER:
+            # A Job whose pods are replaced when they failed waits for that phase.
+            await self._say(pod, _ended(pod, STOPPED))
         body = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
         await self._send("DELETE", _path(pod), body)
 

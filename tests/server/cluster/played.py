@@ -1,4 +1,4 @@
-"""A cluster's API as far as the hosts of services and workspaces write to it, in memory."""
+"""A cluster's API as far as the hosts of services, workspaces and sweeps write to it."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -22,11 +22,13 @@ class PlayedApi:
     Attributes:
         objects: path -> object.
         events: what was recorded.
+        evicted: pods as they were at their eviction.
     """
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
         self.events: list[Happened] = []
+        self.evicted: list[Json] = []
 
     @property
     def api(self) -> Api:
@@ -37,12 +39,18 @@ class PlayedApi:
         return cast("Recorder", self)
 
     async def patch(self, path: str, body: Mapping[str, Any], *_: object) -> None:
-        found = self.objects[path.removesuffix("/scale")]
+        found = self.objects[path.removesuffix("/scale").removesuffix("/status")]
         meta = found["metadata"]
         given = body["metadata"].get("resourceVersion", meta["resourceVersion"])
+        assert body["metadata"].get("uid", meta["uid"]) == meta["uid"], "only the same object"
         assert given == meta["resourceVersion"], "only against the version that was read"
         merge(found, {**body, "metadata": {**body["metadata"]}})
         meta["resourceVersion"] = str(int(meta["resourceVersion"]) + 1)
+
+    async def create(self, path: str, body: Mapping[str, Any]) -> None:
+        assert path.endswith("/eviction")
+        assert body["kind"] == "Eviction"
+        self.evicted.append(self.objects.pop(path.removesuffix("/eviction")))
 
     async def get(self, path: str, kind: type) -> Any:
         return msgspec.convert(self.objects[path], kind)

@@ -3,10 +3,11 @@
 from ganglion.api.reasons import Placement, PodPlacement, Reason
 from ganglion.api.workloads import GangView
 from ganglion.cli.cluster.seats import ClusterGang, seat_of
+from ganglion.model.causes import Cause, CauseKind, Standing, sentence
 from ganglion.model.reasons import Remedy, Token
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import marks
-from ganglion.worlds.kubernetes.submit.objects import SeenPod, ms
+from ganglion.worlds.kubernetes.submit.objects import SeenPod, given_up, ms
 from ganglion.worlds.kubernetes.submit.sleeping import sleeps
 
 INTERRUPTED = "its submit was interrupted: give the same command again, or cancel it"
@@ -101,7 +102,14 @@ def _outcome(crowd: ClusterGang) -> str | None:
     well = crowd.ended()
     if well is None:
         return None
+    if not well and standing_of(crowd):
+        return "stopped_early"
     return "succeeded" if well else "timed_out" if _late(crowd) else "failed"
+
+
+def standing_of(crowd: ClusterGang) -> Standing | None:
+    """How a trial that was given up compared with others; None = it is no such trial."""
+    return given_up(crowd.mains[0]).get(crowd.index) if crowd.alone else None
 
 
 def _late(crowd: ClusterGang) -> bool:
@@ -140,6 +148,9 @@ def _message(crowd: ClusterGang, phase: str) -> str:
 
 def _story(crowd: ClusterGang) -> str:
     """How it failed, for a person."""
+    standing = standing_of(crowd)
+    if standing:
+        return sentence(Cause(CauseKind.GIVEN_UP, standing=standing))
     worst = _worst(crowd)
     if worst and worst.end and not _late(crowd):
         last = f": {worst.end.message.strip()}" if worst.end.message else ""

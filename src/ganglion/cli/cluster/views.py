@@ -24,7 +24,13 @@ _LIVE_FIRST = {
     "reserved": "QUEUED",
     "pending": "QUEUED",
 }
-_WORST_FIRST = {"failed": "FAILED", "timed_out": "TIMED_OUT", "succeeded": "SUCCEEDED"}
+_WORST_FIRST = {
+    "failed": "FAILED",
+    "timed_out": "TIMED_OUT",
+    "succeeded": "SUCCEEDED",
+    "stopped_early": "SUCCEEDED",
+}
+_FINE = ("succeeded", "stopped_early")
 _WORDS = {"service": "replicas", "sweep": "trials"}
 
 
@@ -67,7 +73,8 @@ def _base(seen: SeenWorkload, gangs: tuple[GangView, ...]) -> dict[str, Any]:
         "running": sum(gang.phase == "running" for gang in gangs),
         "waiting": sum(gang.phase in ("pending", "reserved") for gang in gangs),
         "succeeded": sum(gang.outcome == "succeeded" for gang in ends),
-        "failed": sum(gang.outcome != "succeeded" for gang in ends),
+        "failed": sum(gang.outcome not in _FINE for gang in ends),
+        "stopped_early": sum(gang.outcome == "stopped_early" for gang in ends),
         "submitted": ms(main.metadata.creation_timestamp) or 0,
         "started": min((gang.started for gang in gangs if gang.started), default=None),
         "ended": max((gang.ended or 0 for gang in ends), default=0) or None if over else None,
@@ -96,7 +103,7 @@ def _message(state: str, gangs: tuple[GangView, ...], kind: str) -> str:
 
 
 def _exit_code(ends: list[GangView]) -> int | None:
-    bad = [gang.exit_code for gang in ends if gang.outcome != "succeeded"]
+    bad = [gang.exit_code for gang in ends if gang.outcome not in _FINE]
     return next((code for code in bad if code), None) if bad else 0
 
 

@@ -5,6 +5,7 @@ are spare: they use what no other gang waits for and leave as soon as one does. 
 with the sweep's own priority ends, a spare one takes its turn, if possible one that runs.
 """
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from msgspec import Struct, field
@@ -23,6 +24,14 @@ class Breath(Struct):
     running: dict[int, None] = field(default_factory=dict)
     waiting: set[int] = field(default_factory=set)
     _next: list[int] = field(default_factory=list)
+
+    @classmethod
+    def found(cls, own: Iterable[int], running: Iterable[int], waiting: Iterable[int]) -> "Breath":
+        """The trials as they are found: see the attributes."""
+        made = cls(own=set(own), running=dict.fromkeys(running))
+        for trial in sorted(waiting):
+            made.submitted(trial, spare=True)
+        return made
 
     def submitted(self, trial: int, *, spare: bool) -> None:
         """A trial is there."""

@@ -1,12 +1,9 @@
-"""Reconciles sweeps: gives trials up early, and adapts the width to idle GPUs."""
-
-from msgspec import Struct, field
+"""The local host of sweeps: learns of trials by events, stops and promotes as is decided."""
 
 from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.lifecycle.sweeps.elastic_width import Breath
-from ganglion.lifecycle.sweeps.halving import GivenUp, Ladder, climb
-from ganglion.model.behaviour import EarlyStop
-from ganglion.model.causes import Cause, CauseKind, Standing, sentence
+from ganglion.lifecycle.sweeps.reconciler import Sweep, TrialTerms, index_of, to_promote, to_stop
+from ganglion.model.causes import Cause, sentence
 from ganglion.model.events import (
     Event,
     GangEnded,
@@ -23,24 +20,6 @@ from ganglion.server.state.transaction import Order, Transaction
 from ganglion.worlds.world import ServedWorld
 
 Noted = MetricReported | GangPlaced | GangUpdated | GangEnded
-
-
-class Sweep(Struct):
-    """What is known of one sweep.
-
-    Attributes:
-        live: trials that have not ended.
-        reports: what trials reported since the keeper was asked.
-        ladder: how far they have come.
-        given_up: trials that are to be stopped, and why.
-        breath: which of them are spare; None = none ever was.
-    """
-
-    live: int = 0
-    reports: list[MetricReported] = field(default_factory=list)
-    ladder: Ladder = field(default_factory=Ladder)
-    given_up: dict[str, Cause] = field(default_factory=dict)
-    breath: Breath | None = None
 
 
 class SweepsController:
@@ -83,12 +62,18 @@ class SweepsController:
 
     def tend(self, draft: Transaction) -> None:
         """Judge what was reported, stop trials that were given up, and fill what became free."""
+
+        def lives(trial: str) -> bool:
+            record = draft.state.gangs.records.get(trial)
+            return record is not None and record.phase is not Phase.ENDED
+
         for workload in list(self._due):
-            sweep = self._sweeps[workload]
-            self._judge(draft, workload, sweep)
-            self._give_up(draft, sweep)
-            if sweep.breath:
-                self._promote(draft, workload, sweep.breath)
+            sweep, terms = self._sweeps[workload], _terms(draft, workload)
+            for trial, cause in to_stop(sweep, terms, lives).items():
+                _stop(draft, draft.state.gangs.records[trial], cause)
+            for trial in to_promote(workload, sweep, terms):
+                priority = draft.book.entries[workload].workload.priority
+                draft.apply(GangUpdated(draft.now, trial, priority=priority))
             if not sweep.given_up:
                 self._due.pop(workload, None)
 
@@ -102,7 +87,7 @@ class SweepsController:
         sweep.live += 1
 
     def _noted(self, event: Noted, sweep: Sweep) -> None:
-        trial, breath = _index(event.gang), sweep.breath
+        trial, breath = index_of(event.gang), sweep.breath
         match event:
             case MetricReported():
                 sweep.reports.append(event)
@@ -115,7 +100,7 @@ class SweepsController:
 
     def _ended(self, event: GangEnded, sweep: Sweep) -> None:
         if sweep.breath:
-            sweep.breath.ended(_index(event.gang), again=event.requeue)
+            sweep.breath.ended(index_of(event.gang), again=event.requeue)
         if event.requeue:
             return
         sweep.given_up.pop(event.gang, None)
@@ -124,42 +109,18 @@ class SweepsController:
             workload = event.gang.rpartition("/")[0]
             del self._sweeps[workload], self._due[workload]
 
-    def _judge(self, draft: Transaction, workload: str, sweep: Sweep) -> None:
-        reports, sweep.reports = sweep.reports, []
-        entry = draft.book.entries.get(workload)
-        rule = entry.workload.early_stop if entry else None
-        if rule is None:
-            return
-        for each in reports:
-            if each.name == rule.metric:
-                verdict = climb(sweep.ladder, rule, _index(each.gang), each.step, each.value)
-                if verdict:
-                    sweep.given_up[each.gang] = given_up(rule, verdict)
 
-    def _give_up(self, draft: Transaction, sweep: Sweep) -> None:
-        for gang, cause in list(sweep.given_up.items()):
-            record = draft.state.gangs.records.get(gang)
-            if record is None or record.phase is Phase.ENDED:
-                sweep.given_up.pop(gang)
-            elif record.cause != cause or record.phase is not Phase.STOPPING:
-                _stop(draft, record, cause)
-
-    def _promote(self, draft: Transaction, workload: str, breath: Breath) -> None:
-        entry = draft.book.entries.get(workload)
-        while entry and (trial := breath.turn(entry.workload.parallel_min)) is not None:
-            gang = f"{workload}/{trial}"
-            draft.apply(GangUpdated(draft.now, gang, priority=entry.workload.priority))
-            # Noted again when the event comes round.
-            breath.promoted(trial)
-
-
-def given_up(rule: EarlyStop, verdict: GivenUp) -> Cause:
-    """The cause of a trial's stop."""
-    place = (verdict.rung, verdict.place, verdict.among, verdict.kept)
-    return Cause(CauseKind.GIVEN_UP, standing=Standing(rule.metric, verdict.value, *place))
+def _terms(draft: Transaction, workload: str) -> TrialTerms:
+    """What the owner wants; nothing where the sweep is not known any more."""
+    entry = draft.book.entries.get(workload)
+    if entry is None:
+        return TrialTerms()
+    return TrialTerms(entry.workload.early_stop, entry.workload.parallel_min)
 
 
 def _stop(draft: Transaction, record: GangRecord, cause: Cause) -> None:
+    if record.cause == cause and record.phase is Phase.STOPPING:
+        return  # it was asked to
     gang, attempt = record.gang.id, record.attempt
     if record.phase in WAITING:
         message = sentence(cause)
@@ -173,7 +134,3 @@ def _order(stop: Stop, now: int) -> Order:
         world.execute(Plan(now, stops=[stop]), {})
 
     return carry_out
-
-
-def _index(gang: str) -> int:
-    return int(gang.rpartition("/")[2])

@@ -29,7 +29,7 @@ from ganglion.ledger.records import Flaw
 from ganglion.lifecycle import losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
 from ganglion.lifecycle.sweeps import elastic_width as breath
-from ganglion.lifecycle.sweeps import halving
+from ganglion.lifecycle.sweeps import halving, reconciler
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
 from ganglion.model import (
@@ -48,7 +48,6 @@ from ganglion.model import (
 from ganglion.model.causes.former import cause_of, cordon_of, upgraded
 from ganglion.model.events import access
 from ganglion.model.fleet import booking, node
-from ganglion.server.controllers import sweeps
 from ganglion.server.state import registry, replicas, rights, schedules, spending
 
 Fields = dict[str, Any]
@@ -84,7 +83,7 @@ KINDS: Mapping[str, type] = {
     "stragglers": stragglers.Stragglers,
     "stragglers_pace": stragglers.AttemptPace,
     "submitted": registry.LiveWorkload,
-    "sweep": sweeps.Sweep,
+    "sweep": reconciler.Sweep,
     "sweep_breath": breath.Breath,
     "sweep_ladder": halving.Ladder,
     "sweep_rung": halving.Rung,

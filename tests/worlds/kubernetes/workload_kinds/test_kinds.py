@@ -95,6 +95,23 @@ def test_an_elastic_job_may_start_with_the_fewest() -> None:
     assert scene.one().lacking == ""
 
 
+@pytest.mark.parametrize(("said", "spare"), [("0,2", {1}), ("-", {0, 1, 2}), ("0-2", set())])
+def test_trials_that_are_not_their_sweeps_own_are_spare(said: str, spare: set[int]) -> None:
+    body = w.job("sweep", 3, annotations={"ganglion.dev/own-trials": said})
+    body["spec"]["template"]["metadata"]["labels"] = {"ganglion.dev/kind": "sweep"}
+    scene = Scene()
+    scene.add(*unfold(body))
+    assert {each.index for each in scene.gangs() if each.priority < 0} == spare
+
+
+def test_indexes_that_are_none_refuse_the_trials_by_the_name_of_the_annotation() -> None:
+    body = w.job("sweep", 2, annotations={"ganglion.dev/own-trials": "first"})
+    body["spec"]["template"]["metadata"]["labels"] = {"ganglion.dev/kind": "sweep"}
+    scene = Scene()
+    scene.add(*unfold(body))
+    assert all("ganglion.dev/own-trials" in each.refused for each in scene.gangs())
+
+
 def test_the_job_of_a_sweep_is_a_gang_per_trial_that_survives_its_pod() -> None:
     body = w.job("sweep", 3)
     body["spec"]["template"]["metadata"]["labels"] = {"ganglion.dev/kind": "sweep"}

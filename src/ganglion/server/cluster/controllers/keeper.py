@@ -1,7 +1,8 @@
-"""Reconciles the services and workspaces of one cluster, in a thread of its own.
+"""Reconciles the services, workspaces and sweeps of one cluster, in a thread of its own.
 
 What it must remember is in the cluster: the number of replicas in their object, a workspace's
-sleep in an annotation. What was learnt of loads may be lost with the process.
+sleep and how far trials have come in annotations. What was learnt of loads may be lost with the
+process.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.server.cluster.controllers.mains import Mains
 from ganglion.server.cluster.controllers.services import ClusterServices
 from ganglion.server.cluster.controllers.sight import ClusterSight
+from ganglion.server.cluster.controllers.sweeps import ClusterSweeps
 from ganglion.server.cluster.controllers.telling import about, told
 from ganglion.server.cluster.controllers.workspaces import ClusterWorkspaces
 from ganglion.server.signals.scraper import Scraper
@@ -35,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 
 class Lives:
-    """Reconciles a cluster's services and workspaces.
+    """Reconciles a cluster's services, workspaces and sweeps.
 
     Args:
         endpoint: the cluster.
@@ -90,7 +92,7 @@ class Lives:
             pass
         except BaseException:
             # Scheduling goes on without it.
-            log.exception("services and workspaces are not managed any more")
+            log.exception("services, workspaces and sweeps are not managed any more")
 
     async def _live(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
@@ -105,6 +107,7 @@ class Lives:
 
         mains = Mains(reading, wrong, self._instance)
         services = ClusterServices(self._scraper, self._sight, writing, recorder)
+        sweeps = ClusterSweeps(self._sight, writing, recorder)
         workspaces = ClusterWorkspaces(self._eyes, self._sight, writing, recorder, self._pace)
         try:
             async with asyncio.TaskGroup() as group:
@@ -116,6 +119,7 @@ class Lives:
                     if self._may():
                         await services.tick(mains.kept, self._clock())
                         await workspaces.tick(mains.kept, self._clock())
+                        await sweeps.tick(mains.kept, self._clock())
         finally:
             await reading.close()
             await writing.close()

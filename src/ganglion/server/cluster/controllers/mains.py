@@ -20,9 +20,10 @@ log = structlog.get_logger(__name__)
 DEPLOYMENTS = "/apis/apps/v1/deployments"
 STATEFUL_SETS = "/apis/apps/v1/statefulsets"
 LEADER_WORKER_SETS = "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets"
-COLLECTIONS = (DEPLOYMENTS, STATEFUL_SETS, LEADER_WORKER_SETS)
+JOBS = "/apis/batch/v1/jobs"
+COLLECTIONS = (DEPLOYMENTS, STATEFUL_SETS, LEADER_WORKER_SETS, JOBS)
 
-SELECTOR = f"{marks.KIND} in (service,workspace)"
+SELECTOR = f"{marks.KIND} in (service,workspace,sweep)"
 _LEADER = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
 _GROUP = "leaderworkerset.sigs.k8s.io/name"
 

@@ -7,6 +7,7 @@ KINDS = {
     "deployments": "Deployment",
     "statefulsets": "StatefulSet",
     "leaderworkersets": "LeaderWorkerSet",
+    "jobs": "Job",
 }
 """Collection -> kind."""
 

@@ -43,7 +43,7 @@ def admit(
     scene.facts.understood("gang", gang_id)
     if found.refused:
         scene.facts.set_apart("gang", gang_id, found.refused)
-    complaint = found.refused or _settled(found) or _misfit(scene, site, found) or found.lacking
+    complaint = found.refused or _settled(found) or misfit(scene, site, found) or found.lacking
     try:
         gang = None if complaint else gang_for(scene, feasible, site, found, now)
         complaint = complaint or (_unguaranteed(scene, gang) if gang else "")
@@ -97,7 +97,7 @@ def queue_of(scene: ControllerState, site: ClusterView, found: FoundGang) -> str
     return home_queue(found, labels, scene.settings.default_queue)
 
 
-def _misfit(scene: ControllerState, site: ClusterView, found: FoundGang) -> str:
+def misfit(scene: ControllerState, site: ClusterView, found: FoundGang) -> str:
     """What is wrong with a gang's queue; empty = nothing."""
     queue = queue_of(scene, site, found)
     if not queue:

@@ -17,6 +17,7 @@ from ganglion.model.plan import Phase
 from ganglion.worlds.causes import beneficiary_of
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.attempts import storage
+from ganglion.worlds.kubernetes.attempts.admit import misfit
 from ganglion.worlds.kubernetes.attempts.readiness import backoff_ms, follow
 from ganglion.worlds.kubernetes.attempts.reseat import is_astray, reseat
 from ganglion.worlds.kubernetes.attempts.saving import commit, with_loss
@@ -50,6 +51,7 @@ def tend(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now
     else:
         if found:
             _follow_size(scene, attempt, found, now)
+            _follow_turn(scene, attempt, found, now)
             _seat(scene, attempt, found, now)
         _advance(scene, attempt, found, now)
     commit(scene, attempt, found, now)
@@ -198,6 +200,13 @@ def _follow_size(scene: ControllerState, attempt: Attempt, found: FoundGang, now
     )
     attempt.resize(place)
     _if_all_left(scene, attempt, now)
+
+
+def _follow_turn(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) -> None:
+    """A trial that was spare has its sweep's priority from now on, where its queue allows that."""
+    record, site = scene.record(attempt.gang), scene.sites[attempt.cluster]
+    if record and record.gang.spare and found.priority >= 0 and not misfit(scene, site, found):
+        scene.facts.apply(GangUpdated(now, attempt.gang, priority=found.priority))
 
 
 def _vacant_surplus(attempt: Attempt, counts: dict[str, int]) -> set[tuple[str, int]]:

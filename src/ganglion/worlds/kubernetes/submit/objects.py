@@ -1,10 +1,15 @@
 """The parts of Kubernetes objects with the state of a submitted workload."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
+import msgspec
 from msgspec import field
 
+from ganglion.model.causes import Standing
+from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.types.meta import Condition, LabelSelector, Meta, Object
 
 
@@ -36,6 +41,8 @@ class MainSpec(Object, frozen=True):
     completions: int | None = None
     parallelism: int | None = None
     replicas: int | None = None
+    backoff_limit_per_index: int | None = None
+    pod_failure_policy: dict[str, Any] = field(default_factory=dict)
     selector: LabelSelector = LabelSelector()
     template: Template = Template()
 
@@ -137,9 +144,33 @@ class SeenPod(Object, frozen=True):
         return next((each for each in states if each), None)
 
 
+_stops = msgspec.json.Decoder(dict[int, Standing])
+
+
+def given_up(main: Main) -> Mapping[int, Standing]:
+    """Trials that were given up, and how they compared with others. Raises DecodeError."""
+    return _stopped(main.metadata.annotations.get(names.GIVEN_UP) or "{}")
+
+
+@lru_cache(maxsize=4)  # it is asked for every trial of a sweep in turn
+def _stopped(text: str) -> Mapping[int, Standing]:
+    return _stops.decode(text)
+
+
 def ms(stamp: str) -> int | None:
     """A time of the API in ms since 1970; None = not yet."""
     return int(datetime.fromisoformat(stamp).timestamp() * 1000) if stamp else None
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """The text `0-3,7` of numbers."""
+    found: list[list[int]] = []
+    for each in sorted(numbers):
+        if found and each == found[-1][-1] + 1:
+            found[-1] = [found[-1][0], each]
+        else:
+            found.append([each])
+    return ",".join("-".join(map(str, part)) for part in found)
 
 
 def indexes(text: str) -> frozenset[int]:

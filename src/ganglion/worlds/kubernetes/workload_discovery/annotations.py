@@ -1,5 +1,6 @@
 """What labels and annotations say about a gang, no matter which tool's they are."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
@@ -32,6 +33,9 @@ _DIGITS = 6
 """Of numbers of replicas."""
 _STEP_DIGITS = 15
 """Of numbers of steps."""
+
+_INDEXES = re.compile(r"-|\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*", re.ASCII)
+"""Of trials; `-` = none."""
 
 _TRUTH: Mapping[str, bool] = {"true": True, "false": False}
 _CONTRACT = (
@@ -103,6 +107,16 @@ class Said(Struct, frozen=True):
         if text and not (text.isdecimal() and len(text) <= 3 and int(text) <= HIGHEST):
             raise FieldError(f"should be a number from 0 to {HIGHEST}, not {text!r}", key=key)
         return int(text) if text else 0
+
+    def is_spare(self, index: int) -> bool:
+        """Whether the trial of that index is spare. Raises FieldError."""
+        key, text = self.get(names.OWN_TRIALS)
+        if not text:
+            return False
+        if not _INDEXES.fullmatch(text):
+            raise FieldError(f"should be indexes like 0-3,7, not {text[:80]!r}", key=key)
+        parts = [part.partition("-") for part in text.split(",") if text != "-"]
+        return not any(int(low) <= index <= int(high or low) for low, _, high in parts)
 
     def floor(self) -> int:
         """Minimum siblings that a preemption leaves running; 0 by default. Raises FieldError."""

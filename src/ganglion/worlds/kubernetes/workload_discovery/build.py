@@ -6,7 +6,7 @@ from msgspec import structs
 
 from ganglion.model.errors import InputError
 from ganglion.model.plan import SavePoint
-from ganglion.model.workload import Topology
+from ganglion.model.workload import SPARE, Kind, Topology
 from ganglion.worlds.kubernetes import markers, names
 from ganglion.worlds.kubernetes.types.bounds import brief
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -112,11 +112,13 @@ def _complete(bare: FoundGang, draft: Draft, said: Said, first: Pod, levels: Lev
     def queue_of(pod: Pod) -> str:
         return Said((pod.metadata, *draft.layers)).queue()
 
-    claimed = 0 if bare.priority else said.priority()
+    kind = said.kind(draft.kind)
+    spare = kind is Kind.SWEEP and said.is_spare(bare.index)
+    claimed = 0 if bare.priority or spare else said.priority()
     return structs.replace(
         bare,
-        kind=said.kind(draft.kind),
-        priority=bare.priority or claimed,
+        kind=kind,
+        priority=SPARE if spare else bare.priority or claimed,
         claimed=claimed,
         preemptible=said.truth(names.PREEMPTIBLE, True),
         sets=sets,

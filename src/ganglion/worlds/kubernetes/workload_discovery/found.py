@@ -80,7 +80,7 @@ class FoundGang(Struct, frozen=True):
         queue: as named by a label; empty = none named.
         creator: user who created what answers for it, where admission records that; else empty.
         priority: of the pods, as Kubernetes has it (-2^31..2^31-1); where it has none, 0, it is
-            what the annotation says.
+            what the annotation says; of a spare trial, `SPARE`.
         claimed: the part of the priority that comes from the annotation: all of it or 0.
         preemptible: whether others may stop it for their sake.
         preempts: whether others may be stopped for its sake.

@@ -153,6 +153,39 @@ def test_a_sweep_is_one_job_whose_indexes_are_its_trials() -> None:
     assert env(made[0])["GANGLION_GANG"] == "grid/$(GANGLION_INDEX)"
 
 
+def test_a_sweep_that_gives_trials_up_fails_their_index_and_names_those_of_its_own() -> None:
+    job = compiled(
+        "{name: s, image: i, run: [a, '{x}'], params: {x: 0..9}, search: {trials: 6, seed: 1},"
+        " parallel: 2..4, early_stop: {metric: loss}}"
+    )[0]
+    spec = job["spec"]
+    assert (spec["completions"], spec["parallelism"]) == (6, 4)
+    early, interrupted = spec["podFailurePolicy"]["rules"]
+    assert early["action"] == "FailIndex"
+    assert early["onPodConditions"] == [{"type": "ganglion.dev/given-up", "status": "True"}]
+    assert interrupted["action"] == "Ignore"
+    assert job["metadata"]["annotations"]["ganglion.dev/own-trials"] == "0-1"
+
+
+def test_a_list_of_trials_is_run_as_it_was_written() -> None:
+    made = compiled("{name: s, image: i, run: [a, '{x}'], trials: [{x: 7}, {x: 9}]}")
+    assert made[0]["spec"]["completions"] == 2
+    assert "set -- a 9" in only(made, "ConfigMap")["data"]["trial-1"]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        "nodes: 2, params: {x: [1, 2]}, early_stop: {metric: loss}",
+        "params: {x: 0..2000}, early_stop: {metric: loss}",
+    ],
+)
+def test_trials_that_cannot_be_compared_in_a_cluster_are_refused(refused: str) -> None:
+    with pytest.raises(FieldError) as error:
+        compiled(f"{{name: s, image: i, run: [a, '{{x}}'], {refused}}}")
+    assert error.value.key == "early_stop"
+
+
 def test_trials_of_several_nodes_are_jobs_and_gangs_of_their_own() -> None:
     made = compiled("{name: grid, image: i, run: [a, '{x}'], nodes: 2, params: {x: [1, 2]}}")
     assert kinds(made)[:2] == ["Job grid-0", "Job grid-1"]

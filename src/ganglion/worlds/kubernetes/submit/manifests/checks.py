@@ -3,17 +3,21 @@
 import re
 from collections.abc import Iterator
 
+from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind, Workload
 from ganglion.specs.wording import first_of
 from ganglion.worlds.kubernetes.submit.manifests.environment import CLAIM
 from ganglion.worlds.kubernetes.submit.manifests.launcher import STOP_SIGNAL
 from ganglion.worlds.kubernetes.submit.manifests.pod import claimed
-from ganglion.worlds.kubernetes.submit.manifests.shape import ManifestGang, trials
+from ganglion.worlds.kubernetes.submit.manifests.shape import ManifestGang
 
 MOST_NAME = 63
 MOST_SET_NAME = 52
 """StatefulSets add a hash of ten characters to their name in a label."""
+MOST_COMPARED = 2_000
+"""Most trials of a sweep that gives some up: how far they have come is kept in annotations of one
+object, which hold 256 KiB."""
 MOST_OBJECTS = 500
 """Most controllers of one workload."""
 
@@ -21,9 +25,6 @@ ELSEWHERE = {
     "singleton": "leave it out, and submit this one when the other has ended",
     "schedule": "write a CronJob around what `--dry-run -o yaml` prints",
     "notify": "leave it out, and use `ganglion wait`",
-    "trials": "write `params`, of which every combination is tried",
-    "search": "leave it out to try all combinations",
-    "early_stop": "leave it out: every trial runs to its end",
 }
 """Keys that only the embedded server honours -> what to do in a cluster."""
 
@@ -49,6 +50,7 @@ def check(workload: Workload, gangs: tuple[ManifestGang, ...]) -> None:
         *_check_signal(workload),
         *_check_path(workload),
         *_check_groups(workload),
+        *_check_trials(workload, gangs),
         *_check_names(workload, gangs),
     ]
     if problems:
@@ -145,6 +147,30 @@ def _check_groups(workload: Workload) -> Iterator[FieldError]:
             )
 
 
+def _check_trials(workload: Workload, gangs: tuple[ManifestGang, ...]) -> Iterator[FieldError]:
+    if workload.kind is not Kind.SWEEP:
+        return
+    is_one_job = gangs[0].crews[0].alone
+    if workload.parallel and not is_one_job:
+        yield FieldError(
+            "in a cluster trials of several nodes cannot be bounded",
+            key="parallel",
+            hint="leave it out, or give the queue a limit",
+        )
+    if workload.early_stop and not is_one_job:
+        yield FieldError(
+            "in a cluster trials of several nodes cannot be compared: each is a Job of its own",
+            key="early_stop",
+            hint="leave it out: every trial runs to its end",
+        )
+    if workload.early_stop and gang_count(workload) > MOST_COMPARED:
+        yield FieldError(
+            f"a cluster compares at most {MOST_COMPARED:,} trials, got {gang_count(workload):,}",
+            key="early_stop",
+            hint="submit it in parts, or draw some of them: `search`",
+        )
+
+
 def _check_names(workload: Workload, gangs: tuple[ManifestGang, ...]) -> Iterator[FieldError]:
     crews = [(gang, crew) for gang in gangs for crew in gang.crews]
     if len(crews) > MOST_OBJECTS:
@@ -154,15 +180,9 @@ def _check_names(workload: Workload, gangs: tuple[ManifestGang, ...]) -> Iterato
             hint="submit it in parts",
         )
         return
-    if workload.parallel and workload.kind is Kind.SWEEP and not gangs[0].crews[0].alone:
-        yield FieldError(
-            "in a cluster trials of several nodes cannot be bounded",
-            key="parallel",
-            hint="leave it out, or give the queue a limit",
-        )
     jobs = workload.kind not in (Kind.SERVICE, Kind.WORKSPACE)
     for _, crew in crews:
-        count = trials(workload) if crew.alone else crew.pods.count
+        count = gang_count(workload) if crew.alone else crew.pods.count
         most = MOST_NAME - len(f"-{count - 1}") if jobs else MOST_SET_NAME
         if len(crew.name) > most:
             yield FieldError(

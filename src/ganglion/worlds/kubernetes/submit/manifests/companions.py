@@ -1,12 +1,13 @@
 """What pods need beside the object that makes them: services, files, secrets."""
 
+from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import launcher, marks
 from ganglion.worlds.kubernetes.submit.manifests.environment import MASTER_PORT, NODES, children
 from ganglion.worlds.kubernetes.submit.manifests.pod import Making, Manifest
-from ganglion.worlds.kubernetes.submit.manifests.shape import ManifestGang, domain_of, trials
+from ganglion.worlds.kubernetes.submit.manifests.shape import ManifestGang, domain_of
 
 MOST_BYTES = 900_000
 """Most bytes of a config map; the API allows 1 MiB with everything around it."""
@@ -86,7 +87,7 @@ def _files(making: Making, gangs: tuple[ManifestGang, ...]) -> dict[str, str]:
     if making.workload.kind is Kind.SWEEP and gangs[0].crews[0].alone:
         found |= {
             f"{launcher.TRIAL}{index}": launcher.trial(making.workload, index)
-            for index in range(trials(making.workload))
+            for index in range(gang_count(making.workload))
         }
     return found
 

@@ -1,11 +1,13 @@
 """The objects that make pods: Job, StatefulSet, Deployment."""
 
+from ganglion.lifecycle.expand import gang_count
 from ganglion.model.workload import Kind, Retry, Workload
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.manifests.placing import topology_notes
 from ganglion.worlds.kubernetes.submit.manifests.pod import Making, Manifest, notes_of, template
-from ganglion.worlds.kubernetes.submit.manifests.shape import ControllerPods, ManifestGang, trials
+from ganglion.worlds.kubernetes.submit.manifests.shape import ControllerPods, ManifestGang
+from ganglion.worlds.kubernetes.submit.objects import ranges
 
 TTL_S = 7 * 24 * 3600
 """How long a Job that has ended, with its logs, stays."""
@@ -23,7 +25,7 @@ def job(making: Making, gang: ManifestGang, crew: ControllerPods) -> Manifest:
         "spec": {
             "completionMode": "Indexed",
             **(_of_trials(workload) if crew.alone else _of_gang(workload, gang, crew)),
-            "podFailurePolicy": {"rules": [_interrupted(workload.retry, crew)]},
+            "podFailurePolicy": {"rules": _failure_rules(workload, crew)},
             # A pod that is being stopped has its devices and its name until it is gone.
             "podReplacementPolicy": "Failed",
             "ttlSecondsAfterFinished": TTL_S,
@@ -37,6 +39,8 @@ def _meta(making: Making, crew: ControllerPods) -> Manifest:
     index = {} if crew.alone else {marks.GANG_INDEX: str(crew.index)}
     labels = making.labels() | {names.POD_SET: crew.pods.name} | index
     notes = notes_of(making.workload) | topology_notes(making.workload.topology)
+    if crew.alone and making.workload.parallel_min:
+        notes[names.OWN_TRIALS] = ranges(range(making.workload.parallel_min))
     return making.meta(crew.name, annotations=notes) | {"labels": labels}
 
 
@@ -56,13 +60,20 @@ def _of_gang(workload: Workload, gang: ManifestGang, crew: ControllerPods) -> Ma
 
 
 def _of_trials(workload: Workload) -> Manifest:
-    count = trials(workload)
+    count = gang_count(workload)
     own = workload.retry.limit if "failure" in workload.retry.on else 0
     return {
         "completions": count,
         "parallelism": min(workload.parallel or count, count),
         "backoffLimitPerIndex": own,
     }
+
+
+def _failure_rules(workload: Workload, crew: ControllerPods) -> list[Manifest]:
+    """What becomes of trials that are given up, and of pods that were interrupted."""
+    given_up = {"type": names.GIVEN_UP, "status": "True"}
+    early = [{"action": "FailIndex", "onPodConditions": [given_up]}] if workload.early_stop else []
+    return [*early, _interrupted(workload.retry, crew)]
 
 
 def _interrupted(retry: Retry, crew: ControllerPods) -> Manifest:

@@ -1,7 +1,6 @@
 """A workload as controllers and their pods: which one makes which pods, and their numbers."""
 
 from itertools import accumulate
-from math import prod
 
 from msgspec import Struct
 
@@ -114,8 +113,3 @@ def _gang(workload: Workload, index: int) -> ManifestGang:
 def domain_of(stem: str) -> str:
     """Name of a headless service; services must begin with a letter."""
     return stem if stem[0].isalpha() else f"g-{stem}"
-
-
-def trials(workload: Workload) -> int:
-    """How many trials a sweep has."""
-    return prod(len(values) for values in workload.params.values())
