@@ -30,6 +30,10 @@ queue: org/research
 """
 
 
+SERVICE = "{name: a, image: i, run: [a], kind: service, port: 80"
+"""A service; its closing brace is left to those who say more of it."""
+
+
 def test_a_training_is_an_indexed_job_with_names_for_its_pods() -> None:
     made = compiled(TRAIN)
     assert kinds(made) == ["Job llama", "Service llama", "ConfigMap llama"]
@@ -223,6 +227,20 @@ def test_a_workspace_is_a_stateful_set_of_one() -> None:
     assert pod_of(made[0])["metadata"]["annotations"]["ganglion.dev/idle-timeout"] == "2h"
 
 
+def test_a_workspace_saves_before_it_is_stopped() -> None:
+    made = compiled("{name: lab, kind: workspace, image: i, run: [vi], idle: {save: ./save.sh}}")
+    hook = {"exec": {"command": ["/bin/sh", "-c", "./save.sh"]}}
+    assert container(made[0])["lifecycle"] == {"preStop": hook}
+
+
+def test_a_replica_listens_on_before_it_is_stopped() -> None:
+    made = compiled(
+        f"{SERVICE}, replicas: 1..4, scale: {{requests: 4, source: metrics, drain: 1m}}}}"
+    )
+    assert container(made[0])["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}
+    assert pod_of(made[0])["spec"]["terminationGracePeriodSeconds"] >= 60
+
+
 def test_parts_of_a_gpu_are_annotations() -> None:
     half = compiled("{name: a, image: i, run: [a], gpus: 0.5}")[0]
     assert pod_of(half)["metadata"]["annotations"]["ganglion.dev/gpu-fraction"] == "0.5"
@@ -296,6 +314,15 @@ def test_held_jobs_are_suspended() -> None:
     [
         ("{name: a, run: [a]}", "image"),
         ("{name: a, image: i, run: [a], after: [b]}", "after"),
+        ("{name: a, image: i, run: [a], singleton: true}", "singleton"),
+        ("{name: a, image: i, run: [a], schedule: '@daily'}", "schedule"),
+        ("{name: a, image: i, run: [a], notify: {mail: a@example.org}}", "notify"),
+        (f"{SERVICE}, replicas: 1..4, scale: {{requests: 4, source: router}}}}", "scale.source"),
+        (f"{SERVICE}, replicas: 0..4, scale: {{requests: 4, source: metrics}}}}", "replicas"),
+        (
+            f"{SERVICE}, replicas: 1..4, scale: {{requests: 4, source: metrics, standby: 1}}}}",
+            "scale.standby",
+        ),
         ("{name: a, image: i, run: [a], workdir: here}", "workdir"),
         ("{name: a, image: i, run: [a], labels: {'a b': c}}", "labels"),
         ("{name: a, image: i, run: [a], checkpoint: {signal: SIGINT}}", "checkpoint.signal"),
@@ -347,5 +374,9 @@ def test_what_a_cluster_leaves_out_is_told() -> None:
         unheeded(workload("{name: a, run: [a], idle_timeout: 1h, time_limit: 2h, checkpoint: 5m}"))
     )
     assert [each.partition(":")[0] for each in told] == ["time_limit", "idle_timeout", "checkpoint"]
+    limits = "{name: a, run: [a], retry: {limit: 2, limits: {node_failure: 1}}}"
+    assert [each.partition(":")[0] for each in unheeded(workload(limits))] == ["retry.limits"]
+    access = "{name: a, run: [a], kind: service, port: 80, access: anyone}"
+    assert [each.partition(":")[0] for each in unheeded(workload(access))] == ["access"]
     assert not list(unheeded(workload("{name: a, run: [a]}")))
     assert not list(unheeded(workload("{name: a, run: [a], port: 80, idle_timeout: 1h}")))

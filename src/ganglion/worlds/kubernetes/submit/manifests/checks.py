@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ganglion.lifecycle.expand import gang_count
+from ganglion.model.behaviour import Access
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind, Workload
 from ganglion.specs.wording import first_of
@@ -101,7 +102,11 @@ def _check_scaling(workload: Workload) -> Iterator[FieldError]:
             hint="at least 1, or use a Prometheus: `source: http://prometheus:9090`",
         )
     if scaling.standby:
-        yield FieldError("replicas of a cluster's service cannot sleep yet", key="scale.standby")
+        yield FieldError(
+            "no place in a cluster is kept for a replica that sleeps",
+            key="scale.standby",
+            hint="raise the floor of `replicas`, or give `scale.hints` for load that is known",
+        )
 
 
 def _check_labels(workload: Workload) -> Iterator[FieldError]:
@@ -208,3 +213,7 @@ def unheeded(workload: Workload) -> Iterator[str]:
         yield "resources.together: which GPUs of a node a pod gets is up to its kubelet"
     if len(set(workload.retry.on) & {"preemption", "node_failure"}) == 1:
         yield "retry.on: a cluster does not distinguish preemption from the loss of a node"
+    if workload.retry.limits:
+        yield "retry.limits: a Job counts all failures of its own together, by `limit`"
+    if workload.access != Access():
+        yield "access: network policies of the cluster decide who reaches its pods"

@@ -171,7 +171,7 @@ def _container(making: Making, gang: ManifestGang, crew: ControllerPods) -> Mani
         "resources": _resources(crew.pods),
         "volumeMounts": _mounts(making, gang, crew.pods),
         "readinessProbe": ready if front and gang.pods == 1 else {},
-        "lifecycle": _leaving(making.workload) if front else {},
+        "lifecycle": _leaving(making.workload, front=front),
     }
     return {
         "name": CONTAINER,
@@ -182,9 +182,11 @@ def _container(making: Making, gang: ManifestGang, crew: ControllerPods) -> Mani
     }
 
 
-def _leaving(workload: Workload) -> Manifest:
-    """A replica that leaves keeps listening while requests may still come, before it is stopped."""
-    drain_ms = workload.scaling.drain_ms if workload.scaling else 0
+def _leaving(workload: Workload, *, front: bool) -> Manifest:
+    """A replica listens on while requests may still come, a workspace saves, before they stop."""
+    if workload.kind is Kind.WORKSPACE and workload.idle.hook:
+        return {"preStop": {"exec": {"command": ["/bin/sh", "-c", workload.idle.hook]}}}
+    drain_ms = workload.scaling.drain_ms if front and workload.scaling else 0
     seconds = min(UNNOTICED_S, drain_ms // 1000)
     return {"preStop": {"sleep": {"seconds": seconds}}} if seconds else {}
 
