@@ -48,6 +48,22 @@ def test_a_deleted_pod_is_gone_when_it_has_stopped(cluster: Cluster, kubelets: K
     wait(lambda: cluster.find(f"{PODS}/pod-0") is None, "the pod to be gone")
 
 
+def test_a_deleted_pod_that_its_job_still_counts_says_how_it_ended(
+    cluster: Cluster, kubelets: Kubelets
+) -> None:
+    cluster.add_nodes(1)
+    cluster.add_pods(1)
+    cluster.bind("pod-0", "node-0")
+    _until(cluster, "pod-0", "Running")
+    cluster.patch(f"{PODS}/pod-0", {"metadata": {"finalizers": ["batch.kubernetes.io/counted"]}})
+    cluster.delete(f"{PODS}/pod-0")
+    _until(cluster, "pod-0", "Failed")
+    state = cluster.get(f"{PODS}/pod-0")["status"]["containerStatuses"][0]["state"]
+    assert state["terminated"]["exitCode"] == 143
+    cluster.patch(f"{PODS}/pod-0", {"metadata": {"finalizers": None}})
+    wait(lambda: cluster.find(f"{PODS}/pod-0") is None, "the pod to be gone")
+
+
 def test_a_node_admits_no_more_than_it_has(cluster: Cluster, kubelets: Kubelets) -> None:
     cluster.add_nodes(1, gpus=4)
     cluster.add_pods(2, gpus=3)
