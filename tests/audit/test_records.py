@@ -25,9 +25,10 @@ from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.model.workload import Gang
+from ganglion.model.workload import Constraints, Gang
 
 EU = {"region": "eu"}
+SCAN = "registry.example/scan@sha256:0a"
 GPUS = (Device("H100"), Device("H100"))
 
 
@@ -60,11 +61,12 @@ def home(tmp_path: Path) -> Path:
             ev.NodeAdded(1_000, node("n2", {}, region="eu")),
             ev.NodeAdded(1_000, node("n3", {"region": "us"})),
             ev.PolicySet(1_000, Policy(), 3, "root", request="r-1"),
+            ev.ServerStarted(1_000, "1.2.3"),
         ],
     )
     turn(
         2_000,
-        [ev.GangSubmitted(2_000, scan, request="r-2"), ev.GangSubmitted(2_000, other)],
+        [ev.GangSubmitted(2_000, scan, SCAN, request="r-2"), ev.GangSubmitted(2_000, other)],
         [
             ev.GangPlaced(2_000, "scan-1/0", 1, place(("n1", 0), ("n2", 1))),
             ev.GangPlaced(2_000, "other-2/0", 1, place(("n3", 0))),
@@ -106,7 +108,7 @@ def test_a_record_says_who_for_which_queue_and_under_which_policy(home: Path) ->
     assert ("gang_updated", "ada", "ward", "scan-1", 3) in said
     assert said[-1] == ("gang_ended", "", "ward", "scan-1", 3)
     assert (found[0].request, len(found[0].checksum)) == ("r-2", 64)
-    assert [each.policy for each in shown(home, WantedRecords(until=2_000))] == [0] * 6 + [3]
+    assert [each.policy for each in shown(home, WantedRecords(until=2_000))] == [0] * 6 + [3, 3]
 
 
 def test_the_actor_of_a_grant_or_token_is_who_gave_it(tmp_path: Path) -> None:
@@ -142,6 +144,25 @@ def test_records_are_chosen(home: Path, wanted: WantedRecords, kinds: list[str])
     assert [each.kind for each in shown(home, wanted)] == kinds
 
 
+def test_a_decision_names_policy_software_rule_and_image_as_far_as_they_were_recorded(
+    home: Path,
+) -> None:
+    found = shown(home, WantedRecords(workload="scan"))
+    said = [(each.kind, each.policy, each.software, each.rule, each.image) for each in found]
+    assert said == [
+        ("gang_submitted", 3, "1.2.3", "", SCAN),
+        ("gang_placed", 3, "1.2.3", "", SCAN),
+        ("gang_resized", 3, "1.2.3", "", SCAN),
+        ("pods_left", 3, "1.2.3", "", SCAN),
+        ("gang_updated", 3, "1.2.3", "cancelled", SCAN),
+        ("gang_ended", 3, "1.2.3", "", SCAN),
+    ]
+    (before, *_) = shown(home, WantedRecords())
+    assert (before.policy, before.software, before.image) == (0, "", "")
+    (stay, *_) = stays(home, "health").stays
+    assert (stay.policy, stay.software, stay.image) == (3, "1.2.3", SCAN)
+
+
 def test_an_event_that_cannot_be_read_is_a_record_all_the_same(home: Path) -> None:
     changed = [replace(each, body='{"type":"gone"}') for each in rows(home)[:2]]
     found = list(records(changed, DecisionContext()))
@@ -154,10 +175,10 @@ def test_csv_has_one_row_per_record_and_no_formula(home: Path) -> None:
     read = records(rows(home), DecisionContext(policy=0))
     evil = (replace(each, actor="=cmd()") for each in read)
     table = list(csv.DictReader(io.StringIO(b"".join(as_csv(evil)).decode())))
-    assert [int(each["seq"]) for each in table] == [*range(1, 17)]
+    assert [int(each["seq"]) for each in table] == [*range(1, 18)]
     assert {each["actor"] for each in table} == {"'=cmd()"}
     assert table[0]["time"] == "1970-01-01T00:00:01.000Z"
-    assert json.loads(table[7]["event"])["gang"]["id"] == "scan-1/0"
+    assert json.loads(table[8]["event"])["gang"]["id"] == "scan-1/0"
 
 
 def test_syslog_lines_are_those_of_the_rfc(home: Path) -> None:
@@ -183,7 +204,7 @@ def test_stays_have_nodes_devices_times_and_the_labels_of_that_time(home: Path) 
     ]
     assert [each.labels for each in found] == [EU, EU, EU, {"region": "us"}]
     assert {(each.gang, each.queue, each.user) for each in found} == {("scan-1/0", "ward", "ada")}
-    assert labels_of(node("n", {"region": "own"}, region="eu")) == {"region": "own"}
+    assert labels_of(node("n", {"region": "own"}, region="eu")) == EU
 
 
 def test_a_place_that_breaks_what_must_hold_is_found_also_when_labels_change(home: Path) -> None:
@@ -195,6 +216,32 @@ def test_a_place_that_breaks_what_must_hold_is_found_also_when_labels_change(hom
     assert [each.node for each in stays(home, "lab", 0, 0, "region=eu").broken] == ["n3"]
     none = stays(home, "", 0, 2_500, "tier=gold").stays
     assert {each.broken for each in none} == {("tier=(none)",)}
+
+
+@pytest.mark.parametrize(
+    ("rules", "broken"),
+    [
+        (Constraints(), ()),
+        (Constraints(labels={"region": ("eu", "us")}), ()),
+        (Constraints(labels={"region": ("eu",)}), ("region=us",)),
+        (Constraints(avoid={"region": ("us",)}), ("region=us",)),
+        (Constraints(residency=("us",)), ()),
+        (Constraints(residency=("eu",)), ("region=us",)),
+    ],
+)
+def test_a_place_that_the_gang_itself_forbids_is_broken(
+    tmp_path: Path, rules: Constraints, broken: tuple[str, ...]
+) -> None:
+    ledger = Ledger.open(tmp_path / "ledger.db")
+    gang = Gang("scan-1/0", "scan-1", "ward", constraints=rules)
+    facts: list[ev.Event] = [
+        ev.NodeAdded(1, node("n1", {"region": "us"}, region="us")),
+        ev.GangSubmitted(1, gang),
+    ]
+    ledger.append(Batch(1, facts, [ev.GangPlaced(1, gang.id, 1, place(("n1", 0)))]))
+    ledger.close()
+    (stay,) = stays(tmp_path).stays
+    assert (stay.constraints, stay.broken) == (rules, broken)
 
 
 def test_what_ran_where_the_trail_begins_is_a_stay_and_unknown_labels_are_broken() -> None:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from ganglion.audit.records import AuditRecord
 
 COLUMNS = (
-    *("seq", "time", "kind", "actor", "queue", "workload"),
-    *("request", "policy", "checksum", "event"),
+    *("seq", "time", "kind", "actor", "queue", "workload", "request"),
+    *("policy", "software", "rule", "image", "checksum", "event"),
 )
 
 AUDIT_INFO = 13 * 8 + 6
@@ -29,7 +29,8 @@ def as_csv(records: Iterable[AuditRecord]) -> Iterator[bytes]:
     for each in records:
         policy = "" if each.policy is None else str(each.policy)
         head = [str(each.seq), utc(each.at), each.kind, each.actor, each.queue, each.workload]
-        yield _csv([*head, each.request, policy, each.checksum, event_of(each)])
+        by = [each.request, policy, each.software, each.rule, each.image]
+        yield _csv([*head, *by, each.checksum, event_of(each)])
 
 
 def _csv(cells: Iterable[str]) -> bytes:
@@ -55,6 +56,9 @@ def as_syslog(records: Iterable[AuditRecord], host: str) -> Iterator[bytes]:
             "workload": each.workload,
             "request": each.request,
             "policy": policy,
+            "software": each.software,
+            "rule": each.rule,
+            "image": each.image,
             "checksum": each.checksum,
         }
         data = "".join(f' {name}="{_escaped(value)}"' for name, value in values.items() if value)

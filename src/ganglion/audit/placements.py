@@ -15,7 +15,9 @@ from ganglion.audit.records import DecisionContext, RecordOwner, entry_of
 from ganglion.ledger.codec import UNREADABLE, decoded
 from ganglion.model import events as ev
 from ganglion.model.errors import FieldError
+from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Node
+from ganglion.model.workload import Constraints
 
 Must = Mapping[str, frozenset[str]]
 """Label, or level of the topology -> values of which a node has to have one."""
@@ -33,8 +35,12 @@ class Stay(Struct, frozen=True):
         begin: when it was decided, or when the node got these labels, in ms.
         end: when it was over, or the node got other labels; 0 = it lasts.
         labels: of the node then, with its domains by level.
+        constraints: which nodes the gang may use, as it was submitted.
         broken: what had to hold and did not; empty = nothing.
-        image: what the workload asked to run, as it was recorded; empty = nothing was.
+        image: that the workload asks for, as it was recorded; empty = none was. What a tag stood
+            for is not recorded, and a world without containers runs none.
+        policy: version of the policy in force; None = unknown.
+        software: version of the server that decided; empty = unknown.
     """
 
     seq: int
@@ -47,8 +53,11 @@ class Stay(Struct, frozen=True):
     begin: int
     end: int
     labels: Mapping[str, str]
+    constraints: Constraints
     broken: tuple[str, ...]
-    image: str = ""
+    image: str
+    policy: int | None
+    software: str
 
 
 class PlacementsFound(Struct):
@@ -84,9 +93,11 @@ def must_of(written: Iterable[str]) -> dict[str, frozenset[str]]:
     return found
 
 
-def labels_of(node: Node) -> dict[str, str]:
-    """The labels of a node, and its domains by level; a label of the same name counts first."""
-    return {str(level): name for level, name in node.domains.items()} | node.labels
+def labels_of(node: Node | None) -> dict[str, str]:
+    """The labels of a node, and its domains by level, which count before labels of their names."""
+    if node is None:
+        return {}
+    return node.labels | {str(level): name for level, name in node.domains.items()}
 
 
 def placements(
@@ -159,7 +170,7 @@ class _Walk:
     def _put(self, seq: int, event: ev.GangPlaced | ev.GangResized) -> None:
         """A gang has a place; nodes of an earlier one stay until its pods have left."""
         known = self._lasting.setdefault(event.gang, {})
-        owner = self._context.gangs.get(event.gang) or RecordOwner("", "", "")
+        owner = self._context.gangs.get(event.gang) or RecordOwner()
         nodes = dict[str, set[int]]()
         for pod in event.placement.pods:
             nodes.setdefault(pod.node, set()).update(pod.devices)
@@ -167,7 +178,7 @@ class _Walk:
         for node, held in nodes.items():
             if node in known:
                 self._over.append(replace(known[node], end=event.at))
-            labels = self._labels(node)
+            described = self._context.nodes.get(node)
             known[node] = Stay(
                 seq,
                 event.gang,
@@ -178,9 +189,12 @@ class _Walk:
                 tuple(sorted(held)),
                 event.at,
                 0,
-                labels,
-                self._broken(labels),
+                labels_of(described),
+                owner.constraints,
+                self._broken(described, owner.constraints),
                 owner.image,
+                self._context.policy,
+                self._context.software,
             )
 
     def _close(self, gang: str, at: int, nodes: set[str] | None = None) -> None:
@@ -195,23 +209,21 @@ class _Walk:
     def _described(self, seq: int, at: int, node: Node) -> None:
         """What runs on a node that got other labels stays under these."""
         labels = labels_of(node)
-        if labels == self._labels(node.name):
+        if labels == labels_of(self._context.nodes.get(node.name)):
             return
         for stays in self._lasting.values():
             if (stay := stays.get(node.name)) is not None:
                 self._over.append(replace(stay, end=at))
-                stays[node.name] = replace(
-                    stay, seq=seq, begin=at, labels=labels, broken=self._broken(labels)
-                )
+                broken = self._broken(node, stay.constraints)
+                stays[node.name] = replace(stay, seq=seq, begin=at, labels=labels, broken=broken)
 
-    def _labels(self, name: str) -> dict[str, str]:
-        node = self._context.nodes.get(name)
-        return labels_of(node) if node else {}
-
-    def _broken(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """What does not hold: a label that a node lacks, or has another value of."""
-        return tuple(
-            f"{key}={labels.get(key, '(none)')}"
-            for key, allowed in self._must.items()
-            if labels.get(key) not in allowed
-        )
+    def _broken(self, node: Node | None, own: Constraints) -> tuple[str, ...]:
+        """What does not hold: of what must, and of the gang's own constraints."""
+        labels, domains = (node.labels, node.domains) if node else ({}, {})
+        shown = labels_of(node)
+        wrong = [key for key, allowed in self._must.items() if shown.get(key) not in allowed]
+        wrong += [key for key, allowed in own.labels.items() if labels.get(key) not in allowed]
+        wrong += [key for key, others in own.avoid.items() if labels.get(key) in others]
+        if own.residency and domains.get(Level.REGION) not in own.residency:
+            wrong.append(Level.REGION)
+        return tuple(f"{key}={shown.get(key, '(none)')}" for key in dict.fromkeys(wrong))

@@ -16,7 +16,7 @@ from ganglion.ledger.records import Entry
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause
 from ganglion.model.fleet.node import Node
-from ganglion.model.workload import Gang
+from ganglion.model.workload import Constraints, Gang
 
 SCHEDULER = "scheduler"
 """Actor of what the engine decided."""
@@ -35,6 +35,9 @@ class AuditRecord(Struct, frozen=True):
         workload: that it is about; empty = none.
         request: id of the request that it comes from; empty = of none.
         policy: version of the policy in force; 0 = the built-in one; None = unknown.
+        software: version of the server that wrote it; empty = unknown.
+        rule: by which it was decided: the kind of its cause; empty = it names none.
+        image: that the gang's workload asks for; empty = none, or it was not recorded.
         checksum: of the event in the chain, in hexadecimal.
         event: as clients read it.
         problem: why it cannot be read, in which case `event` is empty.
@@ -48,17 +51,28 @@ class AuditRecord(Struct, frozen=True):
     workload: str
     request: str
     policy: int | None
+    software: str
+    rule: str
+    image: str
     checksum: str
     event: dict[str, Any]
     problem: str = ""
 
 
 class RecordOwner(Struct, frozen=True):
-    """Whose a gang is, and the image that it was submitted with; empty = none, or not recorded."""
+    """What a trail says of a gang where it is submitted.
 
-    queue: str
-    user: str
-    image: str
+    Attributes:
+        queue: to which it is charged.
+        user: who submitted it.
+        image: that its workload asks for; empty = none, or it was not recorded.
+        constraints: which nodes it may use.
+    """
+
+    queue: str = ""
+    user: str = ""
+    image: str = ""
+    constraints: Constraints = Constraints()
 
 
 class DecisionContext(Struct):
@@ -70,6 +84,7 @@ class DecisionContext(Struct):
         parents: queue -> the queue above it.
         policy: version; 0 = the built-in one; None = unknown.
         running: what held places where the trail begins.
+        software: version of the server; empty = unknown.
     """
 
     gangs: dict[str, RecordOwner] = field(default_factory=dict)
@@ -77,12 +92,15 @@ class DecisionContext(Struct):
     parents: dict[str, str] = field(default_factory=dict)
     policy: int | None = None
     running: tuple[ev.GangPlaced, ...] = ()
+    software: str = ""
 
     def take(self, event: ev.Event) -> None:
         """Go on by one event."""
         match event:
-            case ev.GangSubmitted(gang=gang):
-                self.gangs[gang.id] = RecordOwner(gang.queue, gang.user, "")
+            case ev.GangSubmitted(gang=gang, image=image):
+                self.gangs[gang.id] = RecordOwner(gang.queue, gang.user, image, gang.constraints)
+            case ev.ServerStarted(version=version):
+                self.software = version
             case ev.GangUpdated(gang=name, queue=str(queue)) if name in self.gangs:
                 self.gangs[name] = msgspec.structs.replace(self.gangs[name], queue=queue)
             case ev.GangEnded(gang=name, requeue=False):
@@ -169,23 +187,24 @@ def record_of(row: Row, context: DecisionContext, *, is_decision: bool) -> Audit
         said: dict[str, Any] = msgspec.json.decode(shown(entry))
     except UNREADABLE as error:
         problem = f"cannot be read: {error}"
-        policy = context.policy
-        return AuditRecord(
-            row.seq, row.at, row.kind, "", "", "", "", policy, row.checksum, {}, problem
-        )
+        known = ("", "", "", "", context.policy, context.software, "", "")
+        return AuditRecord(row.seq, row.at, row.kind, *known, row.checksum, {}, problem)
     gang = _gang_of(said)
     owner = context.gangs.get(gang)  # before the event that ends it is taken in
     context.take(event)
-    owner = context.gangs.get(gang, owner)
+    owner = context.gangs.get(gang, owner) or RecordOwner()
     return AuditRecord(
         row.seq,
         row.at,
         row.kind,
         SCHEDULER if is_decision else _actor(event),
-        _queue(event) or (owner.queue if owner else ""),
+        _queue(event) or owner.queue,
         gang.rpartition("/")[0] or str(said.get("workload", "")),
         event.request,
         context.policy,
+        context.software,
+        _rule(event),
+        owner.image,
         row.checksum,
         said,
     )
@@ -213,6 +232,11 @@ def _actor(event: ev.Event) -> str:
     while not user and isinstance(cause, Cause):
         user, cause = cause.user, cause.because
     return str(user)
+
+
+def _rule(event: ev.Event) -> str:
+    cause = getattr(event, "cause", None)
+    return str(cause.kind) if isinstance(cause, Cause) else str(getattr(event, "rule", ""))
 
 
 def _queue(event: ev.Event) -> str:

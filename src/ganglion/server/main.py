@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 from starlette.types import ASGIApp
 
+from ganglion import __version__
 from ganglion.collector import relax
 from ganglion.ledger.chain import Progress
 from ganglion.ledger.ledger import Ledger
@@ -19,6 +21,7 @@ from ganglion.ledger.lock import FileLock
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
 from ganglion.model.errors import InputError
+from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
@@ -79,6 +82,8 @@ LAST_PORT = 65_535
 UMASK = 0o077
 
 log = structlog.get_logger(__name__)
+
+Background = TypeVar("Background", Notifier, LedgerRetention, Signing)
 
 
 def serve(
@@ -161,8 +166,7 @@ def serve(
             stack.callback(resign, held, place.root, effects.clock)
             made = _local(held, place, nodes, umask, most_files)
         stack.callback(made.close)
-        feed, metrics = Feed(ledger), Metrics(effects.clock)
-        keys = Keys(place.root, effects)
+        feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
         beside = _beside(port) if services_port is None else services_port
         door = Door(partial(RouterLink, place.root, host, beside, hosts=host_names), keys.sealed)
         stack.callback(door.close)
@@ -170,9 +174,8 @@ def serve(
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
-        notifier = _notifier(
-            stack, place, ledger, made.now, Recipients(egress, secrets.value, effects)
-        )
+        reach = Recipients(egress, secrets.value, effects)
+        notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
         keepers = [
             workspaces,
             *_keepers(stack, door, egress, effects.clock),
@@ -194,8 +197,10 @@ def serve(
         stack.enter_context(
             _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
         )
-        retention = _trimmed(stack, place, service, effects)
-        signing = _signed(stack, place, service, effects)
+        retention = _started(
+            stack, LedgerRetention(place.root, ledger, service.ask, service.now, effects)
+        )
+        signing = _started(stack, Signing(place.root, ledger, service.now, effects))
         url = url_of(taken[0], host)
         context = ServerContext(
             service,
@@ -236,27 +241,8 @@ def _locked(stack: ExitStack, home: Path, effects: Effects) -> Home:
     return made
 
 
-def _trimmed(stack: ExitStack, home: Home, service: Service, effects: Effects) -> LedgerRetention:
-    """Have the ledger trimmed as `retention.json` says; ends with the stack."""
-    made = LedgerRetention(home.root, service.ledger, service.ask, service.now, effects)
-    stack.callback(made.stop)
-    made.start()
-    return made
-
-
-def _signed(stack: ExitStack, home: Home, service: Service, effects: Effects) -> Signing:
-    """Have the ledger signed; what is left is signed when the stack ends."""
-    made = Signing(home.root, service.ledger, service.now, effects)
-    stack.callback(made.close)
-    made.start()
-    return made
-
-
-def _notifier(
-    stack: ExitStack, home: Home, ledger: Ledger, clock: Callable[[], int], reach: Recipients
-) -> Notifier:
-    """The notifier of users; ends with the stack."""
-    made = Notifier(home.root, ledger, clock, reach)
+def _started(stack: ExitStack, made: Background) -> Background:
+    """It goes on in a thread of its own; ends with the stack."""
     stack.callback(made.close)
     made.start()
     return made
@@ -367,6 +353,7 @@ def _brought(
     draft: Transaction, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str
 ) -> None:
     """Take in what the server was started with, and end what a killed one has left open."""
+    draft.record(ServerStarted(draft.now, __version__))
     close_all(draft)
     if policy:
         policies.keep(draft, policy, user)

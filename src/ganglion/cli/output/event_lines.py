@@ -209,6 +209,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "service_scaled": _scaled,
     "service_learnt": lambda event: f"{len(event.get('started_ms', ()))} starts are remembered",
     "ledger_cut": lambda event: f"events up to {event['seq']} left the ledger",
+    "server_started": lambda event: f"version {event['version']}",
     "alarm_set": lambda event: f"{event['alarm']}: {event.get('message') or 'taken back'}",
     "gang_updated": _updated,
     "idle_warned": _warned,

@@ -46,6 +46,9 @@ def columns() -> "list[Column[AuditRecord]]":
         Column("ABOUT", lambda r: subject(r.event) or DASH, key=True),
         Column("REQUEST", lambda r: r.request or DASH, wide=True),
         Column("POLICY", lambda r: DASH if r.policy is None else str(r.policy), wide=True),
+        Column("SOFTWARE", lambda r: r.software or DASH, wide=True),
+        Column("RULE", lambda r: r.rule or DASH, wide=True),
+        Column("IMAGE", lambda r: r.image or DASH, wide=True),
         Column("WHAT", lambda r: r.problem or details(r.event) or DASH, least=8),
     ]
 
@@ -145,6 +148,8 @@ def placement(
 ) -> int:
     """List every placement of a period; fail if one broke what had to hold.
 
+    What had to hold are --must and the gang's own constraints on labels.
+
     One row per gang and node, from the decision until its end, with the labels that the node had
     at that time; a node that got other labels meanwhile begins another row. A label that the
     trail does not know counts as broken.
@@ -242,7 +247,7 @@ def begun(reader: "Reader") -> "DecisionContext":
     state, policy = known.parts["state"], known.policy
     gangs = [each["gang"] for each in state["gangs"]]
     return DecisionContext(
-        {each.id: RecordOwner(each.queue, each.user, "") for each in gangs},
+        {each.id: RecordOwner(each.queue, each.user, "", each.constraints) for each in gangs},
         {each.name: each for each in state["nodes"]},
         {each.name: each.parent for each in state["queues"]},
         policy.version if policy else 0,

@@ -153,6 +153,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.IdleWarned: fleet_events.of_no_concern,
     ev.AlarmSet: fleet_events.of_no_concern,
     ev.LedgerCut: fleet_events.of_no_concern,
+    ev.ServerStarted: fleet_events.of_no_concern,
     ev.ScheduleSet: fleet_events.of_no_concern,
     ev.ScheduleRemoved: fleet_events.of_no_concern,
     ev.ScheduleFired: fleet_events.of_no_concern,

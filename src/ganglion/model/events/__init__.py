@@ -6,7 +6,7 @@ engine itself and are recorded like facts, so that replaying a ledger needs no t
 """
 
 from ganglion.model.events.access import PodAccess
-from ganglion.model.events.event import Event, LedgerCut
+from ganglion.model.events.event import Event, LedgerCut, ServerStarted
 from ganglion.model.events.fleet import (
     BookingRemoved,
     BookingSet,
@@ -77,6 +77,7 @@ __all__ = [
     "ScheduleFired",
     "ScheduleRemoved",
     "ScheduleSet",
+    "ServerStarted",
     "ServiceLearnt",
     "ServiceScaled",
     "StartExpected",

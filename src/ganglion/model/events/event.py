@@ -1,4 +1,4 @@
-"""Any event, and the one that a ledger writes about itself."""
+"""Any event, and those that a ledger and its server write about themselves."""
 
 from ganglion.model.events.access import PodAccess
 from ganglion.model.events.base import EventBase
@@ -45,6 +45,12 @@ class LedgerCut(EventBase, frozen=True, tag="ledger_cut"):
     digest: str
 
 
+class ServerStarted(EventBase, frozen=True, tag="server_started"):
+    """A server began; what it decides until the next such event, this version decided."""
+
+    version: str
+
+
 Event = (
     NodeAdded
     | NodeLost
@@ -85,5 +91,6 @@ Event = (
     | TokenCreated
     | TokenRevoked
     | AccessDenied
+    | ServerStarted
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -24,9 +24,13 @@ class Outcome(StrEnum):
 
 
 class GangSubmitted(EventBase, frozen=True, tag="gang_submitted"):
-    """A gang entered its queue."""
+    """A gang entered its queue.
+
+    `image`: the container image that its workload asks for, as it was written; empty = none.
+    """
 
     gang: Gang
+    image: str = ""
 
 
 class GangUpdated(EventBase, frozen=True, tag="gang_updated"):

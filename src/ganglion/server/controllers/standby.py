@@ -79,7 +79,7 @@ def _fill(draft: Transaction, entry: LiveWorkload, asleep: list[Replica], wanted
                 draft.apply(GangUpdated(draft.now, each.gang, recall_ms=notice))
         for _ in range(wanted - len(asleep)):
             gang = replace(next_replica(draft, entry), recall_ms=notice)
-            draft.apply(GangSubmitted(draft.now, gang))
+            draft.apply(GangSubmitted(draft.now, gang, entry.workload.run.image))
     for each in asleep[wanted:]:
         fewer = Cause(CauseKind.RELEASED, because=Cause(CauseKind.FEWER_STAND_BY))
         live.withdraw(draft, draft.state.gangs.records[each.gang], fewer)

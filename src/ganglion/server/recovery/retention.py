@@ -83,7 +83,7 @@ class LedgerRetention:
         """Begin to sweep."""
         self._thread.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Sweep no more; what was begun goes on at the next start."""
         self._end.set()
 

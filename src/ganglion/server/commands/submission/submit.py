@@ -302,7 +302,7 @@ def _file(
     )
     gangs = gangs_of(key, workload, draft.now)
     for gang in gangs:
-        draft.apply(GangSubmitted(draft.now, gang))
+        draft.apply(GangSubmitted(draft.now, gang, workload.run.image))
         if workload.kind is Kind.SERVICE and not workload.replicas and not workload.held:
             draft.apply(GangUpdated(draft.now, gang.id, held=True, cause=Cause(CauseKind.ASLEEP)))
     return _accepted(key, workload.name, len(gangs))
