@@ -24,24 +24,30 @@ def restart_ms(gpus: int) -> int:
     return SECOND_MS * (7 if gpus == 1 else 30 if gpus <= GPUS_PER_NODE else 60)
 
 
-def run_engine(cluster: Cluster, policy: Policy, told: Callable[[int], None]) -> Schedule:
+def run_engine(
+    cluster: Cluster,
+    policy: Policy,
+    told: Callable[[int], None],
+    quantum_ms: int | None = None,
+) -> Schedule:
     """Run all jobs of a cluster to their end; a job that is stopped loses no work.
 
     Args:
         cluster: jobs that all fit the empty cluster.
         policy: the policy.
         told: called with the number of jobs that have ended.
+        quantum_ms: quantum of the queue, in ms of one GPU; None = the queue gives none.
     """
     bands = Told()
-    found = drive(stage_of(cluster, policy), told, bands.look)
+    found = drive(stage_of(cluster, policy, quantum_ms), told, bands.look)
     return replace(_schedule(cluster, found), eta=bands.scored(found.courses))
 
 
-def stage_of(cluster: Cluster, policy: Policy) -> Stage:
+def stage_of(cluster: Cluster, policy: Policy, quantum_ms: int | None = None) -> Stage:
     """The jobs of a cluster on its nodes, in one queue."""
     return Stage(
         nodes_of(cluster.nodes),
-        [Queue(QUEUE)],
+        [Queue(QUEUE, timeshare_ms=quantum_ms)],
         _jobs(cluster),
         policy,
         lambda gang: restart_ms(gpu_milli(gang) // 1000),

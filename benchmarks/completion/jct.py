@@ -64,8 +64,12 @@ charged restarts."""
 OWN: dict[str, Policy] = {
     "default": Policy(),
     "unshared": Policy(timeshare=False),
+    "quantum-8h": Policy(future=Future(reservations=0), repack=Repack(consolidate=False)),
 }
 """Ganglion's own."""
+
+QUANTUM_MS = {"quantum-8h": 8 * HOUR_MS}
+"""Quantum that the queue gives, in ms of one GPU, by policy; the others learn their levels."""
 
 POLICIES = (*TEXTBOOK, *OWN)
 
@@ -91,8 +95,11 @@ POLICY_NOTES: dict[str, tuple[str, ...]] = {
         "unshared",
     ),
     "unshared: the same with timeshare: false.": ("unshared",),
-    "default, unshared and -charged: a restart costs 7 s for one GPU, 30 s up to eight, 60 s"
-    " beyond.": ("default", "unshared", *(name for name in TEXTBOOK if name.endswith("-charged"))),
+    "quantum-8h: the same with timeshare: 8h in the queue, no reservations and no moves.": (
+        "quantum-8h",
+    ),
+    "Ganglion's own and -charged: a restart costs 7 s for one GPU, 30 s up to eight, 60 s"
+    " beyond.": (*OWN, *(name for name in TEXTBOOK if name.endswith("-charged"))),
 }
 """Note printed where one of these policies ran."""
 
@@ -134,7 +141,7 @@ def _run(cluster: Cluster, policy: str, progress: Progress, before: int, total: 
         progress(before + done, total, label)
 
     schedule = (
-        run_engine(cluster, OWN[policy], told)
+        run_engine(cluster, OWN[policy], told, QUANTUM_MS.get(policy))
         if policy in OWN
         else replay(cluster, TEXTBOOK[policy], told)
     )
