@@ -28,6 +28,8 @@ FROM, DAYS = 30 * DAY_MS, 61
 """October and November 2017 in a trace that begins with September."""
 
 FEWEST_JOBS = 1000
+"""A virtual cluster with more jobs than this in all the days takes part; less in fewer days."""
+
 CHECKPOINT_MS = 30 * 60_000
 """How often a job saves: an assumption, as the trace does not say."""
 
@@ -94,9 +96,10 @@ def read_tenants(folder: Path, days: int = DAYS) -> Tenants:
     """
     path = main_file(folder, "jobs")
     found = {name: _within(each, days) for name, each in read_arrivals(path).items()}
-    kept = {name: each for name, each in found.items() if len(each) > FEWEST_JOBS}
+    fewest = FEWEST_JOBS * days // DAYS
+    kept = {name: each for name, each in found.items() if len(each) > fewest}
     if not kept:
-        raise NotFound(f"no vc of {path} has more than {FEWEST_JOBS:,} jobs in {days} days")
+        raise NotFound(f"no vc of {path} has more than {fewest:,} jobs in {days} days")
     return Tenants(tuple(_sized(name, each) for name, each in kept.items()), synthetic=False)
 
 

@@ -41,6 +41,7 @@ from ganglion.model.errors import FieldError
 from ganglion.model.events import Event
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
+from ganglion.model.queue import Preemption
 
 RESTART_MS = 60_000
 
@@ -57,7 +58,14 @@ SRSF: dict[str, Recipe] = {
     "srsf-charged": replace(TEXTBOOK["srsf"], restart_ms=lambda _: RESTART_MS),
 }
 SHARED = "default"
-POLICIES = (*ISOLATED, *SRSF, *POOLED, SHARED)
+TOGETHER = {
+    SHARED: Policy(),
+    "guaranteed": Policy(preemption=Preemption()),
+}
+"""All tenants on one cluster with quotas; with `guaranteed` a tenant takes back its quota alone,
+not its share of what is beyond all quotas."""
+
+POLICIES = (*ISOLATED, *SRSF, *POOLED, *TOGETHER)
 
 _NOTES = (
     "fifo, easy, ssf-easy, srsf: each virtual cluster on its own nodes; all of them know durations"
@@ -68,6 +76,8 @@ _NOTES = (
     "default: all share, each with its nodes' GPUs as quota; durations are learnt, a restart costs"
     f" {RESTART_MS // 1000} s and the work since the last checkpoint, of which there is one every"
     f" {CHECKPOINT_MS // 60_000} minutes.",
+    "guaranteed: the same, but a tenant takes back its quota alone; what another one uses beyond"
+    " all quotas it keeps.",
 )
 
 Averages = dict[str, dict[str, float]]
@@ -85,7 +95,7 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     jobs = sum(len(each.jobs) for each in tenants.clusters)
     averages: Averages = {}
     seconds: dict[str, float] = {}
-    shared: dict[str, Any] = {}
+    together: dict[str, Any] = {"shared": {}}
     for done, name in enumerate(policies):
 
         def told(count: int, base: int = jobs * done, label: str = name) -> None:
@@ -93,14 +103,15 @@ def run(options: BenchOptions, progress: Progress) -> Report:
 
         told(0)
         began = process_time()
-        if name == SHARED:
-            averages[name], shared = _shared(tenants, told)
+        if name in TOGETHER:
+            key = "shared" if name == SHARED else name
+            averages[name], together[key] = _together(tenants, TOGETHER[name], told)
         elif name in POOLED:
             averages[name] = in_one_line(tenants, name)
         else:
             averages[name] = {c.name: isolated(c, name) for c in tenants.clusters}
         seconds[name] = process_time() - began
-    data = _data(options, tenants, averages) | {"shared": shared, "cpu_s": seconds}
+    data = _data(options, tenants, averages) | together | {"cpu_s": seconds}
     return Report(data, (_table(tenants, data),), _NOTES)
 
 
@@ -141,14 +152,14 @@ def in_one_line(tenants: Tenants, name: str) -> dict[str, float]:
     return {owner: sum(each) / len(each) / 1000 for owner, each in jcts.items()}
 
 
-def _shared(
-    tenants: Tenants, told: Callable[[int], None]
+def _together(
+    tenants: Tenants, policy: Policy, told: Callable[[int], None]
 ) -> tuple[dict[str, float], dict[str, Any]]:
     stage = Stage(
         nodes_of(tenants.nodes),
         tenants.queues(),
         tenants.jobs(),
-        Policy(),
+        policy,
         lambda _: RESTART_MS,
         saves=False,
     )

@@ -34,6 +34,14 @@ def test_only_virtual_clusters_with_enough_jobs_in_the_two_months_take_part(
     assert [(each.name, len(each.jobs)) for each in found.clusters] == [("a", 21)]
 
 
+def test_in_fewer_days_fewer_jobs_are_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tenant_jobs, "FEWEST_JOBS", 122)
+    found = read_tenants(write(tmp_path, a=42, b=43), days=21)
+    assert [(each.name, len(each.jobs)) for each in found.clusters] == [("b", 43)]
+
+
 def test_nobody_with_enough_jobs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no vc"):
         read_tenants(write(tmp_path, a=5))
