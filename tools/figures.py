@@ -2,7 +2,7 @@
 
 python -m tools.figures keep NAME FILE --command "python -m benchmarks ..."   keep the JSON of a run
 python -m tools.figures                  write every table and every quoted figure anew
-python -m tools.figures --check          1 = a figure differs from its result files
+python -m tools.figures --check          1 = a figure differs from its result files, or has none
 
 `python -m benchmarks ... --json FILE` writes FILE. `keep` stores it as
 docs/benchmarks/results/NAME.json with the command, the commit that it ran on, and the seed. A page
@@ -21,7 +21,11 @@ lists result files alone.
 Figures in sentences, and in tables that have other columns beside, are listed per page in
 docs/benchmarks/quotes.yaml: a text with `{}` in the place of every figure, and for each of them a
 result file, where the figure lies in it, and its format. `mean:A+B` is the mean over several files,
-weighed by the `jobs` beside the figure; `sum:A+B` is their sum.
+weighed by the `jobs` beside the figure; `sum:A+B` is their sum. `vcs.*.jobs` is `jobs` of
+everything under `vcs`.
+
+Every other row of a table on these pages that has figures fails the check, unless
+docs/benchmarks/by_hand.yaml gives the beginning of the row and the reason why no file backs it.
 """
 
 import json
@@ -29,7 +33,7 @@ import re
 import subprocess
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -38,8 +42,14 @@ import yaml
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 QUOTES = "benchmarks/quotes.yaml"
+BY_HAND = "benchmarks/by_hand.yaml"
 FIGURE = r"(-?[\d,.]*\d)"
 BLOCK = re.compile(r"(<!-- figures\n(.*?)-->\n)(.*?)(<!-- /figures -->)", re.DOTALL)
+TABLE = re.compile(r"^\|.*\n\|[\s:|-]+\n((?:\|.*\n)+)", re.MULTILINE)
+"""A table; the group is its rows without the head."""
+NUMBER = r"[~<]?-?\d[\d.,]*(?: ?(?:%|x|[µm]?s|h|d|MiB|GiB))?"
+CELL = re.compile(rf"(?<=\|) *\**{NUMBER}(?:(?:, | to ){NUMBER})*\**(?: \([^)]*\))? *(?=\|)")
+"""A cell of nothing but figures with their units; what follows in brackets belongs to it."""
 
 
 def rendered(text: str, results: Path, link: str = "results") -> str:
@@ -64,12 +74,46 @@ def quoted(text: str, quotes: Sequence[dict[str, Any]], results: Path) -> str:
     """
     for quote in quotes:
         figures = [_figure(each, results) for each in quote["figures"]]
-        parts = [r"\s+".join(map(re.escape, each.split(" "))) for each in quote["text"].split("{}")]
-        if not (found := re.search(FIGURE.join(parts), text)):
-            raise KeyError(f"no such text: {quote['text']}")
+        found = _place(quote, text)
         for number, figure in reversed(list(enumerate(figures, start=1))):
             text = text[: found.start(number)] + figure + text[found.end(number) :]
     return text
+
+
+def _place(quote: dict[str, Any], text: str) -> re.Match[str]:
+    """Where a quote stands on its page; its groups are the figures."""
+    parts = [r"\s+".join(map(re.escape, each.split(" "))) for each in quote["text"].split("{}")]
+    if not (found := re.search(FIGURE.join(parts), text)):
+        raise KeyError(f"no such text: {quote['text']}")
+    return found
+
+
+def unsourced(text: str, quotes: Sequence[dict[str, Any]]) -> list[str]:
+    """Rows of tables with a figure that neither a generated table nor a quote has.
+
+    Args:
+        text: the page.
+        quotes: those of the page; each stands on it.
+    """
+    made = [found.span() for found in BLOCK.finditer(text)]
+    for quote in quotes:
+        found = _place(quote, text)
+        made += [found.span(number) for number in range(1, len(quote["figures"]) + 1)]
+    return [
+        text[start:end]
+        for start, end in _rows(text)
+        if any(
+            not any(left < cell.end() and cell.start() < right for left, right in made)
+            for cell in CELL.finditer(text, text.index("|", start + 1), end)
+        )
+    ]
+
+
+def _rows(text: str) -> Iterator[tuple[int, int]]:
+    """Begin and end of every row of a table but its head."""
+    for table in TABLE.finditer(text):
+        for row in re.finditer(r".+", table[1]):
+            yield table.start(1) + row.start(), table.start(1) + row.end()
 
 
 def _figure(spec: str, results: Path) -> str:
@@ -78,6 +122,9 @@ def _figure(spec: str, results: Path) -> str:
     path, _, form = rest.rpartition(" ")
     how, _, files = names.rpartition(":")
     data = [_read(name, results)["data"] for name in files.split("+")]
+    if ".*." in path:
+        above, _, path = path.partition(".*.")
+        data = [part for each in data for part in _at(each, above).values()]
     values = [_at(each, path) for each in data]
     if how == "mean":
         weights = [_at(each, f"{path.rpartition('.')[0]}.jobs") for each in data]
@@ -115,6 +162,9 @@ def _cell(found: Any, column: str) -> str:  # noqa: ANN401 - JSON
 def _at(data: Any, path: str) -> Any:  # noqa: ANN401 - JSON
     keys = path.split(".") if path else []
     while keys:
+        if isinstance(data, list):
+            data, keys = data[int(keys[0])], keys[1:]
+            continue
         # A name may have a dot in it: the longest that is known counts (`sqrt-1.5`, not `sqrt-1`).
         names = {count: ".".join(keys[:count]) for count in range(1, len(keys) + 1)}
         count = max((n for n, name in names.items() if name in data), default=1)
@@ -139,8 +189,7 @@ def keep(name: str, data: Any, command: str, seed: int | None, results: Path) ->
 
 def outdated(docs: Path = DOCS) -> dict[Path, str]:
     """Pages whose figures differ from the result files, in order of name, and their right text."""
-    results, root, listed = docs / "benchmarks" / "results", docs.parent, docs / QUOTES
-    quotes = yaml.safe_load(listed.read_text("utf-8")) if listed.exists() else {}
+    results, root, quotes = docs / "benchmarks" / "results", docs.parent, _listed(docs / QUOTES)
     found = {}
     for page in (*sorted(root.glob("*.md")), *sorted(docs.rglob("*.md"))):
         text = page.read_text("utf-8")
@@ -151,6 +200,39 @@ def outdated(docs: Path = DOCS) -> dict[Path, str]:
     if quotes:
         raise FileNotFoundError(f"{QUOTES} names pages that are not there: {', '.join(quotes)}")
     return found
+
+
+def by_hand(docs: Path = DOCS) -> list[str]:
+    """What is wrong with the tables on pages of benchmarks that are written by hand.
+
+    A row with figures that no result file backs and that is not listed; a listed one that is no
+    longer such a row.
+    """
+    listed, quotes = _listed(docs / BY_HAND), _listed(docs / QUOTES)
+    pages = (docs.parent / "README.md", docs / "benchmarks.md", *docs.glob("benchmarks/*.md"))
+    wrong = []
+    for page in sorted(path for path in pages if path.exists()):
+        name = str(page.relative_to(docs.parent))
+        found = unsourced(page.read_text("utf-8"), quotes.get(name, ()))
+        starts = [start for each in listed.pop(name, ()) for start in each["rows"]]
+        wrong += [f"{name}: no file backs {row}" for row in found if not _begins(row, starts)]
+        wrong += [
+            f"{name}: {BY_HAND} needs no {start}" for start in starts if not _has(found, start)
+        ]
+    return [*wrong, *(f"{BY_HAND}: there is no page {name}" for name in listed)]
+
+
+def _begins(row: str, starts: Sequence[str]) -> bool:
+    return any(row.startswith(start) for start in starts)
+
+
+def _has(rows: Sequence[str], start: str) -> bool:
+    return any(row.startswith(start) for row in rows)
+
+
+def _listed(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """What a list of docs says by page; nothing where there is no list."""
+    return (yaml.safe_load(path.read_text("utf-8")) or {}) if path.exists() else {}
 
 
 def stale(docs: Path = DOCS) -> list[str]:
@@ -177,7 +259,9 @@ def main() -> int:
         if not given.check:
             page.write_text(text, "utf-8")
         print(f"{page.relative_to(DOCS.parent)}: {'out of date' if given.check else 'written'}")
-    return 1 if given.check and found else 0
+    for each in (wrong := by_hand()):
+        print(each)
+    return 1 if wrong or (given.check and found) else 0
 
 
 if __name__ == "__main__":

@@ -25,6 +25,11 @@ TOLERANCE_PERMILLE = 1
 
 MACHINE = (
     "per_s",
+    "again_s",
+    "before_mib",
+    "decision_s",
+    "peak_mib",
+    "settled_s",
     "engine_s",
     "cpu_s",
     "cpu_ms",

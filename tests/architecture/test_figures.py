@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tools.figures import DOCS, quoted, rendered, stale
+import yaml
+from tools.figures import BY_HAND, DOCS, by_hand, quoted, rendered, stale, unsourced
 
 PAGE = """# Page
 
@@ -30,6 +31,12 @@ def results(tmp_path: Path) -> Path:
 
 def test_every_table_of_docs_is_what_its_result_files_say() -> None:
     assert stale() == [], "run: python -m tools.figures"
+
+
+def test_every_row_of_figures_has_a_result_file_or_is_listed_with_its_reason() -> None:
+    assert by_hand() == []
+    listed = yaml.safe_load((DOCS / BY_HAND).read_text("utf-8"))
+    assert all(each["why"] and each["rows"] for entries in listed.values() for each in entries)
 
 
 def test_every_result_file_says_how_it_came_about() -> None:
@@ -108,3 +115,58 @@ def test_a_quote_that_is_no_longer_true_is_found(tmp_path: Path, results: Path) 
 def test_a_figure_that_is_not_there_is_an_error(results: Path) -> None:
     with pytest.raises(KeyError, match="fifo"):
         rendered(PAGE.replace("policies.default", "policies.fifo"), results)
+
+
+BY_HAND_PAGE = """# Page
+
+| policy | 50 |
+|---|---|
+| quoted | 12,346 |
+| typed | 1.5 |
+| words | 3 of them |
+| partly quoted | 12,346 | **7 ms, 8.1 ms** |
+| by hand | 4 to 5 % (6) |
+
+<!-- figures
+corner: policy
+rows: {}
+columns: {}
+-->
+| policy | mean |
+| --- | --- |
+| made | 3 |
+<!-- /figures -->
+"""
+QUOTES = [
+    {"text": "| quoted | {} |", "figures": ["runs policies.default.avg_jct_s ,.0f"]},
+    {"text": "| partly quoted | {} |", "figures": ["runs policies.default.avg_jct_s ,.0f"]},
+]
+
+
+def test_a_figure_in_a_table_that_no_file_backs_is_found() -> None:
+    found = unsourced(BY_HAND_PAGE, QUOTES)
+    assert [row.split(" |")[0] for row in found] == ["| typed", "| partly quoted", "| by hand"]
+
+
+def test_rows_are_listed_by_page_and_the_list_has_no_others(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    (docs / "benchmarks").mkdir(parents=True)
+    page, listed = docs / "benchmarks" / "page.md", docs / BY_HAND
+    page.write_text(BY_HAND_PAGE)
+    (docs / "benchmarks" / "quotes.yaml").write_text(
+        json.dumps({"docs/benchmarks/page.md": QUOTES})
+    )
+
+    def with_list(*rows: str) -> list[str]:
+        listed.write_text(json.dumps({"docs/benchmarks/page.md": [{"why": "w", "rows": rows}]}))
+        return by_hand(docs)
+
+    assert len(by_hand(docs)) == 3
+    assert with_list("| typed", "| partly", "| by hand") == []
+    assert with_list("| typed", "| partly") == [
+        "docs/benchmarks/page.md: no file backs | by hand | 4 to 5 % (6) |"
+    ]
+    (surplus,) = with_list("| typed", "| partly", "| by hand", "| quoted")
+    assert surplus.endswith("needs no | quoted")
+    page.unlink()
+    assert with_list("| typed") == [f"{BY_HAND}: there is no page docs/benchmarks/page.md"]
