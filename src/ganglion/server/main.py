@@ -215,7 +215,7 @@ def serve(
             use_of=workspaces.use_of,
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
-            unsigned=lambda: signing.trouble,
+            unsigned=lambda: signing.trouble or signing.unanchored,
             effects=effects,
         )
         app = _guarded(context, host, host_names)

@@ -11,6 +11,7 @@ from ganglion.audit.sealing import Sealer
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import GanglionError
 from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.server.audit.anchoring import Anchoring
 
 PAUSE_S = 1.0
 """Time between two looks at how far the ledger is."""
@@ -23,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 class Signing:
-    """Makes checkpoints of the ledger in the home.
+    """Makes checkpoints of the ledger in the home, which its anchors get too.
 
     Args:
         home: Ganglion's home directory.
@@ -48,18 +49,26 @@ class Signing:
         self._sealer: Sealer | None = None
         self.trouble = ""
         self.newest: Sealed | None = None
+        self._anchoring = Anchoring(home, lambda: self.newest, clock, effects)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+        self._anchoring.start()
 
     def close(self) -> None:
-        """Sign what is left, and end."""
+        """Sign what is left, give it to the anchors, and end."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join(timeout=LAST_S)
+        self._anchoring.close()
+
+    @property
+    def unanchored(self) -> str:
+        """Which anchors lack the newest checkpoint, and why; empty = none does."""
+        return self._anchoring.trouble
 
     def _run(self) -> None:
         while not self._ending.wait(TROUBLE_S if self.trouble else PAUSE_S):
