@@ -15,7 +15,7 @@ _SERVING = ("fastapi", "uvicorn", "wsproto", "sqlalchemy")
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "cli": _CLI,
-    "server": (*_CLI, *_ROUTER, *_SERVING, "alembic", "pynvml", "cryptography"),
+    "server": (*_CLI, *_ROUTER, *_SERVING, "alembic", "pynvml", "cryptography", "joserfc"),
     "kubernetes": (*_CLI, *_SERVING, "prometheus_client", "structlog"),
     "router": _ROUTER,
     "postgres": ("psycopg",),

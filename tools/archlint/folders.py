@@ -208,15 +208,16 @@ FOLDERS: dict[str, dict[str, str]] = {
         "recovery": "state controllers",
         "loop": "state rest telemetry views controllers recovery",
         "access": "state rest commands loop",
+        "login": "rest commands loop access",
         "requests": "state rest telemetry signals loop access",
         "routes": "state rest access commands views requests",
         "notify": "",
         "audit": "",
         "direct": "rest requests routes",
-        "app": "rest access telemetry views requests routes direct",
+        "app": "rest access login telemetry views requests routes direct",
         "main": (
-            "state rest telemetry signals commands controllers recovery loop requests notify "
-            "audit app"
+            "state rest telemetry signals commands controllers recovery loop login requests "
+            "notify audit app"
         ),
         "cluster": "state rest telemetry signals views",
         "__main__": "rest main",

@@ -53,6 +53,7 @@ LEFT: Sequence[Left] = (
     Left("server.cluster.controllers.onlooker", "clock", NOT_YET),
     Left("server.cluster.controllers.onlooker", "http", SOCKET),
     Left("server.cluster.scheduling", "processes", OWN_END),
+    Left("server.login.provider", "http", SOCKET),
     Left("server.notify.notices", "http", SOCKET),
     Left("server.requests.pod_sessions", "clock", NOT_YET),
     Left("server.rest.listening.listen", "processes", OWN_END),

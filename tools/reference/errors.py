@@ -25,6 +25,7 @@ REFUSALS: Mapping[str, tuple[tuple[int, ...], str]] = {
     "http.malformed": ((400,), "What was sent is no HTTP request."),
     "http.method": ((405,), "The path takes other methods; `Allow` names them."),
     "http.not_found": ((404,), "There is no such path."),
+    "http.csrf": ((403,), "A request with a session's cookie may be one of a foreign page."),
     "http.origin": ((403,), "A web page of another origin asks."),
     "input.size": ((413,), "The body is larger than a request may be."),
     "input.syntax": ((400, 422), "The body is not JSON."),

@@ -116,8 +116,10 @@ class WhoAmI(Struct):
         owner: whether the caller has the server's own token or socket, and so every right.
         token: id of the personal token; empty = the caller sent none.
         limit: what that token is limited to, in words.
-        until: when it expires, in ms; 0 = there is none.
+        until: when it or the session expires, in ms; 0 = there is none.
         grants: those of the user and its groups.
+        session: id of the browser's session; empty = the caller has none.
+        csrf: what a page sends in the header `X-CSRF-Token` with requests that change something.
     """
 
     user: str
@@ -127,3 +129,5 @@ class WhoAmI(Struct):
     limit: str = ""
     until: int = 0
     grants: tuple[GrantView, ...] = ()
+    session: str = ""
+    csrf: str = ""

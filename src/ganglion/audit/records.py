@@ -225,7 +225,9 @@ def _actor(event: ev.Event) -> str:
     """The user that an event names; the cause of one may name them, too."""
     if isinstance(event, ev.GangSubmitted):
         return event.gang.user
-    if isinstance(event, ev.RoleGranted | ev.RoleRevoked | ev.TokenCreated | ev.TokenRevoked):
+    if isinstance(
+        event, ev.RoleGranted | ev.RoleRevoked | ev.TokenCreated | ev.TokenRevoked | ev.SignedOut
+    ):
         return event.by
     user = getattr(event, "user", "")
     cause = getattr(event, "cause", None)

@@ -10,8 +10,10 @@ from starlette.types import ASGIApp
 from ganglion import __version__
 from ganglion.engine.explain.capacity import capacity
 from ganglion.server.access.gate import AccessGate, as_decided
-from ganglion.server.access.permissions import Permissions
+from ganglion.server.access.permissions import Permissions, SessionRules
 from ganglion.server.direct import Direct
+from ganglion.server.login.browser import BrowserLogin
+from ganglion.server.login.settings import LoginSettings
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.requests.health import standing
 from ganglion.server.requests.pod_sessions import all_ended
@@ -99,7 +101,14 @@ def make_app(context: ServerContext) -> FastAPI:
     return app
 
 
-def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: bool) -> ASGIApp:
+def guarded(
+    app: FastAPI,
+    token: str,
+    hosts: Hosts | None = None,
+    *,
+    loopback: bool,
+    login: LoginSettings | None = None,
+) -> ASGIApp:
     """The application behind the token; every request has an id.
 
     Args:
@@ -107,6 +116,7 @@ def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: b
         token: what clients must send.
         hosts: names that the server answers to; None = those of loopback.
         loopback: whether only this machine can connect, so that metrics may be open.
+        login: how browsers sign in; None = they cannot.
     """
     context: ServerContext = app.state.context
     paths: Paths = app.state.paths
@@ -114,11 +124,17 @@ def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: b
     def answered(path: str, method: str, status: int, seconds: float) -> None:
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
-    known = Permissions(context.service, context.owner)
+    sessions = SessionRules(login.issuer, login.idle_ms, login.origin) if login else None
+    known = Permissions(context.service, context.owner, sessions)
+    pages = (
+        BrowserLogin(login, context.service, known, context.effects, context.owner)
+        if login
+        else None
+    )
     gate = AccessGate(
         Direct(app, context), paths, context.service, known, shares_account=context.shares_account
     )
-    guard = TokenGuard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback)
+    guard = TokenGuard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback, login=pages)
     return Identified(guard, answered, paths.template, context.effects)
 
 

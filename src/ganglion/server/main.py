@@ -41,6 +41,7 @@ from ganglion.server.controllers.services import ServicesController
 from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
+from ganglion.server.login.settings import read_login
 from ganglion.server.loop.service import Service
 from ganglion.server.loop.timekeeping import newest_time
 from ganglion.server.notify.notices import Recipients
@@ -285,12 +286,6 @@ def _beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.sock
     return [taken]
 
 
-def _name_flaws(service: Service, warn: Callable[[str], None]) -> None:
-    with service.read() as mind:
-        for line in told_flaws(mind.book.flaws):
-            warn(line)
-
-
 def _each_second(progress: Callable[[str], None], clock: Clock) -> Progress:
     """Print its progress, at most every second."""
     due = clock.monotonic() + PROGRESS_S
@@ -317,7 +312,9 @@ def _umasked() -> Iterator[int]:
 def _guarded(context: ServerContext, host: str, names: Sequence[str]) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
-    return guarded(make_app(context), token, Hosts(names), loopback=loopback)
+    login = read_login(context.home.root, context.effects.files)
+    known = Hosts([*names, login.authority] if login else names)
+    return guarded(make_app(context), token, known, loopback=loopback, login=login)
 
 
 def _beside(port: int) -> int:
@@ -339,7 +336,9 @@ def _running(
     service: Service, first: Callable[[Transaction], None], warn: Callable[[str], None]
 ) -> Iterator[None]:
     """The service's thread, from a state that agrees with the world, after a first command."""
-    _name_flaws(service, warn)
+    with service.read() as mind:
+        for line in told_flaws(mind.book.flaws):
+            warn(line)
     service.begin()
     service.start()
     try:

@@ -163,4 +163,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.TokenCreated: fleet_events.of_no_concern,
     ev.TokenRevoked: fleet_events.of_no_concern,
     ev.AccessDenied: fleet_events.of_no_concern,
+    ev.AccountJoined: fleet_events.of_no_concern,
+    ev.SignedIn: fleet_events.of_no_concern,
+    ev.SignedOut: fleet_events.of_no_concern,
 }

@@ -31,8 +31,11 @@ from ganglion.model.events.gangs import (
 )
 from ganglion.model.events.identity import (
     AccessDenied,
+    AccountJoined,
     RoleGranted,
     RoleRevoked,
+    SignedIn,
+    SignedOut,
     TokenCreated,
     TokenRevoked,
 )
@@ -44,6 +47,7 @@ from ganglion.model.events.services import ServiceLearnt, ServiceScaled
 
 __all__ = [
     "AccessDenied",
+    "AccountJoined",
     "AlarmSet",
     "BookingRemoved",
     "BookingSet",
@@ -80,6 +84,8 @@ __all__ = [
     "ServerStarted",
     "ServiceLearnt",
     "ServiceScaled",
+    "SignedIn",
+    "SignedOut",
     "StartExpected",
     "StartPlanned",
     "TokenCreated",

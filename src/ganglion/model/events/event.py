@@ -25,8 +25,11 @@ from ganglion.model.events.gangs import (
 )
 from ganglion.model.events.identity import (
     AccessDenied,
+    AccountJoined,
     RoleGranted,
     RoleRevoked,
+    SignedIn,
+    SignedOut,
     TokenCreated,
     TokenRevoked,
 )
@@ -92,5 +95,8 @@ Event = (
     | TokenRevoked
     | AccessDenied
     | ServerStarted
+    | AccountJoined
+    | SignedIn
+    | SignedOut
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -79,3 +79,45 @@ class AccessDenied(EventBase, frozen=True, tag="access_denied"):
     operation: str
     queue: str
     rule: str
+
+
+class AccountJoined(EventBase, frozen=True, tag="account_joined"):
+    """A user of the identity provider signed in for the first time; the name is theirs from now on.
+
+    Attributes:
+        user: name here.
+        issuer: URL of the provider.
+        subject: the provider's own name of the user, which never changes.
+    """
+
+    user: str
+    issuer: str
+    subject: str
+
+
+class SignedIn(EventBase, frozen=True, tag="signed_in"):
+    """A browser's session began; its cookie is kept nowhere.
+
+    Attributes:
+        session: its public id.
+        digest: SHA-256 of the cookie, in hexadecimal; streams of events leave it out.
+        user: who signed in.
+        groups: of that user, as the provider named them.
+        issuer: URL of the provider.
+        until_ms: when it ends at the latest.
+    """
+
+    session: str
+    digest: str
+    user: str
+    groups: tuple[str, ...]
+    issuer: str
+    until_ms: int
+
+
+class SignedOut(EventBase, frozen=True, tag="signed_out"):
+    """A browser's session counts no more; `by` names the user who ended it."""
+
+    session: str
+    user: str
+    by: str

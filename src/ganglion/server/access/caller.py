@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ from ganglion.identity.grants import (
 )
 from ganglion.identity.roles import AccessVerb, ResourceKind, Role
 from ganglion.model.errors import Forbidden
-from ganglion.model.events import TokenCreated
+from ganglion.model.events import SignedIn, TokenCreated
 
 _V, _K = AccessVerb, ResourceKind
 
@@ -31,12 +32,14 @@ class Rulebook(Struct, frozen=True):
         grants: with the one of the owner, which cannot be revoked.
         tokens: by their ids.
         tree: the queues.
+        sessions: of browsers, by their ids.
     """
 
     head: int
     grants: Grants
     tokens: Mapping[str, TokenCreated]
     tree: Tree
+    sessions: Mapping[str, SignedIn] = MappingProxyType({})
 
 
 class Denial(Struct, frozen=True):
@@ -63,9 +66,11 @@ class Caller:
         subject: who it is.
         rules: as they are at the beginning of the request.
         now_ms: when that was.
-        token: id of the personal token; empty = the caller is the owner of the server.
-        until_ms: when that token expires; 0 = there is none.
+        token: id of the personal token or of the session; empty = the caller is the owner of the
+            server.
+        until_ms: when that expires; 0 = there is none.
         renew: makes the caller anew, with the grants as they are then; None = there is no need.
+        csrf: what a browser has to repeat in a header; empty = the caller has no session.
 
     Attributes:
         denials: what it was refused.
@@ -79,9 +84,11 @@ class Caller:
         token: str = "",
         until_ms: int = 0,
         renew: "Callable[[], Caller] | None" = None,
+        csrf: str = "",
     ) -> None:
         self.subject, self.rules, self.now_ms = subject, rules, now_ms
         self.token, self.until_ms, self._renew = token, until_ms, renew
+        self.csrf = csrf
         self.denials: list[Denial] = []
 
     def renewed(self) -> "Caller":

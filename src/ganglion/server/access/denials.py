@@ -1,5 +1,6 @@
 """Refusals as events of the ledger: equal ones within a minute once."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import structlog
@@ -32,11 +33,20 @@ class Denials:
 
     async def record(self, caller: Caller, operation: str) -> None:
         """Record what a caller was refused during a request."""
-        new = [each for each in caller.denials if self._is_news(caller, operation, each)]
+        denials = caller.denials.copy()
         caller.denials.clear()
+        await self._record(caller.subject.user, caller.token, operation, denials)
+
+    async def note(self, user: str, operation: str, rule: str) -> None:
+        """Record a refusal of a user who is no caller yet; empty = the user is not known."""
+        await self._record(user, "", operation, [Denial("", rule)])
+
+    async def _record(
+        self, user: str, token: str, operation: str, denials: Sequence[Denial]
+    ) -> None:
+        new = [each for each in denials if self._is_news(user, token, operation, each)]
         if not new:
             return
-        user, token = caller.subject.user, caller.token
 
         def write(draft: Transaction) -> None:
             for each in new:
@@ -47,8 +57,8 @@ class Denials:
         except GanglionError as error:
             log.warning("a denial is not recorded", user=user, error=error.message)
 
-    def _is_news(self, caller: Caller, operation: str, denial: Denial) -> bool:
-        key = (caller.subject.user, caller.token, operation, denial.queue)
+    def _is_news(self, user: str, token: str, operation: str, denial: Denial) -> bool:
+        key = (user, token, operation, denial.queue)
         now, last = self._service.now(), self._last.get(key)
         if last is not None and now - last < AGAIN_MS:
             return False

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import anyio
 import anyio.lowlevel
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,12 +16,12 @@ from ganglion.model.errors import Forbidden, GanglionError, NotFound
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.operations import OPERATIONS, GrantPlace, Rule
-from ganglion.server.access.permissions import BadToken, Permissions
+from ganglion.server.access.permissions import BadSession, BadToken, Permissions, forged
 from ganglion.server.access.veil import Veil
 from ganglion.server.access.visible import Place, located, queues_of
-from ganglion.server.rest.listening.guard import OWNER, TOKEN
+from ganglion.server.rest.listening.guard import OWNER, SESSION, TOKEN
 from ganglion.server.rest.paths import WEBSOCKET, Paths
-from ganglion.server.rest.problems import answer
+from ganglion.server.rest.problems import answer, problem
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
@@ -68,16 +69,41 @@ class AccessGate:
             state[CALLER], state[OPERATION] = caller, operation
             await self._app(scope, receive, send)
         elif TOKEN in state:
-            await self._of_token(state[TOKEN], scope, receive, send)
+            known = partial(self._permissions.bearer, state[TOKEN])
+            await self._of(known, known, scope, receive, send)
+        elif SESSION in state:
+            known = partial(self._permissions.session, state[SESSION])
+            still = partial(self._permissions.session, state[SESSION], used=False)
+            await self._of(known, still, scope, receive, send)
         else:
             await self._app(scope, receive, send)  # the guard lets only open paths pass so
 
-    async def _of_token(self, token: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _of(
+        self,
+        known: Callable[[], Caller],
+        still: Callable[[], Caller],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Decide about a request of a token or session.
+
+        Args:
+            known: finds its user, or raises BadToken or BadSession.
+            still: the same, while the answer goes on.
+            scope: of the request.
+            receive: where its body comes from.
+            send: where the answer goes.
+        """
         try:
-            caller = await anyio.to_thread.run_sync(self._permissions.bearer, token)
-        except BadToken as error:
+            caller = await anyio.to_thread.run_sync(known)
+        except (BadToken, BadSession) as error:
             headers = {"WWW-Authenticate": "Bearer"}
             await answer(error, HTTPStatus.UNAUTHORIZED, headers)(scope, receive, send)
+            return
+        forgery = self._forgery(scope, caller)
+        if forgery:
+            await problem(403, "http.csrf", forgery, "see docs/access.md")(scope, receive, send)
             return
         operation, _ = self._asked(scope)
         try:
@@ -93,7 +119,7 @@ class AccessGate:
             asked = _Asked(receive, scope)
             receive, send = asked.receive, self._veiled(caller, send, asked)
         with anyio.CancelScope() as bound:
-            watch = _Watch(partial(self._still, token, dict(scope)), bound, self._service.now)
+            watch = _Watch(partial(self._still, still, dict(scope)), bound, self._service.now)
             await self._app(scope, watch.receiving(receive), watch.sending(send))
         if bound.cancelled_caught and scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": POLICY})
@@ -149,10 +175,17 @@ class AccessGate:
                     caller.refused(f"no grant to view queue {queue}", queue)
                 raise
 
-    def _still(self, token: str, scope: Scope) -> None:
+    def _still(self, still: Callable[[], Caller], scope: Scope) -> None:
         """Raises GanglionError unless a request would still be allowed."""
-        caller = self._permissions.bearer(token)
-        self._decided(scope, caller, str(scope["state"][OPERATION]))
+        self._decided(scope, still(), str(scope["state"][OPERATION]))
+
+    def _forgery(self, scope: Scope, caller: Caller) -> str:
+        """Why a request with a cookie may be one of a foreign page; empty = it is none."""
+        rules = self._permissions.sessions
+        if not caller.csrf or rules is None:
+            return ""
+        method = WEBSOCKET if scope["type"] == "websocket" else str(scope["method"])
+        return forged(Headers(scope=scope), method, caller.csrf, rules.origin)
 
     def _veiled(self, caller: Caller, send: Send, asked: "_Asked") -> Send:
         """Send JSON without names that the caller may not see; other bodies as they are.

@@ -18,9 +18,12 @@ _AUDITED = frozenset(
     {
         *("pod_access", "role_granted", "role_revoked", "access_denied"),
         *("token_created", "token_revoked"),
+        *("account_joined", "signed_in", "signed_out"),
     }
 )
 """Types of events that ask for the right to audit."""
+_OWN = frozenset({"token_created", "token_revoked", "account_joined", "signed_in", "signed_out"})
+"""Those that the user whom they are about may read."""
 
 
 def narrowed(stream: AsyncIterator[bytes], caller: Caller, queues: Queues) -> AsyncIterator[bytes]:
@@ -77,7 +80,7 @@ def _may_audit(event: Mapping[str, Any], caller: Caller, queues: Queues) -> bool
     if caller.audits_all:
         return True
     kind = str(event["type"])
-    if kind in ("token_created", "token_revoked"):
+    if kind in _OWN:
         return bool(event["user"] == caller.subject.user)
     queue = _queue_of(event, queues) if kind == "pod_access" else str(event["queue"])
     verb, resource = AccessVerb.AUDIT, ResourceKind.ACCESS

@@ -1,8 +1,11 @@
 """The rules of one server as they are written, and who a token belongs to."""
 
 import hmac
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ganglion.identity.grants import Grant, Grants, Subject, TokenScope
 from ganglion.identity.roles import Role
@@ -10,11 +13,18 @@ from ganglion.identity.tokens import digest, token_id, trouble_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import RoleGranted, TokenCreated
 from ganglion.server.access.caller import Caller, Rulebook, owners
+from ganglion.server.rest.paths import WEBSOCKET
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
 
 _ROLES = frozenset(map(str, Role))
+SIGN_IN = "sign in: /login"
+SPARE = 100
+"""Sessions that have ended and are remembered as used."""
+CSRF = "X-CSRF-Token"
+"""Header in which pages of ours repeat what `GET /whoami` has told them."""
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class BadToken(GanglionError):
@@ -23,16 +33,41 @@ class BadToken(GanglionError):
     code = "auth"
 
 
+class BadSession(GanglionError):
+    """A cookie of a browser that counts for nothing here."""
+
+    code = "auth"
+
+
+class SessionRules(Struct, frozen=True):
+    """Which sessions of browsers count.
+
+    Attributes:
+        issuer: URL of the provider that they began at.
+        idle_ms: how long one lasts without a request.
+        origin: of the pages that may use them, as browsers name it.
+    """
+
+    issuer: str
+    idle_ms: int
+    origin: str
+
+
 class Permissions:
     """Follows the ledger: what is read here was written.
 
     Args:
         service: owns the state.
         owner: user of the server, who has every right.
+        sessions: which of browsers count; None = none does.
     """
 
-    def __init__(self, service: "Service", owner: str) -> None:
-        self._service, self._owner = service, owner
+    def __init__(
+        self, service: "Service", owner: str, sessions: SessionRules | None = None
+    ) -> None:
+        self._service, self._owner, self.sessions = service, owner, sessions
+        self._used = dict[str, int]()
+        self._begun = service.now()
         self._grants: object = None
         self._rules = Rulebook(-1, Grants([owners(owner)]), {}, {})
 
@@ -55,7 +90,7 @@ class Permissions:
                     self._grants = rights.grants
                 tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
                 head = self._service.ledger.head
-                self._rules = Rulebook(head, known.grants, rights.tokens, tree)
+                self._rules = Rulebook(head, known.grants, rights.tokens, tree, rights.sessions)
         return self._rules
 
     def key(self, token: str) -> str:
@@ -86,6 +121,73 @@ class Permissions:
             raise BadToken(f"the personal token {known.token} has expired", "ask for a new one")
         again = partial(self.bearer, text)
         return Caller(_subject(known), rules, now, known.token, known.until_ms, again)
+
+    def session(self, cookie: str, *, used: bool = True) -> Caller:
+        """The user of a browser's session; may wait for a turn to end.
+
+        Args:
+            cookie: the secret of the session.
+            used: whether this is a request, after which the session lasts on.
+
+        Raises:
+            BadSession: there is none, or it has ended.
+        """
+        rules, now, wanted = self.rules(), self._service.now(), self.sessions
+        known = rules.sessions.get(token_id(cookie))
+        given = digest(cookie)
+        same = hmac.compare_digest(known.digest if known else given[::-1], given)
+        # A name that has become the owner's meanwhile must not get the owner's rights.
+        if known is None or not same or wanted is None or known.user == self._owner:
+            raise BadSession("no user is signed in here", SIGN_IN)
+        if known.issuer != wanted.issuer:
+            raise BadSession("the session is one of another identity provider", SIGN_IN)
+        last = self._used.get(known.session, max(known.at, self._begun))
+        if now >= known.until_ms or now - last >= wanted.idle_ms:
+            raise BadSession("the session has ended", SIGN_IN)
+        if used:
+            self._use(known.session, now, rules)
+        subject, again = (
+            Subject(known.user, known.groups),
+            partial(self.session, cookie, used=False),
+        )
+        return Caller(
+            subject, rules, now, known.session, known.until_ms, again, csrf=csrf_of(cookie)
+        )
+
+    def _use(self, session: str, now: int, rules: Rulebook) -> None:
+        self._used[session] = now
+        if len(self._used) > 2 * len(rules.sessions) + SPARE:
+            lasting = rules.sessions
+            self._used = {each: at for each, at in self._used.items() if each in lasting}
+
+
+def csrf_of(cookie: str) -> str:
+    """What pages repeat in a header: it follows from the cookie, which they cannot read."""
+    return hmac.new(cookie.encode("utf-8", "replace"), b"ganglion csrf", "sha256").hexdigest()
+
+
+def forged(headers: Mapping[str, str], method: str, csrf: str, origin: str) -> str:
+    """Why a request may be one of a foreign page; empty = it is one of ours, or changes nothing.
+
+    Args:
+        headers: of the request; names in any case.
+        method: of HTTP, or `WEBSOCKET`.
+        csrf: what the header has to repeat.
+        origin: of our pages.
+    """
+    said = headers.get("Origin")
+    if said is not None and said.lower() != origin:
+        return f"origin {said[:200]} is not the one of this server"
+    if method in _SAFE:
+        return ""
+    if said is None and headers.get("Sec-Fetch-Site") != "same-origin":
+        return "the browser does not say which page the request comes from"
+    if method == WEBSOCKET:
+        return ""  # browsers send no headers of a page's choice with it
+    given = headers.get(CSRF, "").encode("utf-8", "replace")
+    if not hmac.compare_digest(given, csrf.encode()):
+        return f"header {CSRF} is missing or wrong"
+    return ""
 
 
 def _grant(event: RoleGranted) -> Grant | None:

@@ -74,7 +74,9 @@ def who_am_i(here: Here) -> WhoAmI:
         user=caller.subject.user,
         groups=caller.subject.groups,
         owner=not caller.token,
-        token=caller.token,
+        token="" if caller.csrf else caller.token,
+        session=caller.token if caller.csrf else "",
+        csrf=caller.csrf,
         limit=str(caller.subject.token_scope or ""),
         until=caller.until_ms,
         grants=tuple(_view(each) for each in grants),
@@ -195,7 +197,7 @@ def create_token(here: Here, wish: TokenWish) -> NewToken:
         wish.groups,
         wish.label,
         wish.days,
-        caller.until_ms,
+        0 if caller.csrf else caller.until_ms,
     )
     made = here.service.ask(lambda draft: access.make_token(draft, asked, token, here.user))
     return NewToken(token=token, about=_about(made))

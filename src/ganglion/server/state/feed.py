@@ -162,7 +162,7 @@ def body_of(entry: Entry) -> bytes:
     """An event as clients may read it, as JSON."""
     if entry.kind == "schedule_set":
         return _without_credentials(entry.body)
-    if entry.kind == "token_created":
+    if entry.kind in ("token_created", "signed_in"):
         return json.dumps({**json.loads(entry.body), "digest": ""}).encode()
     return shown(entry)
 

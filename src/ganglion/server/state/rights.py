@@ -1,30 +1,39 @@
-"""Grants and tokens as the events so far have made them."""
+"""Grants, tokens, accounts and sessions as the events so far have made them."""
 
 from msgspec import Struct, field
 
 from ganglion.model.events import (
+    AccountJoined,
     Event,
     QueueRemoved,
     RoleGranted,
     RoleRevoked,
+    SignedIn,
+    SignedOut,
     TokenCreated,
     TokenRevoked,
 )
 
 Key = tuple[str, str, str]
 """Subject, role and queue of a grant."""
+MOST_SESSIONS = 20
+"""Sessions of one user: the oldest ends when another one begins."""
 
 
 class AccessRights(Struct):
-    """Grants and tokens. A change makes new tables, so that readers keep the ones they have.
+    """Who may do what. A change makes new tables, so that readers keep the ones they have.
 
     Attributes:
         grants: by subject, role and queue.
         tokens: those that were not revoked, by their ids.
+        accounts: users of the identity provider, by their names here.
+        sessions: of browsers, by their ids; without those that had ended when one began.
     """
 
     grants: dict[Key, RoleGranted] = field(default_factory=dict)
     tokens: dict[str, TokenCreated] = field(default_factory=dict)
+    accounts: dict[str, AccountJoined] = field(default_factory=dict)
+    sessions: dict[str, SignedIn] = field(default_factory=dict)
 
     def note(self, event: Event) -> None:
         """Take an event in; a queue that is removed takes the grants on it along."""
@@ -38,6 +47,19 @@ class AccessRights(Struct):
                 self.tokens = {**self.tokens, token: event}
             case TokenRevoked(token=token):
                 self.tokens = {key: each for key, each in self.tokens.items() if key != token}
+            case AccountJoined(user=user):
+                self.accounts = {**self.accounts, user: event}
+            case SignedIn():
+                self._begin(event)
+            case SignedOut(session=session):
+                self.sessions = {k: each for k, each in self.sessions.items() if k != session}
             case QueueRemoved(name=name):
                 if any(queue == name for _, _, queue in self.grants):
                     self.grants = {k: each for k, each in self.grants.items() if k[2] != name}
+
+    def _begin(self, event: SignedIn) -> None:
+        lasting = {key: each for key, each in self.sessions.items() if event.at < each.until_ms}
+        own = [key for key, each in lasting.items() if each.user == event.user]
+        for key in own[: max(0, len(own) + 1 - MOST_SESSIONS)]:
+            del lasting[key]
+        self.sessions = {**lasting, event.session: event}

@@ -10,9 +10,12 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.model.events import (
     AccessDenied,
+    AccountJoined,
     Event,
     RoleGranted,
     RoleRevoked,
+    SignedIn,
+    SignedOut,
     TokenCreated,
     TokenRevoked,
 )
@@ -25,7 +28,10 @@ from ganglion.worlds.world import ServedWorld
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
 
-_RECORDS = (PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied)
+_RECORDS = (
+    *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
+    *(AccountJoined, SignedIn, SignedOut),
+)
 """Events that no decision follows from."""
 
 Order = Callable[[ServedWorld], None]

@@ -2,11 +2,13 @@
 
 import secrets
 from collections.abc import Callable
+from typing import Protocol
 from urllib.parse import parse_qs
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,8 +28,25 @@ OPEN = frozenset(
 """Paths that need no token."""
 
 METRICS = "/metrics"
-OWNER, TOKEN = "ganglion.owner", "ganglion.token"
-"""Keys in the state of a request's scope: that the owner asks; the personal token that was sent."""
+OWNER, TOKEN, SESSION = "ganglion.owner", "ganglion.token", "ganglion.session"
+"""Keys in the state of a request's scope: that the owner asks; the personal token that was sent;
+the cookie of a browser's session."""
+
+
+class LoginPages(Protocol):
+    """The pages of signing in, which every caller may ask for.
+
+    Attributes:
+        cookie: name of the cookie of sessions.
+    """
+
+    cookie: str
+
+    def __contains__(self, path: str) -> bool:
+        """Whether a path is one of them."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for one of them."""
 
 
 class TokenGuard:
@@ -43,6 +62,7 @@ class TokenGuard:
         keys: id of a personal token -> what the server proves with that it knows it; empty = it
             does not. May wait for a turn to end.
         open_metrics: whether metrics need no token.
+        login: where browsers sign in; None = they cannot.
     """
 
     def __init__(
@@ -53,10 +73,11 @@ class TokenGuard:
         keys: Callable[[str], str],
         *,
         open_metrics: bool,
+        login: LoginPages | None = None,
     ) -> None:
         self._keys = keys
         self._app, self._secret, self._token = app, token, token.encode()
-        self._hosts = hosts
+        self._hosts, self._login = hosts, login
         self._open = OPEN | {METRICS} if open_metrics else OPEN
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,6 +90,8 @@ class TokenGuard:
             await refusal(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
+        elif self._login and scope["path"] in self._login:
+            await self._login(scope, _bounded(receive), send)
         elif scope["path"] == proof.PATH and scope["method"] == "GET":
             answer = await self._proof(scope)
             await answer(scope, receive, send)
@@ -83,7 +106,7 @@ class TokenGuard:
             authority, address = headers.get("host", ""), scope["server"]
             if not self._hosts.answers_to(authority, address):
                 return _misdirected(f"this server does not answer to {authority!r}")
-            if is_foreign(headers, authority):
+            if is_foreign(headers, authority) and not self._leads_here(scope, headers):
                 return _foreign()
             known = self._knows(headers)
         state = scope.setdefault("state", {})
@@ -91,8 +114,13 @@ class TokenGuard:
             state[TOKEN] = personal
         elif known:
             state[OWNER] = True
+        elif self._login and scope["path"] in self._login:
+            pass
         elif scope["path"] not in self._open:
-            return _unauthorized()
+            session = self._session(headers)
+            if not session:
+                return _unauthorized()
+            state[SESSION] = session
         return _too_large() if _length(headers) > MOST_BYTES else None
 
     async def _proof(self, scope: Scope) -> ASGIApp:
@@ -108,6 +136,18 @@ class TokenGuard:
         if not key:
             return problem(404, "state.not_found", "this server knows no such personal token")
         return JSONResponse({"proof": proof.proof(key, given, authority)})
+
+    def _leads_here(self, scope: Scope, headers: Headers) -> bool:
+        """Whether a browser follows a link or redirect of another site to a page of signing in."""
+        page = self._login is not None and scope["path"] in self._login
+        follows = headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+        return page and follows and "Origin" not in headers and scope.get("method") == "GET"
+
+    def _session(self, headers: Headers) -> str:
+        """The cookie of a request without credentials of another kind; empty = it has none."""
+        if self._login is None or "authorization" in headers:
+            return ""
+        return cookie_parser(headers.get("cookie", "")).get(self._login.cookie, "")
 
     def _knows(self, headers: Headers) -> bool:
         kind, _, given = headers.get("authorization", "").partition(" ")

@@ -1,0 +1,53 @@
+"""How often something may be tried: a bucket of tries per key, in bounded memory."""
+
+from collections import OrderedDict
+from math import ceil
+
+from msgspec import Struct
+
+MOST_KEYS = 10_000
+"""Keys that are remembered; the one that tried least recently is forgotten first."""
+
+
+class RateLimit(Struct, frozen=True):
+    """A bucket holds `tries`, and fills from empty to full in `per_s` seconds."""
+
+    tries: int
+    per_s: float
+
+
+class _Bucket(Struct):
+    left: float
+    at: float
+
+
+class Tries:
+    """Counts tries by key.
+
+    Args:
+        limit: of every key.
+        most: keys that are remembered.
+    """
+
+    def __init__(self, limit: RateLimit, most: int = MOST_KEYS) -> None:
+        self._limit, self._most = limit, most
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def wait_s(self, key: str, now_s: float) -> int:
+        """Take one try of a key; returns whole seconds until there is one, 0 = it was taken.
+
+        Args:
+            key: an address or an account.
+            now_s: monotonic time.
+        """
+        speed = self._limit.tries / self._limit.per_s
+        bucket = self._buckets.pop(key, None) or _Bucket(self._limit.tries, now_s)
+        self._buckets[key] = bucket
+        if len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
+        bucket.left = min(self._limit.tries, bucket.left + (now_s - bucket.at) * speed)
+        bucket.at = now_s
+        if bucket.left < 1:
+            return ceil((1 - bucket.left) / speed)
+        bucket.left -= 1
+        return 0
