@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ganglion.model.behaviour import Idle, Scaling, Signal, Target
+from ganglion.lifecycle.sweeps.reconciler import TrialTerms
+from ganglion.model.behaviour import EarlyStop, Idle, Scaling, Signal, Target
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.server.cluster.controllers.life import Life, life_of
@@ -41,7 +42,17 @@ def test_workspaces_have_lives_of_their_own() -> None:
     assert life == Life(Kind.WORKSPACE, idle_timeout_ms=1_800_000, idle=Idle(60_000))
 
 
-@pytest.mark.parametrize("kind", ["train", "batch", "sweep", "", "whatever"])
+def test_sweeps_have_the_terms_of_their_trials() -> None:
+    notes = {
+        "ganglion.dev/parallel": "4..64",
+        "ganglion.dev/early-stop": "{metric: loss, goal: min, first: 10, factor: 3}",
+    }
+    life = life_of({"ganglion.dev/kind": "sweep"}, notes)
+    early_stop = EarlyStop("loss", first=10, factor=3)
+    assert life == Life(Kind.SWEEP, trials=TrialTerms(early_stop, width=4))
+
+
+@pytest.mark.parametrize("kind", ["train", "batch", "", "whatever"])
 def test_other_kinds_have_none(kind: str) -> None:
     assert life_of({"ganglion.dev/kind": kind}, {}) is None
 
