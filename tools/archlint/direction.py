@@ -8,7 +8,7 @@ from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
 BELOW_SERVER = CORE | WORLDS | {"api", "collector", "extras", "specs", "compat", "lifecycle"}
-BELOW_SERVER |= {"audit", "identity"}
+BELOW_SERVER |= {"audit", "helper", "identity"}
 BELOW_SERVER |= {"ledger", "repeats", "router", "seams", "tracing", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "seams", "specs", "worlds"}
 
@@ -27,13 +27,14 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "lifecycle": CORE,
     "ledger": CORE | {"seams"},
     "audit": frozenset({"model", "ledger", "seams"}),
+    "helper": frozenset({"transport"}),
     "repeats": frozenset(),
     "tracing": frozenset({"seams"}),
     "transport": frozenset({"identity", "model", "seams"}),
     "router": frozenset({"model", "collector", "extras", "repeats", "seams", "transport"}),
     "worlds": CORE | {"lifecycle", "seams", "specs"},
     "worlds.kubernetes": OF_WORLDS,
-    "worlds.local": OF_WORLDS | {"transport"},
+    "worlds.local": OF_WORLDS | {"helper", "transport"},
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
     "client": frozenset({"model", "api", "seams", "specs", "tracing", "transport"}),

@@ -14,6 +14,7 @@ SOCKET = "opens or takes the sockets that requests come and go through"
 INPUT = "reads a file that a user names, once, and says what is wrong with it"
 OWN_WORD = "a method of a class of its own that is called as one of paths is"
 OWN_END = "says what its own process does on a signal"
+ROOT = "the root helper: `python -S` starts it, and every line of it is read with suspicion"
 BELOW = "keeps connections; tests put another `Exchange` in their place"
 NOT_YET = "is not given it yet"
 
@@ -38,6 +39,7 @@ LEFT: Sequence[Left] = (
     Left("cli", "clock database files http processes", CALLER),
     Left("client", "clock files http processes randomness", CALLER),
     Left("demo", "clock files http processes randomness", DEMO),
+    Left("helper", "clock files http processes", ROOT),
     Left("router.balancing.registry", "clock randomness", NOT_YET),
     Left("router.control", "clock", NOT_YET),
     Left("router.launch", "clock files processes", NOT_YET),
@@ -85,7 +87,7 @@ LEFT: Sequence[Left] = (
     Left("worlds.local.attempts.succession", "clock", NOT_YET),
     Left("worlds.local.attempts.tracked", "clock files", NOT_YET),
     Left("worlds.local.attempts.watch", "clock processes", NOT_YET),
-    Left("worlds.local.executing", "clock files http processes", BARE),
+    Left("worlds.local.executing", "clock files http", BARE),
     Left("worlds.local.holding", "clock files http processes", BARE),
     Left("worlds.local.machine.discover", "processes", NOT_YET),
     Left("worlds.local.machine.gpus", "files processes", NOT_YET),
@@ -99,10 +101,11 @@ LEFT: Sequence[Left] = (
     Left("worlds.local.run_files.reports", "clock", NOT_YET),
     Left("worlds.local.run_files.retention", "files", NOT_YET),
     Left("worlds.local.supervision.callers", "files processes", BARE),
+    Left("worlds.local.supervision.children", "http processes", BARE),
     Left("worlds.local.supervision.frames", "clock", BARE),
     Left("worlds.local.supervision.hook", "files", BARE),
-    Left("worlds.local.supervision.members", "clock files processes", BARE),
-    Left("worlds.local.supervision.processes", "clock files processes", BARE),
+    Left("worlds.local.supervision.members", "clock files", BARE),
+    Left("worlds.local.supervision.processes", "clock files", BARE),
     Left("worlds.local.supervision.pseudo", "files", BARE),
     Left("worlds.local.supervision.terminals", "processes", BARE),
     Left("worlds.local.supervision.wakeups", "files processes", BARE),

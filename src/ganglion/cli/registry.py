@@ -34,6 +34,11 @@ SECTIONS = (START, WORK, LOOK, CHANGE, CLUSTER, TRY, TOOLS)
 COMMANDS: dict[str, CommandEntry] = {
     "up": CommandEntry("ganglion.cli.server.up:up", "Start the server on this machine.", START),
     "down": CommandEntry("ganglion.cli.server.down:down", "Stop the server.", START),
+    "helper": CommandEntry(
+        "ganglion.cli.server.helper:helper",
+        "Start programs as the users who submitted them (root).",
+        START,
+    ),
     "scheduler": CommandEntry(
         "ganglion.cli.server.scheduler:scheduler",
         "Schedule the GPU pods of Kubernetes clusters.",

@@ -8,17 +8,22 @@ is over.
 Only the standard library is imported, to start quickly.
 """
 
-import contextlib
 import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from typing import Any
 
 from ganglion.worlds.local.supervision import pseudo
+from ganglion.worlds.local.supervision.children import (
+    HELPER,
+    Children,
+    NotStarted,
+    adopt_orphans,
+    children_of,
+)
 from ganglion.worlds.local.supervision.frames import (
     CHUNK,
     CLOSE,
@@ -32,9 +37,7 @@ from ganglion.worlds.local.supervision.frames import (
 from ganglion.worlds.local.supervision.processes import (
     CANNOT_RUN,
     NOT_FOUND,
-    adopt_orphans,
     end_leftovers,
-    reap,
 )
 from ganglion.worlds.local.supervision.wakeups import Wakeups
 
@@ -100,10 +103,14 @@ class Command:
         caller: which caller it is for.
         plan: what the supervisor says of it.
         wakeups: signals to wait for.
+        children: what it is started by.
     """
 
-    def __init__(self, caller: FrameSocket, plan: dict[str, Any], wakeups: Wakeups) -> None:
+    def __init__(
+        self, caller: FrameSocket, plan: dict[str, Any], wakeups: Wakeups, children: Children
+    ) -> None:
         self._caller, self._plan, self._wakeups = caller, plan, wakeups
+        self._children = children
         self._ends = Ends(plan)
         self._typed, self._typed_all = bytearray(), False
         self._kill_at = NEVER
@@ -114,17 +121,15 @@ class Command:
 
         Raises:
             OSError: it cannot be started.
+            NotStarted: the helper is gone, or refuses.
         """
-        self._popen = subprocess.Popen(
+        self._pid = self._children.start(
             self._plan["argv"],
-            env=self._plan["env"],
-            cwd=self._plan["workdir"],
-            stdin=self._ends.inside[0],
-            stdout=self._ends.inside[1],
-            stderr=self._ends.inside[2],
-            start_new_session=True,
+            self._plan["env"],
+            self._plan["workdir"],
+            self._ends.inside,
             umask=self._plan["umask"],
-            preexec_fn=pseudo.take if self._plan["tty"] else None,  # noqa: PLW1509 - there are no threads
+            terminal=self._plan["tty"],
         )
         self._ends.close_inside()
         while self._code is None:
@@ -136,6 +141,7 @@ class Command:
         reading: list[Any] = [] if self._caller.gone or len(self._typed) > MOST else [self._caller]
         if self._caller.waiting < MOST:
             reading += self._ends.outputs
+        reading += self._children.sources
         writing: list[Any] = [self._caller] if self._caller.waiting else []
         if self._typed and self._ends.input >= 0:
             writing.append(self._ends.input)
@@ -194,14 +200,12 @@ class Command:
                 self._signal(number)
 
     def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._popen.pid, number)
+        self._children.group_lives(self._pid, number)
 
     def _reap(self) -> None:
-        for pid, status in reap():
-            if pid == self._popen.pid:
+        for pid, status in self._children.reap():
+            if pid == self._pid:
                 code = os.waitstatus_to_exitcode(status)
-                self._popen.returncode = code
                 self._code = code if code >= 0 else 128 - code
 
     def _drain(self) -> None:
@@ -230,14 +234,17 @@ def main(descriptor: str) -> None:
 
 def _executed(caller: FrameSocket, plan: dict[str, Any], wakeups: Wakeups) -> dict[str, Any]:
     """Run the command; how it ended. Nothing of it is left then."""
+    children = children_of(plan[HELPER])
     try:
-        facts: dict[str, Any] = {"exit_code": Command(caller, plan, wakeups).run()}
+        facts: dict[str, Any] = {"exit_code": Command(caller, plan, wakeups, children).run()}
+    except NotStarted as error:
+        facts = {"exit_code": CANNOT_RUN, "error": str(error)}
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         what = error.filename or plan["argv"][0]
         said = f"{what}: {error.strerror}" if error.strerror else f"{what}: {error}"
         facts = {"exit_code": NOT_FOUND if missing else CANNOT_RUN, "error": said}
-    end_leftovers([], wakeups.wait, lambda: 0.0)
+    end_leftovers([], children, wakeups.wait, lambda: 0.0)
     return facts
 
 

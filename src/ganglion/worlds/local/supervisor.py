@@ -25,15 +25,14 @@ from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.run_files.resume import Missing, settle
 from ganglion.worlds.local.run_files.withheld import SecretsGone, credentials_of, scrubbed
 from ganglion.worlds.local.supervision.callers import SessionCallers
+from ganglion.worlds.local.supervision.children import HELPER, adopt_orphans, children_of
 from ganglion.worlds.local.supervision.hook import Hook
 from ganglion.worlds.local.supervision.members import Members
 from ganglion.worlds.local.supervision.processes import (
     Process,
     StartError,
-    adopt_orphans,
     end_leftovers,
     last_line,
-    reap,
 )
 from ganglion.worlds.local.supervision.wakeups import Wakeups
 
@@ -85,10 +84,11 @@ class JobAttempt:
     def __init__(self, run: Path, spec: Record, wakeups: Wakeups) -> None:
         self.killed = False
         self._run, self._spec, self._wakeups = run, spec, wakeups
-        self._members = Members(run, spec)
+        self._children = children_of(spec.get(HELPER))
+        self._members = Members(run, spec, self._children)
         self.secrets = _secrets_of(spec)
-        self._hook, self._fence = Hook(spec), Fence(spec)
-        self._callers = SessionCallers(run, self._members, spec.get("umask", -1))
+        self._hook, self._fence = Hook(spec, self._children), Fence(spec)
+        self._callers = SessionCallers(run, self._members, spec, self._children)
         self._unsaid: JobEnd | None = None
         self._ranks_run = False
         self._limit_s: float = spec["time_limit_ms"] / 1000
@@ -120,7 +120,8 @@ class JobAttempt:
             self._signal(signal.SIGKILL)
         self._callers.close()
         self._least_grace = time.monotonic() + LEFTOVER_GRACE_S
-        end_leftovers(self._members.present, self._wakeups.wait, self._leftovers_until)
+        present, wait = self._members.present, self._wakeups.wait
+        end_leftovers(present, self._children, wait, self._leftovers_until)
         self._mark_sometimes()
         if self.killed and end.grace_s and end.outcome != "failed":
             end.message += f"; killed, as it was still there after its grace of {end.grace_s:g} s"
@@ -190,7 +191,7 @@ class JobAttempt:
     def _may_leave(self) -> bool:
         """Whether the job says that it need not be waited for."""
         with contextlib.suppress(OSError):  # it is looked for again
-            return host.exists(self._run / records.LEAVE)
+            return host.exists(Path(self._spec.get("inbox", self._run)) / records.LEAVE)
         return False
 
     def _resize(self, end: JobEnd | None) -> None:
@@ -263,7 +264,7 @@ class JobAttempt:
         return JobEnd("failed", said, process.code, grace_s, "oom" if memory else "")
 
     def _ask_to_stop(self, end: JobEnd, *, first: bool) -> None:
-        note = self._run / records.STOP_NOTE
+        note = Path(self._spec.get("exchange", self._run)) / records.STOP_NOTE
         with contextlib.suppress(OSError):  # a full disk must not keep a job from being stopped
             note.write_text(f"{end.outcome}\n{end.message}\n", encoding="utf-8")
         if first and end.grace_s and end.outcome != "failed" and self._hook.begin():
@@ -297,7 +298,7 @@ class JobAttempt:
         present = self._members.present
         ours = {process.pid: process for process in present}
         heard = set(self._members.processes)
-        for pid, status in reap():
+        for pid, status in self._children.reap():
             self._hook.ended(pid, status)
             if process := ours.get(pid):
                 process.ended(status)
@@ -388,10 +389,9 @@ def _write_for_sure(path: Path, record: Record) -> None:
 
 def _is_removed(folder: Path) -> bool:
     """Whether a folder is gone; a file system that does not answer proves nothing."""
-    try:
+    with contextlib.suppress(OSError):
         return not host.exists(folder)
-    except OSError:
-        return False
+    return False
 
 
 if __name__ == "__main__":

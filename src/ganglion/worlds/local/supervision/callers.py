@@ -16,6 +16,7 @@ from typing import IO, Any
 from ganglion.transport import unix
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.records import Record
+from ganglion.worlds.local.supervision.children import HELPER, Children
 from ganglion.worlds.local.supervision.frames import HEAD, MOST
 from ganglion.worlds.local.supervision.members import Members
 from ganglion.worlds.local.supervision.processes import StartError
@@ -37,11 +38,12 @@ class SessionCallers:
     Args:
         run: the run directory, in which the socket is made.
         members: the pods.
-        umask: of what is run.
+        spec: the decoded `spec.json`.
+        children: what the pods were started by.
     """
 
-    def __init__(self, run: Path, members: Members, umask: int) -> None:
-        self._members, self._umask = members, umask
+    def __init__(self, run: Path, members: Members, spec: Record, children: Children) -> None:
+        self._members, self._spec, self._children = members, spec, children
         self._path = run / records.CALLERS
         self._listener: socket.socket | None = None
         with contextlib.suppress(OSError):  # a job runs without it too; a caller gets the error
@@ -52,8 +54,9 @@ class SessionCallers:
     def wait(self, wakeups: Wakeups, seconds: float) -> set[int]:
         """Wait for signals, at most `seconds`, and return their numbers; take callers meanwhile."""
         listeners = [self._listener] if self._listener else []
-        woken, callers, _ = wakeups.select(seconds, listeners, ())
-        for listener in callers:
+        listened = [*listeners, *self._children.sources]
+        woken, ready, _ = wakeups.select(seconds, listened, ())
+        for listener in [each for each in listeners if each in ready]:
             with contextlib.suppress(OSError):
                 connected, _ = listener.accept()
                 with connected:
@@ -86,7 +89,8 @@ class SessionCallers:
             "tty": bool(asked["tty"]),
             "rows": int(asked["rows"]),
             "columns": int(asked["columns"]),
-            "umask": self._umask,
+            "umask": self._spec.get("umask", -1),
+            HELPER: self._spec.get(HELPER),
         }
 
     def _start(self, connected: socket.socket, plan: dict[str, Any], pod: int) -> None:

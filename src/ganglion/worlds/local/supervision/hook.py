@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.run_files.withheld import SecretsGone, credentials_of
+from ganglion.worlds.local.supervision.children import Children
 from ganglion.worlds.local.supervision.processes import Process, StartError
 
 NAME = "hook"
@@ -20,10 +21,11 @@ class Hook:
 
     Args:
         spec: the decoded `spec.json`; without a hook nothing is ever run.
+        children: what it is started by.
     """
 
-    def __init__(self, spec: Record) -> None:
-        self._spec = spec
+    def __init__(self, spec: Record, children: Children) -> None:
+        self._spec, self._children = spec, children
         self._process: Process | None = None
 
     @property
@@ -41,7 +43,7 @@ class Hook:
         log, umask = Path(self._spec["log_dir"]) / f"{NAME}.log", self._spec.get("umask", -1)
         try:
             env = self._spec["env"] | credentials_of(self._spec) | pod["ranks"][0]["env"]
-            self._process = Process(NO_RANK, argv, env, pod["workdir"], log, umask)
+            self._process = Process(NO_RANK, argv, env, pod["workdir"], log, self._children, umask)
         except (StartError, SecretsGone, OSError) as error:
             log.with_suffix(".error").write_text(f"{error}\n", encoding="utf-8")
             return False

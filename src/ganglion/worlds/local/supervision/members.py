@@ -1,7 +1,6 @@
 """The pods of one attempt and their processes, as they come and go; standard library only."""
 
 import contextlib
-import os
 import signal
 import time
 from pathlib import Path
@@ -9,7 +8,8 @@ from pathlib import Path
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.run_files.withheld import SecretsGone, credentials_of
-from ganglion.worlds.local.supervision.processes import CANNOT_RUN, Process, StartError, strays
+from ganglion.worlds.local.supervision.children import Children
+from ganglion.worlds.local.supervision.processes import CANNOT_RUN, Process, StartError
 from ganglion.worlds.local.supervision.terminals import with_terminal
 
 
@@ -22,10 +22,11 @@ class Members:
     Args:
         run: the run directory.
         spec: the decoded `spec.json`.
+        children: what processes are started by.
     """
 
-    def __init__(self, run: Path, spec: Record) -> None:
-        self._run, self._spec = run, spec
+    def __init__(self, run: Path, spec: Record, children: Children) -> None:
+        self._run, self._spec, self._children = run, spec, children
         self._resumed: dict[str, str] = {}
         self._roster: list[Record] = spec["pods"]
         self._of: dict[str, list[Process]] = {}
@@ -103,7 +104,8 @@ class Members:
         env = self._environment(rank)
         log = Path(self._spec["log_dir"]) / f"rank-{rank['rank']}.log"
         start = with_terminal if rank.get("tty") and argv is rank["argv"] else Process
-        process = start(rank["rank"], argv, env, pod["workdir"], log, self._spec.get("umask", -1))
+        workdir, umask = pod["workdir"], self._spec.get("umask", -1)
+        process = start(rank["rank"], argv, env, workdir, log, self._children, umask)
         # On a full disk it runs all the same: what it leaves is found by its environment too.
         with contextlib.suppress(OSError), (self._run / records.PIDS).open("a") as file:
             file.write(f"{process.pid} {records.start_time(process.pid)}\n")
@@ -189,8 +191,7 @@ class Members:
         except OSError:  # not readable now: nothing is known to have left
             return True
         for pid in left if late else left - self._asked:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
+            self._children.signal(pid, signal.SIGKILL if late else signal.SIGTERM)
         self._asked |= left
         if late:
             process.signal(signal.SIGKILL)
@@ -200,4 +201,5 @@ class Members:
         """Processes of a pod that have left their group, unless another pod has its number."""
         if any(pod["number"] == number for pod in self._roster):
             return set()
-        return strays(f"GANGLION_NODE_RANK={number}") - {each.pid for each in self.present}
+        mark = f"GANGLION_NODE_RANK={number}"
+        return self._children.all(mark) - {each.pid for each in self.present}

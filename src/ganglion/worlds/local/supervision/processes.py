@@ -1,20 +1,17 @@
 """The processes of one attempt, as their supervisor sees them; standard library only."""
 
 import contextlib
-import ctypes
 import errno
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
-from ganglion.worlds.local.supervision import pseudo
+from ganglion.worlds.local.supervision.children import Children, HelpedChildren, NotStarted
 
 CANNOT_RUN, NOT_FOUND = 126, 127
 """Exit codes that shells give to a command that cannot be executed, or does not exist."""
@@ -29,7 +26,6 @@ SHORTAGES = {
     errno.ESTALE,
 }
 """Errors of the machine, not of the command."""
-PR_SET_CHILD_SUBREAPER = 36
 SETTLE_S = 0.05
 LAST_LINE = 160
 """Characters of a failed rank's last line that its end quotes."""
@@ -61,6 +57,7 @@ class Process:
         env: whole environment.
         workdir: directory to run in.
         log: file that standard output and error are appended to.
+        children: what it is started by.
         umask: of the process; -1 = that of this one.
         terminal: slave of the terminal that it has instead; None = it has none.
 
@@ -75,31 +72,37 @@ class Process:
         env: dict[str, str],
         workdir: str,
         log: Path,
+        children: Children,
         umask: int = -1,
         terminal: int | None = None,
     ) -> None:
         self.rank, self.log, self._umask, self._terminal = rank, log, umask, terminal
         self.code: int | None = None
+        self._children, self._killed = children, False
         self._marked, self._gone = 0, False
-        _check_directory(workdir)
-        self._popen = self._start(argv, env, workdir)
-        self.pid = self._popen.pid
+        if not isinstance(children, HelpedChildren):  # the user may see what this process may not
+            _check_directory(workdir)
+        self.pid = self._start(argv, env, workdir)
 
-    def _start(self, argv: list[str], env: dict[str, str], workdir: str) -> subprocess.Popen[bytes]:
-        with self._output() as output:
+    def _start(self, argv: list[str], env: dict[str, str], workdir: str) -> int:
+        with self._output() as output, Path(os.devnull).open("rb") as nothing:
+            out, end = output.fileno(), self._terminal
+            streams = (nothing.fileno(), out, out) if end is None else (end, end, end)
             try:
-                return subprocess.Popen(
+                return self._children.start(
                     argv,
-                    env=env,
-                    cwd=workdir,
-                    stdin=subprocess.DEVNULL if self._terminal is None else self._terminal,
-                    stdout=output if self._terminal is None else self._terminal,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
+                    env,
+                    workdir,
+                    streams,
                     umask=self._umask,
-                    preexec_fn=None if self._terminal is None else pseudo.take,  # noqa: PLW1509 - there are no threads
+                    terminal=end is not None,
                 )
-            except FileNotFoundError:
+            except NotStarted as error:
+                raise StartError(str(error), CANNOT_RUN, passing=error.passing) from None
+            except (FileNotFoundError, NotADirectoryError) as error:
+                if error.filename == workdir:
+                    said = f"the working directory {workdir} does not exist"
+                    raise StartError(said, CANNOT_RUN) from None
                 raise StartError(_not_found(argv[0]), NOT_FOUND) from None
             except (OSError, ValueError) as error:
                 said = f"the command {argv[0]} cannot be run: {error}"
@@ -116,7 +119,7 @@ class Process:
     def ended(self, status: int) -> None:
         """Record its end from a wait status; a signal N counts as exit code 128 + N."""
         code = os.waitstatus_to_exitcode(status)
-        self._popen.returncode = code
+        self._killed = code < 0
         self.code = code if code >= 0 else 128 - code
 
     def group_lives(self) -> bool:
@@ -131,16 +134,14 @@ class Process:
         """Send a signal to the whole group, if it lives."""
         if self._gone:
             return
-        try:
-            os.killpg(self.pid, number)
-        except (ProcessLookupError, PermissionError):
+        if not self._children.group_lives(self.pid, number):
             self._gone = self.code is not None
 
     def story(self) -> str:
         """How it failed, for a person."""
         code = self.code or 0
         what = f"rank {self.rank} ended with exit code {code}"
-        if code > 128 and self._popen.returncode < 0:
+        if self._killed:
             what = f"rank {self.rank} was killed by {_signal_name(code - 128)}"
         line = last_line(self.log)
         return f"{what}; its last line: {line}" if line else what
@@ -194,66 +195,34 @@ def last_line(log: Path) -> str:
     return next(("".join(filter(str.isprintable, s))[:LAST_LINE] for s in said if s), "")
 
 
-def adopt_orphans() -> None:
-    """Make this process the parent of every orphan below it, where the system can (Linux).
-
-    A grandchild that leaves its group (a daemon) then still cannot outlive the attempt.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def reap() -> Iterator[tuple[int, int]]:
-    """Take every child that has ended, adopted ones too: (pid, wait status)."""
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if not pid:
-            return
-        yield pid, status
-
-
 def end_leftovers(
-    processes: list[Process], wait: Callable[[float], object], kill_at: Callable[[], float]
+    processes: list[Process],
+    children: Children,
+    wait: Callable[[float], object],
+    kill_at: Callable[[], float],
 ) -> None:
     """End whatever the ranks left behind: SIGTERM, then SIGKILL until nothing is left.
 
     Args:
         processes: the ranks.
+        children: what they were started by.
         wait: sleeps for at most the given number of seconds.
         kill_at: monotonic time in seconds from which SIGKILL is sent; asked again and again.
     """
     number: int = signal.SIGTERM
-    while _anything_left(processes):
-        _signal_left(processes, number)
+    while _anything_left(processes, children):
+        for process in processes:
+            process.signal(number)
+        with contextlib.suppress(OSError):  # what cannot be read now is asked again a moment later
+            for pid in children.all():
+                children.signal(pid, number)
         wait(SETTLE_S)
         number = signal.SIGKILL if time.monotonic() >= kill_at() else 0
 
 
-def _anything_left(processes: list[Process]) -> bool:
+def _anything_left(processes: list[Process], children: Children) -> bool:
     ours = {process.pid: process for process in processes}
-    for pid, status in reap():
+    for pid, status in children.reap():
         if pid in ours:
             ours[pid].ended(status)
-    return any(p.group_lives() for p in processes) or host.has_children()
-
-
-def _signal_left(processes: list[Process], number: int) -> None:
-    for process in processes:
-        process.signal(number)
-    with contextlib.suppress(OSError):  # what cannot be read now is asked again a moment later
-        for pid in _children():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-
-
-def strays(mark: str) -> set[int]:
-    """Children of this process, adopted ones too, whose environment has this `NAME=value`."""
-    name, _, value = mark.encode().partition(b"=")
-    return {pid for pid in _children() if host.environment(pid).get(name) == value}
-
-
-def _children() -> list[int]:
-    return [each.pid for each in host.tasks() if each.parent == os.getpid()]
+    return any(p.group_lives() for p in processes) or children.left()

@@ -8,29 +8,38 @@ from pathlib import Path
 from ganglion.transport import unix
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.supervision import pseudo
+from ganglion.worlds.local.supervision.children import Children
 from ganglion.worlds.local.supervision.processes import Process, StartError
 
 HOLDER = (sys.executable, "-S", "-P", "-m", "ganglion.worlds.local.holding")
 
 
 def with_terminal(
-    rank: int, argv: list[str], env: dict[str, str], workdir: str, log: Path, umask: int = -1
+    rank: int,
+    argv: list[str],
+    env: dict[str, str],
+    workdir: str,
+    log: Path,
+    children: Children,
+    umask: int = -1,
 ) -> Process:
     """Start a rank with a terminal, and the process that holds it beside it.
 
     Args:
         rank: its rank in the gang.
         argv: argument vector.
-        env: whole environment; names the run directory, in which the terminal's socket is made.
+        env: whole environment.
         workdir: directory to run in.
-        log: file that what the terminal shows is appended to.
+        log: file that what the terminal shows is appended to; the terminal's socket is made
+            beside it.
+        children: what the rank is started by.
         umask: of the rank; -1 = that of this process.
 
     Raises:
         StartError: the machine has no terminal or socket left, or the command cannot be run.
     """
     try:
-        listener = unix.bind(Path(env["GANGLION_RUN_DIR"]) / records.TERMINAL)
+        listener = unix.bind(log.parent / records.TERMINAL)
         listener.listen()
         master, slave = pseudo.opened()
     except OSError as error:
@@ -38,7 +47,7 @@ def with_terminal(
         raise StartError(said, 1, passing=True) from error
     try:
         env = {"TERM": pseudo.TERM} | env
-        process = Process(rank, argv, env, workdir, log, umask, slave)
+        process = Process(rank, argv, env, workdir, log, children, umask, slave)
         holder = subprocess.Popen(
             [*HOLDER, str(log), str(master), str(listener.fileno())],
             stdin=subprocess.DEVNULL,

@@ -1,0 +1,1 @@
+"""Tests of the root helper of shared hosts."""
