@@ -67,12 +67,6 @@ class RunningHelper:
         self.allow()
         self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def pid(self) -> int:
-        """Of the process that listens."""
-        assert self._process
-        return self._process.pid
-
     def allow(self, rules: str = "") -> None:
         """Write its policy."""
         self.policy.write_text(f'server = "{SERVER}"\nsocket = "{self.socket}"\n{rules}\n')

@@ -100,14 +100,15 @@ def test_signals_reach_the_group_of_a_program_and_its_code_comes_back(
 ) -> None:
     log = helper.folder / "out"
     line = "trap 'echo told; exit 7' USR1; echo ready; while :; do sleep 0.01; done"
-    run = started(helper.asked(user), line, log)
+    run = started(helper.asked(user), line, log, OF_RUN="1")
     awaited(lambda: "ready" in log.read_text())
+    assert run.children.all("OF_RUN=1") == {run.pid}
     assert run.children.group_lives(run.pid)
     assert run.children.group_lives(run.pid, signal.SIGUSR1)
     assert run.output() == 7
     assert "told" in log.read_text()
     awaited(lambda: not run.children.group_lives(run.pid))
-    assert run.children.all() == {helper.pid}  # which is a child of the test
+    assert run.children.all("OF_RUN=1") == set()
 
 
 def test_only_groups_that_it_started_are_signalled(helper: RunningHelper, user: TestUser) -> None:

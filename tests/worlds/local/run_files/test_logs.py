@@ -15,6 +15,7 @@ from tests.worlds.local.jobs import Jobs
 from ganglion.model.errors import NotFound
 from ganglion.worlds.local.run_files import logs, records
 from ganglion.worlds.local.run_files.logs import attempts, ranks, start_of, stream
+from ganglion.worlds.local.supervision.children import Children
 from ganglion.worlds.local.supervision.processes import Process, last_line
 
 GANG = "train-7/0"
@@ -151,8 +152,8 @@ def test_a_real_job_is_followed_to_its_end(jobs: Jobs) -> None:
 
 def test_the_supervisor_marks_how_long_the_log_was(tmp_path: Path) -> None:
     log = tmp_path / "rank-0.log"
-    process = Process(0, ["/bin/echo", "said"], {}, str(tmp_path), log)
-    process._popen.wait()
+    process = Process(0, ["/bin/echo", "said"], {}, str(tmp_path), log, Children())
+    os.waitpid(process.pid, 0)
     process.mark()
     process.mark()
     (line,) = log.with_suffix(".marks").read_text().splitlines()
