@@ -35,6 +35,20 @@ def test_events_name_the_request_that_they_come_from(client: TestClient, rig: Ri
     assert {request for kind, request in found if kind in ("gang_placed", "gang_started")} <= {""}
 
 
+def test_events_name_the_user_who_asked_for_them(client: TestClient, rig: Rig) -> None:
+    begin = rig.ledger.head
+    body = {"name": "a", "run": "true", "resources": {"gpus": 1}}
+    client.post(f"{API}/workloads", json=body)
+    client.patch(f"{API}/workloads/a", json={"priority": 5})
+    actors = {
+        each.kind: json.loads(each.body).get("actor", "")
+        for each in list(rig.ledger.events())[begin:]
+    }
+    assert actors["gang_submitted"] == actors["gang_updated"] == "ada"
+    # What the engine decides and what the world reports comes from no user.
+    assert {actors.get(kind, "") for kind in ("gang_placed", "gang_started")} == {""}
+
+
 def test_a_refused_command_marks_nothing_of_others(rig: Rig) -> None:
     begin = rig.ledger.head
 

@@ -29,8 +29,7 @@ class AuditRecord(Struct, frozen=True):
         seq: its number.
         at: its time in ms.
         kind: its type.
-        actor: the user that it says it comes from; `scheduler` for a decision; empty = it does
-            not say.
+        actor: the user who asked for it; `scheduler` for a decision; empty = it does not say.
         queue: that it is about; empty = none, or unknown.
         workload: that it is about; empty = none.
         request: id of the request that it comes from; empty = of none.
@@ -222,7 +221,9 @@ def _gang_of(said: dict[str, Any]) -> str:
 
 
 def _actor(event: ev.Event) -> str:
-    """The user that an event names; the cause of one may name them, too."""
+    """The user who asked for it; of an older event the one that it names, or its cause."""
+    if event.actor:
+        return event.actor
     if isinstance(event, ev.GangSubmitted):
         return event.gang.user
     if isinstance(

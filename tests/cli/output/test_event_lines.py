@@ -46,3 +46,57 @@ def test_a_line_says_what_happened(event: dict[str, Any], said: str) -> None:
     line = line_of(EventView(7, {"at": 1_800_000_000_000, **event}))
     assert line.endswith(said)
     assert "n1" in line
+
+
+AT = 1_800_000_000_000
+PLACE = {"pods": [{"node": "n1", "pod_set": "main", "rank": 0, "devices": []}]}
+BEHIND = {
+    "queue_set under a parent": (
+        {
+            "type": "queue_set",
+            "queue": {
+                "name": "nlp",
+                "parent": "research",
+                "quota": {"h100": {"gpu_milli": 8000}},
+                "limit": {"*": {"gpu_milli": 1000, "memory_mib": 65536}},
+            },
+        },
+        "under research, quota 8 GPUs of h100, limit 1 GPU, 64Gi",
+    ),
+    "queue_set at the top": ({"type": "queue_set", "queue": {"name": "all"}}, "at the top"),
+    "a band": (
+        {"type": "start_expected", "gang": "a-1/0", "p50_ms": 90_000, "p90_ms": 7_200_000},
+        "expected to start in about 1m30s, nine times in ten within 2h00m",
+    ),
+    "no band": (
+        {"type": "start_expected", "gang": "a-1/0", "p50_ms": 0, "p90_ms": 0, "guesses": ["b-1/0"]},
+        "start unknown: no time limit of b-1/0",
+    ),
+    "a plan taken back": (
+        {"type": "start_planned", "gang": "a-1/0", "placement": None, "cause": "a node is gone"},
+        "its planned start is taken back: a node is gone",
+    ),
+    "a place that is kept": (
+        {"type": "start_planned", "gang": "a-1/0", "placement": PLACE, "drains": True},
+        "n1 kept until it is free",
+    ),
+    "one GPU": (
+        {"type": "node_added", "node": {"name": "n1", "devices": [{}]}},
+        "1 GPU",
+    ),
+}
+
+
+@pytest.mark.parametrize("event, said", BEHIND.values(), ids=BEHIND)
+def test_a_line_has_no_raw_milliseconds_and_no_key_of_the_request(
+    event: dict[str, Any], said: str
+) -> None:
+    of_request = {"request": "r-1", "actor": "kim"}
+    line = line_of(EventView(7, {"at": AT, **event, **of_request}))
+    assert line.endswith(f"  {said}")
+    assert "r-1" not in line
+
+
+def test_an_event_without_a_line_of_its_own_leaves_the_request_out() -> None:
+    event = {"at": AT, "type": "other", "level": 3, "request": "r-1", "actor": "kim"}
+    assert line_of(EventView(7, event)).endswith("level=3")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ganglion.cli.output.formats import age, clock, gpu_time
+from ganglion.cli.output.formats import age, both, clock, gpu_time, memory, milli, plural
 
 if TYPE_CHECKING:
     from ganglion.api.events import EventView
@@ -57,10 +57,60 @@ def _plain(event: Fields) -> str:
     shown = {
         key: value
         for key, value in event.items()
-        if key not in ("type", "at", "gang", "node", "name", "queue")
-        and isinstance(value, str | int | bool)
+        if key not in _ELSEWHERE and isinstance(value, str | int | bool)
     }
     return " ".join(f"{key}={value}" for key, value in shown.items())
+
+
+_ELSEWHERE = frozenset({"type", "at", "gang", "node", "name", "queue", "request", "actor"})
+"""Keys that a line shows by itself, and those of the request, which `-o json` has."""
+
+
+def _planned(event: Fields) -> str:
+    cause = f": {event['cause']}" if event.get("cause") else ""
+    if not event.get("placement"):
+        return f"its planned start is taken back{cause}"
+    if event.get("drains"):
+        return f"{_nodes(event)} kept until it is free{cause}"
+    return f"planned on {_nodes(event)} at {clock(event['start_ms'])}{cause}"
+
+
+def _expected(event: Fields) -> str:
+    p50, p90 = event.get("p50_ms", 0), event.get("p90_ms", 0)
+    if p90 or p50:
+        return f"expected to start in about {age(p50)}, nine times in ten within {age(p90)}"
+    guesses = event.get("guesses", ())
+    return f"start unknown: no time limit of {both(guesses)}" if guesses else "start unknown"
+
+
+def _queue_set(event: Fields) -> str:
+    queue = event["queue"]
+    under = f"under {queue['parent']}" if queue.get("parent") else "at the top"
+    amounts = (
+        f"{name.replace('_', ' ')} {_amounts(queue[name])}"
+        for name in ("quota", "limit", "lend_limit", "user_limit")
+        if queue.get(name)
+    )
+    return ", ".join((under, *amounts))
+
+
+def _amounts(by_flavor: Fields) -> str:
+    """Of a queue: `8 GPUs of h100`; a flavor `*` is any."""
+    return " and ".join(
+        f"{_amount(amount)}{'' if flavor == '*' else f' of {flavor}'}"
+        for flavor, amount in by_flavor.items()
+    )
+
+
+def _amount(amount: Fields) -> str:
+    gpu, cpu = amount.get("gpu_milli"), amount.get("cpu_milli")
+    memory_mib = amount.get("memory_mib")
+    parts = (
+        f"{milli(gpu)} GPU{'s' * (gpu != 1000)}" if gpu is not None else "",
+        f"{milli(cpu)} CPU{'s' * (cpu != 1000)}" if cpu is not None else "",
+        memory(memory_mib) if memory_mib is not None else "",
+    )
+    return ", ".join(filter(None, parts)) or "nothing"
 
 
 def _submitted(event: Fields) -> str:
@@ -108,11 +158,15 @@ def _saved(event: Fields) -> str:
 
 
 def _updated(event: Fields) -> str:
-    changes = {k: v for k, v in event.items() if k not in ("type", "at", "gang") and v is not None}
+    changes = {k: v for k, v in event.items() if k not in _ELSEWHERE - {"queue"} and v is not None}
     if "time_limit_ms" in changes:
         changes["time limit"] = age(changes.pop("time_limit_ms"))
     if "expected_ms" in changes:
         changes["expected to run"] = age(changes.pop("expected_ms"))
+    if "deadline_ms" in changes:
+        changes["deadline"] = clock(changes.pop("deadline_ms"))
+    if "recall_ms" in changes:
+        changes["place lent for"] = age(changes.pop("recall_ms"))
     if "held" in changes:
         changes["held" if changes.pop("held") else "released"] = ""
     return ", ".join(f"{key} {value}".strip() for key, value in changes.items())
@@ -214,7 +268,10 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_updated": _updated,
     "idle_warned": _warned,
     "pod_access": _accessed,
-    "node_added": lambda event: f"{len(event['node'].get('devices', ()))} GPUs",
+    "node_added": lambda event: plural(len(event["node"].get("devices", ())), "GPU"),
+    "queue_set": _queue_set,
+    "start_expected": _expected,
+    "start_planned": _planned,
     "role_granted": _granted,
     "role_revoked": _granted,
     "access_denied": _denied,

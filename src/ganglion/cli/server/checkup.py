@@ -12,6 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ganglion.cli.output.formats import plural
+
 OK, WARN, FAIL = "ok", "warn", "fail"
 LEAST_FREE, NO_ROOM = 1 << 30, 100 << 20
 """Bytes of free disk below which it warns, and fails."""
@@ -154,7 +156,7 @@ def gpus(_home: Path, _environ: Mapping[str, str]) -> Iterator[CheckFinding]:
         version = _text(nvml.nvmlSystemGetDriverVersion())
     finally:
         nvml.nvmlShutdown()
-    yield CheckFinding("gpus", OK if count else WARN, f"{count} GPUs, driver {version}")
+    yield CheckFinding("gpus", OK if count else WARN, f"{plural(count, 'GPU')}, driver {version}")
 
 
 def ledger(home: Path, _environ: Mapping[str, str]) -> Iterator[CheckFinding]:

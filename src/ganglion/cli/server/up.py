@@ -264,7 +264,7 @@ def _say_ready(record: "ServerRecord") -> None:
     gpus = sum(flavor.gpu_total_milli for flavor in flavors)
     there = sum(node.state != "lost" for node in nodes)
     click.echo(f"Ganglion is running at {record.url}: {plural(there, 'node')}", nl=False)
-    click.echo(f", {milli(gpus)} GPUs" if gpus else ", no GPU")
+    click.echo(f", {milli(gpus)} GPU{'s' * (gpus != 1000)}" if gpus else ", no GPU")
     if not gpus:
         note("For pretend GPUs: ganglion down, then: ganglion up --fake-gpus 8")
     example = f"run{' --gpus 1' if gpus else ''} -- python train.py"

@@ -4,9 +4,15 @@ from msgspec import Struct
 
 
 class _OfRequest(Struct, frozen=True, kw_only=True):
-    """The id of the request that an event comes from; empty = of none, or of an older server."""
+    """The request that an event comes from.
+
+    Attributes:
+        request: its id; empty = of none, or of an older server.
+        actor: the user who made it; empty likewise.
+    """
 
     request: str = ""
+    actor: str = ""
 
 
 class EventBase(

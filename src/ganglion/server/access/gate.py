@@ -22,6 +22,7 @@ from ganglion.server.access.visible import Place, located, queues_of
 from ganglion.server.rest.listening.guard import OWNER, SESSION, TOKEN
 from ganglion.server.rest.paths import WEBSOCKET, Paths
 from ganglion.server.rest.problems import answer, problem
+from ganglion.server.rest.request_id import serve_for
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
@@ -67,6 +68,7 @@ class AccessGate:
             if operation and OPERATIONS[operation].where is not GrantPlace.ANYONE:
                 caller.require(OPERATIONS[operation].verb, OPERATIONS[operation].kind)
             state[CALLER], state[OPERATION] = caller, operation
+            serve_for(caller.subject.user)
             await self._app(scope, receive, send)
         elif TOKEN in state:
             known = partial(self._permissions.bearer, state[TOKEN])
@@ -113,6 +115,7 @@ class AccessGate:
             await answer(error)(scope, receive, send)  # it names nothing but what was asked for
             return
         scope["state"] |= {CALLER: caller, OPERATION: operation}
+        serve_for(caller.subject.user)
         if path != scope["path"]:
             scope.update(path=path, raw_path=quote(path).encode())
         if not caller.sees_all:

@@ -1,4 +1,4 @@
-"""The id of the request that is being served: from the client to the log and to the ledger."""
+"""The request that is being served, from the client to the log and the ledger: its id and user."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -25,11 +25,22 @@ log = structlog.get_logger(__name__)
 _FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 _current: ContextVar[str] = ContextVar("request_id", default="")
+_actor: ContextVar[str] = ContextVar("request_actor", default="")
 
 
 def request_id() -> str:
     """The id of the request that this task or thread serves; empty = it serves none."""
     return _current.get()
+
+
+def request_actor() -> str:
+    """The user whose request this task or thread serves; empty = it serves none, or of no user."""
+    return _actor.get()
+
+
+def serve_for(user: str) -> None:
+    """Take down who makes the request that this task serves."""
+    _actor.set(user)
 
 
 def begin(given: str, randomness: Randomness = SYSTEM_RANDOMNESS) -> str:
@@ -44,6 +55,7 @@ def begin(given: str, randomness: Randomness = SYSTEM_RANDOMNESS) -> str:
     """
     found = given if _FIT.fullmatch(given) else unique_id(randomness)
     _current.set(found)
+    _actor.set("")
     return found
 
 

@@ -133,11 +133,13 @@ class Transaction:
         self.book.note(event)
         self._noted(event)
 
-    def mark(self, begin: int, request: str) -> None:
-        """Name the request that the events from number `begin` on come from."""
-        if request:
+    def mark(self, begin: int, request: str, actor: str) -> None:
+        """Name the request that the events from number `begin` on come from, and who made it."""
+        if request or actor:
             incoming = self.batch.incoming
-            incoming[begin:] = [replace(each, request=request) for each in incoming[begin:]]
+            incoming[begin:] = [
+                replace(each, request=request, actor=actor) for each in incoming[begin:]
+            ]
 
     def file(self, new: Submitted) -> None:
         """A workload enters; its gangs follow through `apply`."""
