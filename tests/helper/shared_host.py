@@ -19,7 +19,7 @@ from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.supervision.children import HelpedChildren
 
 SERVER = "daemon"
-"""An account that every Linux has; it stands for that of the server."""
+"""An account that every Linux has; the server of these tests runs as it."""
 PACKAGES = str(Path(ganglion.__file__).parents[1])
 
 needs_root = pytest.mark.skipif(
@@ -133,7 +133,7 @@ def as_uid(uid: int) -> Iterator[None]:
 
 
 def server_uid() -> int:
-    """Of the account that stands for the server."""
+    """Of the account that the server of these tests runs as."""
     return pwd.getpwnam(SERVER).pw_uid
 
 
