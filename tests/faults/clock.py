@@ -27,6 +27,9 @@ class HandClock:
     def monotonic(self) -> float:
         return self.steady_s
 
+    def since_boot(self) -> float:
+        return self.steady_s
+
     def sleep(self, seconds: float) -> None:
         self.steady_s += seconds
         self.wall_ms += round(seconds * 1_000)
@@ -59,6 +62,9 @@ class SteppingClock:
 
     def monotonic(self) -> float:
         return self._real.monotonic()
+
+    def since_boot(self) -> float:
+        return self._real.since_boot()
 
     def sleep(self, seconds: float) -> None:
         self._real.sleep(seconds)

@@ -52,6 +52,9 @@ class LoopClock:
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
 
+    def since_boot(self) -> float:
+        return self.monotonic()
+
     def sleep(self, seconds: float) -> None:
         raise AssertionError(f"the loop is held up for {seconds:g} s")
 

@@ -16,6 +16,7 @@ OWN_WORD = "a method of a class of its own that is called as one of paths is"
 OWN_END = "says what its own process does on a signal"
 ROOT = "the root helper: `python -S` starts it, and every line of it is read with suspicion"
 BELOW = "keeps connections; tests put another `Exchange` in their place"
+TELLS = "stamps and names what it sends to a collector of traces: no decision follows from it"
 NOT_YET = "is not given it yet"
 
 
@@ -51,24 +52,20 @@ LEFT: Sequence[Left] = (
     Left("router.proxy.probe", "http", SOCKET),
     Left("router.proxy.tickets", "randomness", NOT_YET),
     Left("router.record", "files processes", NOT_YET),
-    Left("server.cluster.controllers.keeper", "clock", NOT_YET),
-    Left("server.cluster.controllers.onlooker", "clock", NOT_YET),
     Left("server.cluster.controllers.onlooker", "http", SOCKET),
     Left("server.cluster.scheduling", "processes", OWN_END),
     Left("server.login.provider", "http", SOCKET),
     Left("server.notify.notices", "http", SOCKET),
-    Left("server.requests.pod_sessions", "clock", NOT_YET),
     Left("server.rest.listening.listen", "processes", OWN_END),
     Left("server.routes.terminals", "http", SOCKET),
-    Left("server.signals.prometheus", "clock", NOT_YET),
     Left("server.signals.scraper", "http", SOCKET),
     Left("specs.reading.text", "files", INPUT),
-    Left("tracing.export", "http processes", NOT_YET),
-    Left("tracing.spans", "clock randomness", NOT_YET),
-    Left("transport.accepting", "clock files", NOT_YET),
-    Left("transport.line", "clock", NOT_YET),
-    Left("transport.proof", "randomness", NOT_YET),
-    Left("transport.unix", "files", NOT_YET),
+    Left("tracing.export", "http processes", TELLS),
+    Left("tracing.spans", "clock randomness", TELLS),
+    Left("transport.accepting", "clock files", SOCKET),
+    Left("transport.line", "clock", CALLER),
+    Left("transport.proof", "randomness", CALLER),
+    Left("transport.unix", "files", SOCKET),
     Left("worlds.dcgm", "http", SOCKET),
     Left("worlds.jupyter", "http", SOCKET),
     Left("worlds.kubernetes.cluster_view.cluster_view", "files", OWN_WORD),
@@ -76,8 +73,6 @@ LEFT: Sequence[Left] = (
     Left("worlds.kubernetes.http.pool", "clock", BELOW),
     Left("worlds.kubernetes.http.reflect", "files", OWN_WORD),
     Left("worlds.kubernetes.http.session", "clock", BELOW),
-    Left("worlds.kubernetes.leader_election.candidate", "clock", NOT_YET),
-    Left("worlds.kubernetes.leader_election.lead", "randomness", NOT_YET),
     Left("worlds.kubernetes.sign_in.config", "files", INPUT),
     Left("worlds.kubernetes.sign_in.credentials", "clock processes", NOT_YET),
     Left("worlds.kubernetes.sign_in.kubeconfig", "files", INPUT),

@@ -4,6 +4,8 @@ import asyncio
 import time
 from typing import Protocol
 
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 class Clock(Protocol):
     """Tells the time, and waits. Safe from any thread."""
@@ -16,6 +18,9 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds of a clock that never goes back; only differences mean anything."""
+
+    def since_boot(self) -> float:
+        """Seconds of a clock that cannot be set, and that goes on while the machine sleeps."""
 
     def sleep(self, seconds: float) -> None:
         """Hold this thread up."""
@@ -38,6 +43,10 @@ class SystemClock:
     def monotonic(self) -> float:
         """Seconds since some time in the past."""
         return time.monotonic()
+
+    def since_boot(self) -> float:
+        """Seconds since the machine started; where that is unknown, of the steady clock."""
+        return time.clock_gettime(_SINCE_BOOT)
 
     def sleep(self, seconds: float) -> None:
         """Hold this thread up."""

@@ -4,7 +4,6 @@ import socket
 import threading
 from collections.abc import Callable
 
-from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.server.cluster.readonly import make_readonly_app
@@ -35,7 +34,6 @@ def _lives(what: Show) -> list[Lives]:
             what.identity,
             sight_of(scheduler, name),
             may=scheduler.leads,
-            clock=SYSTEM_CLOCK.now_ms,
             instance=scheduler.instance,
         )
         for name, endpoint in what.endpoints.items()

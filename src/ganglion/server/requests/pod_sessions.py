@@ -153,7 +153,7 @@ class PodSession:
                 return
             if self._here.feed.closing:
                 return
-            await asyncio.sleep(pause)
+            await self._here.effects.clock.pause(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     def _describe(self) -> None:

@@ -1,6 +1,5 @@
 """What is asked about a service's load, and what Prometheus' answers amount to."""
 
-import time
 from collections.abc import Mapping
 from math import isfinite
 
@@ -39,6 +38,6 @@ def of_answers(found: ScrapedRound) -> Merged:
     return Merged(values, found.trouble)
 
 
-def at_ms(found: ScrapedRound, now: int) -> int:
-    """When something was found, by the clock that says `now`, in ms."""
-    return now - round((time.monotonic() - found.since) * 1_000)
+def at_ms(found: ScrapedRound, now: int, steady_s: float) -> int:
+    """When something was found, by the clock that says `now`, in ms; `steady_s`: monotonic now."""
+    return now - round((steady_s - found.since) * 1_000)

@@ -12,11 +12,14 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.model.errors import FieldError, InputError
+from ganglion.seams.clock import SystemClock
+from ganglion.seams.effects import Effects
 from ganglion.worlds.kubernetes.http.errors import ForbiddenRequest
 from ganglion.worlds.kubernetes.leader_election.lead import Lead
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint, load
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Server
 from tests.controlplane.cluster import Cluster, wait
+from tests.faults.clock import SteppingClock
 from tests.worlds.kubernetes.http.proxy import Proxy
 from tests.worlds.kubernetes.sign_in.test_credentials import printing
 
@@ -263,12 +266,21 @@ def test_a_candidate_that_is_stopped_ends_at_once(cluster: Cluster, leads: Leads
     assert lease(cluster)["holderIdentity"] == first.identity
 
 
-def test_holding_is_told_by_the_clock_alone(leads: Leads, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = leads.start("first")
+class _Woken(SystemClock):
+    """The clock of a machine that slept, once `slept_s` is set."""
+
+    slept_s = 0.0
+
+    def since_boot(self) -> float:
+        return super().since_boot() + self.slept_s
+
+
+def test_holding_is_told_by_the_clock_alone(leads: Leads) -> None:
+    clock = _Woken()
+    first = leads.start("first", effects=Effects(clock=clock))
     assert first.held.wait(10)
     # A program that was stopped sees the clock jump before any of its threads has run again.
-    later = time.clock_gettime(time.CLOCK_MONOTONIC) + 3600
-    monkeypatch.setattr("ganglion.worlds.kubernetes.leader_election.lead.clock_s", lambda: later)
+    clock.slept_s = 3600.0
     assert not first.holds()
     assert first.left_s() == 0
     assert first.lost.wait(RENEW_S + SLACK_S)
@@ -277,3 +289,16 @@ def test_holding_is_told_by_the_clock_alone(leads: Leads, monkeypatch: pytest.Mo
 def test_times_that_cannot_work_are_refused(cluster: Cluster) -> None:
     with pytest.raises(InputError, match="lease 10 s, renewal 15 s"):
         Lead(cluster.endpoint, "default", "ganglion", "a", lease_s=10, renew_s=15, retry_s=2)
+
+
+def test_a_wall_clock_that_is_set_moves_no_lease(cluster: Cluster, leads: Leads) -> None:
+    clock = SteppingClock(seed=7, rate=1.0)
+    first = leads.start("first", effects=Effects(clock=clock))
+    assert first.held.wait(10)
+    second = leads.start("second", effects=Effects(clock=SteppingClock(seed=8, rate=1.0)))
+    wait(lambda: second.holder == first.identity, "the second has looked")
+    before = clock.steps
+    wait(lambda: clock.steps > before + 4, "the first has confirmed it by other clocks")
+    assert first.holds()
+    assert not second.held.is_set()
+    assert lease(cluster).get("leaseTransitions", 0) == 0

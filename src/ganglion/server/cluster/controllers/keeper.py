@@ -13,6 +13,7 @@ import structlog
 
 from ganglion.lifecycle.workspaces.rule import LookPace
 from ganglion.model.errors import GanglionError
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.cluster.controllers.mains import Mains
 from ganglion.server.cluster.controllers.services import ClusterServices
 from ganglion.server.cluster.controllers.sight import ClusterSight
@@ -44,7 +45,7 @@ class Lives:
         identity: of this process, for events.
         sight: what the scheduler knows.
         may: whether we lead.
-        clock: the time in ms since 1970.
+        clock: the wall clock, and waits.
         pace: how long the observations of workspaces hold.
         instance: of several schedulers, the one whose objects it reconciles.
     """
@@ -56,7 +57,7 @@ class Lives:
         sight: ClusterSight,
         *,
         may: Callable[[], bool],
-        clock: Callable[[], int],
+        clock: Clock = SYSTEM_CLOCK,
         pace: LookPace | None = None,
         instance: Instance = FIRST,
     ) -> None:
@@ -108,18 +109,20 @@ class Lives:
         mains = Mains(reading, wrong, self._instance)
         services = ClusterServices(self._scraper, self._sight, writing, recorder)
         sweeps = ClusterSweeps(self._sight, writing, recorder)
-        workspaces = ClusterWorkspaces(self._eyes, self._sight, writing, recorder, self._pace)
+        workspaces = ClusterWorkspaces(
+            self._eyes, self._sight, writing, recorder, self._pace, self._clock
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 for each in mains.reflectors:
                     group.create_task(each.run())
                 group.create_task(recorder.run())
                 while not self._stopping.is_set():
-                    await asyncio.sleep(TICK_S)
+                    await self._clock.pause(TICK_S)
                     if self._may():
-                        await services.tick(mains.kept, self._clock())
-                        await workspaces.tick(mains.kept, self._clock())
-                        await sweeps.tick(mains.kept, self._clock())
+                        await services.tick(mains.kept, self._clock.now_ms())
+                        await workspaces.tick(mains.kept, self._clock.now_ms())
+                        await sweeps.tick(mains.kept, self._clock.now_ms())
         finally:
             await reading.close()
             await writing.close()

@@ -1,7 +1,6 @@
 """Looks at a workspace of a cluster: its notebook server, and what DCGM reports of its GPUs."""
 
 import re
-import time
 from collections.abc import Callable, Sequence
 
 import httpx2
@@ -51,9 +50,7 @@ class ClusterOnlooker:
         clock: the time in ms.
     """
 
-    def __init__(
-        self, place: WorkspacePlace, clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    ) -> None:
+    def __init__(self, place: WorkspacePlace, clock: Callable[[], int]) -> None:
         self._place, self._clock = place, clock
         self._jupyter = JupyterProbe(place.url, place.token, TIMEOUT_S)
         self._http = httpx2.Client(timeout=TIMEOUT_S, trust_env=False)

@@ -12,6 +12,7 @@ from ganglion.lifecycle.workspaces.reconciler import Action, Key, ObservedWorksp
 from ganglion.lifecycle.workspaces.rule import Act, LookPace, Warned, every_ms, may_suspend
 from ganglion.model.errors import GanglionError
 from ganglion.model.workload import Kind, Workload
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.cluster.controllers.mains import ReconciledObject
 from ganglion.server.cluster.controllers.onlooker import ClusterOnlooker, WorkspacePlace
 from ganglion.server.cluster.controllers.services import is_ready
@@ -45,6 +46,7 @@ class ClusterWorkspaces:
         api: the cluster's.
         recorder: of events.
         pace: how long an observation holds.
+        clock: by which pods are looked at.
     """
 
     def __init__(
@@ -54,9 +56,10 @@ class ClusterWorkspaces:
         api: Api,
         recorder: Recorder,
         pace: LookPace | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._eyes, self._sight = eyes, sight
-        self._api, self._recorder = api, recorder
+        self._api, self._recorder, self._clock = api, recorder, clock
         self._reconciler = Workspaces(pace)
 
     async def tick(self, kept: Sequence[ReconciledObject], now: int) -> None:
@@ -95,7 +98,9 @@ class ClusterWorkspaces:
             tuple(self._sight.exporters(pod.spec.node_name)),
             kept.life.idle,
         )
-        self._eyes.meet(key, ClusterOnlooker(place), every_ms(_workload(kept), now))
+        self._eyes.meet(
+            key, ClusterOnlooker(place, self._clock.now_ms), every_ms(_workload(kept), now)
+        )
 
     async def _carry_out(self, kept: ReconciledObject, action: Action) -> None:
         regarding = about(kept.collection, kept.main)

@@ -1,22 +1,15 @@
 """One of several that want the same Lease, and the rules by which it is had."""
 
-import time
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
 import msgspec
 
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, ObjectConflict
 from ganglion.worlds.kubernetes.types.lease import Lease, LeaseSpec
-
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def clock_s() -> float:
-    """Seconds by a clock that cannot be set, and that goes on while the machine sleeps."""
-    return time.clock_gettime(_CLOCK)
 
 
 class LeaseCandidate:
@@ -32,13 +25,23 @@ class LeaseCandidate:
         name: of the Lease.
         identity: ours; no other candidate has it.
         lease_s: how long others leave us the Lease after we last confirmed it, in seconds.
+        clock: the one since boot measures; the wall clock is written for people.
 
     Attributes:
         holder: the candidate that held it when we last looked; empty = none, or not looked yet.
     """
 
-    def __init__(self, api: Api, namespace: str, name: str, identity: str, lease_s: float) -> None:
+    def __init__(
+        self,
+        api: Api,
+        namespace: str,
+        name: str,
+        identity: str,
+        lease_s: float,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         self._api, self._identity, self._lease_s = api, identity, lease_s
+        self._clock = clock
         self._paths = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
         self._object: dict[str, Any] = {}
@@ -71,7 +74,8 @@ class LeaseCandidate:
             ApiError: the server did not say.
         """
         if self.holder == self._identity:
-            self._note(await self._put(LeaseSpec("", 1, _now(), _now(), self._transitions)))
+            now = self._now()
+            self._note(await self._put(LeaseSpec("", 1, now, now, self._transitions)))
 
     @property
     def _transitions(self) -> int:
@@ -95,7 +99,7 @@ class LeaseCandidate:
         if self.holder in ("", self._identity):
             return True
         lease_s = self._seen.lease_duration_seconds or self._lease_s
-        return clock_s() >= self._since_s + lease_s
+        return self._clock.since_boot() >= self._since_s + lease_s
 
     async def _create(self) -> bool:
         body = {
@@ -115,7 +119,7 @@ class LeaseCandidate:
 
     def _taken(self) -> LeaseSpec:
         """What the Lease says when it is ours from now on, or still."""
-        seen, now = self._seen, _now()
+        seen, now = self._seen, self._now()
         still = self.holder == self._identity
         return LeaseSpec(
             holder_identity=self._identity,
@@ -138,13 +142,13 @@ class LeaseCandidate:
         seen = msgspec.convert(found, Lease).spec
         self._object = found
         if seen != self._seen or not self._since_s:
-            self._seen, self._since_s = seen, clock_s()
+            self._seen, self._since_s = seen, self._clock.since_boot()
         self.holder = seen.holder_identity
 
     @property
     def _path(self) -> str:
         return f"{self._paths}/{self._name}"
 
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    def _now(self) -> str:
+        now = datetime.fromtimestamp(self._clock.now_ns() / 1e9, UTC)
+        return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -7,15 +7,14 @@ lead when it goes on, whatever its threads have noticed.
 """
 
 import asyncio
-import random
-import secrets
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 
 from ganglion.model.errors import GanglionError, InputError
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.leader_election.candidate import LeaseCandidate, clock_s
+from ganglion.worlds.kubernetes.leader_election.candidate import LeaseCandidate
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 
@@ -40,6 +39,8 @@ class Lead:
             for any other reason than `stop`; it should end the process or see that nothing more
             is written.
 
+        effects: clock and chance.
+
     Attributes:
         identity: the unique name that the Lease carries.
         held: set when the lead is got.
@@ -58,11 +59,12 @@ class Lead:
         renew_s: float = 10.0,
         retry_s: float = 2.0,
         on_lost: Callable[[], None] | None = None,
+        effects: Effects = SYSTEM,
     ) -> None:
         _check(lease_s, renew_s, retry_s)
         self._endpoint, self._namespace, self._name = endpoint, namespace, name
         self._lease_s, self._renew_s, self._retry_s = lease_s, renew_s, retry_s
-        self._on_lost = on_lost
+        self._on_lost, self._effects = on_lost, effects
         self._until_s = 0.0
         self._stopping = threading.Event()
         self._release = True
@@ -70,7 +72,7 @@ class Lead:
         self._candidate: LeaseCandidate | None = None
         self._wake: Callable[[], None] = _nothing
         """Ends the pause between two attempts; from any thread."""
-        self.identity = f"{identity}_{secrets.token_hex(4)}"
+        self.identity = f"{identity}_{effects.randomness.token_hex(4)}"
         self.held, self.lost = threading.Event(), threading.Event()
         self.trouble: GanglionError | None = None
 
@@ -85,7 +87,7 @@ class Lead:
     def left_s(self) -> float:
         """How long it is still ours for sure without another confirmation, in seconds."""
         # Read once: the lead's thread moves it.
-        left_s = self._until_s - clock_s()
+        left_s = self._until_s - self._effects.clock.since_boot()
         return 0.0 if self._stopping.is_set() else max(0.0, left_s)
 
     @property
@@ -123,7 +125,8 @@ class Lead:
         # An attempt that hangs has to leave time for another before the lead is lost.
         api = Api(self._endpoint, in_flight=1, timeout_s=self._renew_s / 2)
         self._candidate = LeaseCandidate(
-            api, self._namespace, self._name, self.identity, self._lease_s
+            *(api, self._namespace, self._name, self.identity, self._lease_s),
+            self._effects.clock,
         )
         try:
             await self._want(self._candidate, woken)
@@ -152,7 +155,7 @@ class Lead:
                 return
 
     async def _confirm(self, candidate: LeaseCandidate) -> bool:
-        began_s = clock_s()
+        began_s = self._effects.clock.since_boot()
         try:
             confirmed = await candidate.confirm()
         except GanglionError as error:
@@ -171,7 +174,7 @@ class Lead:
 
     async def _pause(self, woken: asyncio.Event) -> bool:
         """Wait for the next attempt, no longer than the lead is held; False = asked to stop."""
-        pause_s = self._retry_s * random.uniform(0.8, 1.2)
+        pause_s = self._retry_s * self._effects.randomness.uniform(0.8, 1.2)
         with suppress(TimeoutError):
             await asyncio.wait_for(woken.wait(), min(pause_s, self.left_s() or pause_s))
         return not self._stopping.is_set()
