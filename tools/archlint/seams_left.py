@@ -14,6 +14,7 @@ SOCKET = "opens or takes the sockets that requests come and go through"
 INPUT = "reads a file that a user names, once, and says what is wrong with it"
 OWN_WORD = "a method of a class of its own that is called as one of paths is"
 OWN_END = "says what its own process does on a signal"
+OUTLIVES = "starts a program that outlives its own process, and gives it a log"
 ROOT = "the root helper: `python -S` starts it, and every line of it is read with suspicion"
 BELOW = "keeps connections; tests put another `Exchange` in their place"
 TELLS = "stamps and names what it sends to a collector of traces: no decision follows from it"
@@ -41,17 +42,9 @@ LEFT: Sequence[Left] = (
     Left("client", "clock files http processes randomness", CALLER),
     Left("demo", "clock files http processes randomness", DEMO),
     Left("helper", "clock files http processes", ROOT),
-    Left("router.balancing.registry", "clock randomness", NOT_YET),
-    Left("router.control", "clock", NOT_YET),
-    Left("router.launch", "clock files processes", NOT_YET),
+    Left("router.launch", "files processes", OUTLIVES),
     Left("router.launch", "http", SOCKET),
-    Left("router.link", "clock", NOT_YET),
-    Left("router.process", "clock processes randomness", NOT_YET),
-    Left("router.proxy.access", "clock", NOT_YET),
-    Left("router.proxy.probe", "clock", NOT_YET),
     Left("router.proxy.probe", "http", SOCKET),
-    Left("router.proxy.tickets", "randomness", NOT_YET),
-    Left("router.record", "files processes", NOT_YET),
     Left("server.cluster.controllers.onlooker", "http", SOCKET),
     Left("server.cluster.scheduling", "processes", OWN_END),
     Left("server.login.provider", "http", SOCKET),

@@ -1,8 +1,7 @@
 """Control endpoint: a server of this machine sends tables and reads stats, with a token."""
 
-import secrets
+import hmac
 import socket
-import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
@@ -14,6 +13,7 @@ from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.balancing.table import RoutingTable, check
 from ganglion.router.metrics import CONTENT_TYPE, exposition
 from ganglion.router.proxy.answers import RouterResponse
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport import unix
 
 LONGEST_MS = 30_000
@@ -31,17 +31,23 @@ class Control:
         switch: the services.
         token: token that requests must carry.
         leave: called when the router is to end.
+        clock: see `heard`.
 
     Attributes:
         heard: when a request with the token came last, by the monotonic clock, in seconds.
     """
 
     def __init__(
-        self, services: ServiceRegistry, token: str, leave: Callable[[], Awaitable[None]]
+        self,
+        services: ServiceRegistry,
+        token: str,
+        leave: Callable[[], Awaitable[None]],
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        self._clock = clock
         self._services, self._leave = services, leave
         self._expected = f"Bearer {token}".encode()
-        self.heard = time.monotonic()
+        self.heard = self._clock.monotonic()
 
     def app(self) -> web.Application:
         """The application."""
@@ -66,10 +72,10 @@ class Control:
                     HTTPStatus.FORBIDDEN, "auth", f"user {uid} may not call"
                 ).answer()
         given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "replace")
-        if not secrets.compare_digest(given, self._expected):
+        if not hmac.compare_digest(given, self._expected):
             message = "the token is missing or wrong"
             return RouterResponse(HTTPStatus.UNAUTHORIZED, "auth", message).answer()
-        self.heard = time.monotonic()
+        self.heard = self._clock.monotonic()
         try:
             return await handler(request)
         except web.HTTPException as error:

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import httpx2
@@ -13,6 +12,7 @@ from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import record
 from ganglion.router.record import RouterRecord
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.http import Unproven, unix_transport
 
 START_S = 30.0
@@ -21,13 +21,14 @@ POLL_S = 0.02
 ANSWER_S = 2.0
 
 
-def adopt_or_start(home: Path, host: str, port: int) -> RouterRecord:
+def adopt_or_start(home: Path, host: str, port: int, clock: Clock = SYSTEM_CLOCK) -> RouterRecord:
     """Return the router of a home: the running one if its settings match, else a new one.
 
     Args:
         home: Ganglion's home directory.
         host: address to listen on.
         port: 0 = any free one.
+        clock: to wait by.
 
     Raises:
         EnvironmentFault: no router started; the message says why.
@@ -38,7 +39,7 @@ def adopt_or_start(home: Path, host: str, port: int) -> RouterRecord:
         if (found.version, found.host, found.port) == wanted:
             return found
         end(home, found)
-    return _start(home, host, port)
+    return _start(home, host, port, clock)
 
 
 def answers(home: Path, found: RouterRecord) -> bool:
@@ -77,7 +78,7 @@ def end(home: Path, found: RouterRecord) -> None:
             ) from error
 
 
-def _start(home: Path, host: str, port: int) -> RouterRecord:
+def _start(home: Path, host: str, port: int, clock: Clock) -> RouterRecord:
     log = home / record.LOG
     try:
         with log.open("ab") as out:
@@ -87,12 +88,12 @@ def _start(home: Path, host: str, port: int) -> RouterRecord:
         raise EnvironmentFault(f"cannot write {log}: {error.strerror}") from error
     # A thread must wait for its end, or the process stays a zombie.
     threading.Thread(target=process.wait, name="router-end", daemon=True).start()
-    deadline = time.monotonic() + START_S
-    while process.poll() is None and time.monotonic() < deadline:
+    deadline = clock.monotonic() + START_S
+    while process.poll() is None and clock.monotonic() < deadline:
         found = record.read(home)
         if found and found.pid == process.pid and answers(home, found):
             return found
-        time.sleep(POLL_S)
+        clock.sleep(POLL_S)
     if process.poll() is None:
         process.terminate()
     raise EnvironmentFault(_said(log, begin), f"see {log}")

@@ -4,7 +4,6 @@ Nothing here blocks its caller: tables are sent and stats are fetched by threads
 """
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from ganglion.router import launch
 from ganglion.router.balancing.stats import Stats
 from ganglion.router.balancing.table import RoutedService, RoutingTable, check
 from ganglion.router.record import RouterRecord
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.http import Unproven
 
 PORT = 7078
@@ -52,6 +52,7 @@ class RouterLink:
         port: 0 = any free one.
         news: called, in a thread of the link, when `Stats.news` or the router has changed.
         hosts: names that requests may address it by, beside those of loopback.
+        clock: the steady one says how old a report is.
     """
 
     def __init__(
@@ -61,11 +62,13 @@ class RouterLink:
         port: int = PORT,
         news: Callable[[], None] = lambda: None,
         hosts: Sequence[str] = (),
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        self._clock = clock
         self._home, self._host, self._port, self._news = home, host, port, news
         self._hosts = tuple(hosts)
         self._record: RouterRecord | None = None
-        self._stats, self._heard = Stats(), time.monotonic()
+        self._stats, self._heard = Stats(), self._clock.monotonic()
         self._table = RoutingTable()
         self._changed = threading.Condition()
         self._leaving = threading.Event()
@@ -77,7 +80,7 @@ class RouterLink:
         Raises:
             EnvironmentFault: no router runs, and none could be started.
         """
-        self._record = launch.adopt_or_start(self._home, self._host, self._port)
+        self._record = launch.adopt_or_start(self._home, self._host, self._port, self._clock)
         # Versions go on from those of the server before.
         with launch.control(self._home, self._record) as client:
             self._hear(_fetch(client, 0, 0.0))
@@ -125,7 +128,7 @@ class RouterLink:
 
     def reading(self) -> RouterReading:
         """Return the newest report."""
-        return RouterReading(self._stats, round((time.monotonic() - self._heard) * 1000))
+        return RouterReading(self._stats, round((self._clock.monotonic() - self._heard) * 1000))
 
     def _feed(self) -> None:
         sent: tuple[str, int] = ("", 0)
@@ -160,7 +163,7 @@ class RouterLink:
 
     def _hear(self, stats: Stats) -> None:
         with self._changed:
-            before, self._stats, self._heard = self._stats, stats, time.monotonic()
+            before, self._stats, self._heard = self._stats, stats, self._clock.monotonic()
             if before.boot != stats.boot:
                 self._changed.notify_all()
         if (before.boot, before.news) != (stats.boot, stats.news):
@@ -170,12 +173,12 @@ class RouterLink:
         """Wait before the next attempt; replace a router that is dead or stays silent."""
         if self._leaving.wait(PAUSE_S):
             return
-        quiet_s = time.monotonic() - self._heard
+        quiet_s = self._clock.monotonic() - self._heard
         if self._record and launch.answers(self._home, self._record) and quiet_s < GIVE_UP_S:
             return
         log.warning("the router is gone; another one is started", error=str(error))
         try:
-            self._record = launch.adopt_or_start(self._home, self._host, self._port)
+            self._record = launch.adopt_or_start(self._home, self._host, self._port, self._clock)
         except EnvironmentFault as fault:
             log.error("no router", error=fault.message)
             self._leaving.wait(PAUSE_S)

@@ -4,12 +4,9 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
-import secrets
 import signal
 import socket
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -29,6 +26,7 @@ from ganglion.router.proxy.connections import CallerLimits, CallerProtocols
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober
 from ganglion.router.record import RouterRecord
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.transport import limits, unix
 from ganglion.transport.accepting import Listening, listening
 from ganglion.transport.limits import CallerLimit
@@ -103,9 +101,18 @@ class Router:
         host: address to listen on.
         port: 0 = any free one.
         alone_s: see `ALONE_S`.
+        effects: what it asks of the machine.
     """
 
-    def __init__(self, home: Path, host: str, port: int, alone_s: float = ALONE_S) -> None:
+    def __init__(
+        self,
+        home: Path,
+        host: str,
+        port: int,
+        alone_s: float = ALONE_S,
+        effects: Effects = SYSTEM,
+    ) -> None:
+        self._effects = effects
         self._home, self._host, self._port, self._alone_s = home, host, port, alone_s
         self._left = asyncio.Event()
         self._site: web.SockSite | None = None
@@ -120,11 +127,13 @@ class Router:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._left.set)
         async with connections() as session:
-            prober = Prober(session)
-            services = ServiceRegistry(prober.watch)
-            front = Front(services, session, prober, metrics=is_loopback(self._host))
-            token = secrets.token_urlsafe(32)
-            control = Control(services, token, self._leave)
+            clock = self._effects.clock
+            prober = Prober(session, clock=clock)
+            services = ServiceRegistry(prober.watch, effects=self._effects)
+            open_here = is_loopback(self._host)
+            front = Front(services, session, prober, metrics=open_here, clock=clock)
+            token = self._effects.randomness.token_urlsafe(32)
+            control = Control(services, token, self._leave, clock)
             async with controlled(control, own), serving(front, taken) as self._site:
                 found = self._announce(taken, own, token)
                 log.info("routing", url=found.url, pid=found.pid)
@@ -134,7 +143,7 @@ class Router:
 
     async def _leave(self) -> None:
         """Stop listening, so that another router can; finish open requests."""
-        record.withdraw(self._home)
+        record.withdraw(self._home, self._effects.processes.own(), self._effects.files)
         site, self._site = self._site, None
         if site:
             await site.stop()
@@ -144,7 +153,7 @@ class Router:
         host, port = self._host, taken.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         found = RouterRecord(
-            pid=os.getpid(),
+            pid=self._effects.processes.own(),
             version=__version__,
             host=host,
             port=port,
@@ -153,7 +162,7 @@ class Router:
             token=token,
         )
         try:
-            record.write(self._home, found)
+            record.write(self._home, found, self._effects.files)
         except OSError as error:
             raise EnvironmentFault(f"cannot write {self._home}: {error.strerror}") from error
         return found
@@ -168,17 +177,18 @@ class Router:
             control: has the time at which a server was last heard.
             reaches: whether any replica answers.
         """
-        used = time.monotonic()
-        while not self._left.is_set() and record.read(self._home) == own:
+        clock, files = self._effects.clock, self._effects.files
+        used = clock.monotonic()
+        while not self._left.is_set() and record.read(self._home, files) == own:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOK_S, self._alone_s)):
                     await self._left.wait()
             used = max(used, control.heard)
-            if time.monotonic() - used > self._alone_s:
+            if clock.monotonic() - used > self._alone_s:
                 if not await reaches():
                     log.info("no server and no replica: the router ends")
                     return
-                used = time.monotonic()
+                used = clock.monotonic()
 
 
 @asynccontextmanager

@@ -1,9 +1,11 @@
 """The record that a router writes into its home, for the server that controls it."""
 
-import os
+import contextlib
 from pathlib import Path
 
 import msgspec
+
+from ganglion.seams.files import SYSTEM_FILES, Files, replace_whole
 
 FILE = "router.json"
 SOCKET = "router.sock"
@@ -32,30 +34,27 @@ class RouterRecord(msgspec.Struct, frozen=True):
     token: str
 
 
-def read(home: Path) -> RouterRecord | None:
+def read(home: Path, files: Files = SYSTEM_FILES) -> RouterRecord | None:
     """Read the record of the last router; None = missing or unreadable."""
     try:
-        return msgspec.json.decode((home / FILE).read_bytes(), type=RouterRecord)
+        return msgspec.json.decode(files.read(home / FILE), type=RouterRecord)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def write(home: Path, record: RouterRecord) -> None:
+def write(home: Path, record: RouterRecord, files: Files = SYSTEM_FILES) -> None:
     """Announce a router; only the owner may read the token.
 
     Raises:
         OSError: the home cannot be written.
     """
-    scratch = home / f".{FILE}.{os.getpid()}"
-    scratch.unlink(missing_ok=True)
-    fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(msgspec.json.encode(record) + b"\n")
-    scratch.replace(home / FILE)
+    content = msgspec.json.encode(record) + b"\n"
+    replace_whole(files, home / FILE, content, record.pid, durable=False)
 
 
-def withdraw(home: Path) -> None:
-    """Remove the record of this process's router; keep that of another one."""
-    found = read(home)
-    if found and found.pid == os.getpid():
-        (home / FILE).unlink(missing_ok=True)
+def withdraw(home: Path, pid: int, files: Files = SYSTEM_FILES) -> None:
+    """Remove the record of the router that is a process; keep that of another one."""
+    found = read(home, files)
+    if found and found.pid == pid:
+        with contextlib.suppress(FileNotFoundError):
+            files.unlink(home / FILE)

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import secrets
-import time
 from collections.abc import Callable, Iterator
 from random import Random
 
@@ -12,12 +10,14 @@ from msgspec.structs import replace
 from ganglion.router.balancing.balancer import Balancer, ReplicaState
 from ganglion.router.balancing.stats import Stats
 from ganglion.router.balancing.table import RoutingTable
+from ganglion.seams.clock import Clock
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.transport.hosts import Hosts
 
 
-def now_ms() -> int:
-    """The router's clock: monotonic."""
-    return time.monotonic_ns() // 1_000_000
+def steady_ms(clock: Clock) -> int:
+    """The time by which a router waits and measures: the steady clock, in ms."""
+    return int(clock.monotonic() * 1_000)
 
 
 class ServiceRegistry:
@@ -25,18 +25,23 @@ class ServiceRegistry:
 
     Args:
         watch: called with every replica of every table, so that it can be probed.
-        dice: chance.
+        dice: chance of the balancers.
+        effects: clock, and chance for the name of this run.
     """
 
     def __init__(
-        self, watch: Callable[[Balancer, ReplicaState], None], dice: Random | None = None
+        self,
+        watch: Callable[[Balancer, ReplicaState], None],
+        dice: Random | None = None,
+        effects: Effects = SYSTEM,
     ) -> None:
+        self._clock = effects.clock
         self.balancers: dict[str, Balancer] = {}
         self.hosts = Hosts()
         self._closed: dict[str, Balancer] = {}
-        self._watch, self._dice = watch, dice or Random()
-        self._boot, self._version, self._news = secrets.token_hex(8), 0, 0
-        self._epoch = time.time_ns() // 1_000_000 - now_ms()
+        self._watch, self._dice = watch, dice or Random(effects.randomness.token_bytes(16))
+        self._boot, self._version, self._news = effects.randomness.token_hex(8), 0, 0
+        self._epoch = self._clock.now_ms() - steady_ms(self._clock)
         self._told, self._fed = asyncio.Event(), asyncio.Event()
 
     def apply(self, table: RoutingTable) -> None:
@@ -46,7 +51,7 @@ class ServiceRegistry:
         self._version = table.version
         self.hosts = Hosts(table.hosts)
         self._fed.set()
-        now = now_ms()
+        now = steady_ms(self._clock)
         before, self.balancers = self.balancers | self._closed, {}
         for service in table.services:
             balancer = before.pop(service.name, None)
@@ -86,7 +91,7 @@ class ServiceRegistry:
 
     def stats(self) -> Stats:
         """Return the stats."""
-        now = now_ms()
+        now = steady_ms(self._clock)
         return Stats(
             boot=self._boot,
             version=self._version,

@@ -6,7 +6,6 @@ Refuse web pages of another origin: on this machine a browser acts as its user f
 import grp
 import os
 import pwd
-import time
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
@@ -19,6 +18,7 @@ from ganglion.router.balancing.route import Route
 from ganglion.router.balancing.table import CallerAccess, RoutedService
 from ganglion.router.proxy.answers import RouterResponse
 from ganglion.router.proxy.tickets import TICKET, mac, same, until
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.hosts import is_foreign
 
 HEADER = "X-Ganglion-Token"
@@ -31,7 +31,8 @@ NOT_KNOWN = "-"
 class Admission:
     """Decides about each request; remembers which tickets were used."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         self._used: dict[str, int] = {}
 
     def admit(
@@ -74,7 +75,7 @@ class Admission:
         self, service: RoutedService, route: Route, request: web.BaseRequest, uid: int | None
     ) -> web.Response:
         """Exchange a ticket for a cookie of the same user, at the same address without it."""
-        given, now = request.query[TICKET], time.time()
+        given, now = request.query[TICKET], self._clock.now_ns() / 1e9
         self._used = {each: end for each, end in self._used.items() if end >= now}
         ends = until(given, service.access.key, now)
         if not ends or given in self._used:

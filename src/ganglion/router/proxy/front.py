@@ -20,6 +20,7 @@ from ganglion.router.proxy.headers import MODEL, opens_page
 from ganglion.router.proxy.probe import Prober
 from ganglion.router.proxy.request import Visit
 from ganglion.router.proxy.websockets import Tunnel, wanted
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 
 HEALTH, METRICS = "/-/healthz", "/-/metrics"
 """Paths that the router answers itself; no service can have the name `-`."""
@@ -38,6 +39,7 @@ class Front:
         session: connections to replicas.
         prober: finds out when replicas answer again.
         metrics: whether any client that can connect may read metrics.
+        clock: by which tickets of browsers expire.
     """
 
     def __init__(
@@ -47,10 +49,11 @@ class Front:
         prober: Prober,
         *,
         metrics: bool = True,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._services, self._session, self._prober = services, session, prober
         self._metrics = metrics
-        self._admission = Admission()
+        self._admission = Admission(clock)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""

@@ -7,8 +7,9 @@ from http import HTTPStatus
 import aiohttp
 
 from ganglion.router.balancing.balancer import Balancer, ReplicaState
-from ganglion.router.balancing.registry import now_ms
+from ganglion.router.balancing.registry import steady_ms
 from ganglion.router.balancing.table import RoutingState, split_address
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 
 FIRST_S, LAST_S = 0.02, 1.0
 """Shortest and longest pause between two attempts; pauses grow."""
@@ -30,10 +31,16 @@ class Prober:
     Args:
         session: makes the requests.
         check_s: pause between two probes of a healthy replica, in seconds.
+        clock: for pauses, and for when a replica came or went.
     """
 
-    def __init__(self, session: aiohttp.ClientSession, check_s: float = CHECK_S) -> None:
-        self._session, self._check_s = session, check_s
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        check_s: float = CHECK_S,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._session, self._check_s, self._clock = session, check_s, clock
         self._tasks: dict[ReplicaState, asyncio.Task[None]] = {}
 
     def watch(self, balancer: Balancer, replica: ReplicaState) -> None:
@@ -44,6 +51,10 @@ class Prober:
         task = asyncio.create_task(self._followed(balancer, replica))
         self._tasks[replica] = task
         task.add_done_callback(lambda _: self._tasks.pop(replica, None))
+
+    def now_ms(self) -> int:
+        """The time by which a router waits and measures."""
+        return steady_ms(self._clock)
 
     async def reaches(self, balancers: Iterable[Balancer]) -> bool:
         """Whether any replica answers now."""
@@ -67,23 +78,23 @@ class Prober:
                 return
 
     async def _until_up(self, balancer: Balancer, replica: ReplicaState) -> None:
-        await asyncio.sleep(apart_s(replica.strikes))
+        await self._clock.pause(apart_s(replica.strikes))
         pause = FIRST_S
         while _wanted(replica) and not replica.up:
             if await self._answers(balancer, replica):
-                balancer.revive(replica, now_ms())
+                balancer.revive(replica, self.now_ms())
                 return
-            await asyncio.sleep(pause)
+            await self._clock.pause(pause)
             pause = min(LAST_S, pause * GROWTH)
 
     async def _until_sick(self, balancer: Balancer, replica: ReplicaState) -> None:
         """Take a replica that is up out after several failed probes in a row."""
         wrong = 0
         while _wanted(replica) and replica.up and wrong < PATIENCE:
-            await asyncio.sleep(self._check_s)
+            await self._clock.pause(self._check_s)
             wrong = 0 if await self._answers(balancer, replica) else wrong + 1
         if wrong == PATIENCE and replica.up:
-            balancer.fail(replica, now_ms())
+            balancer.fail(replica, self.now_ms())
 
     async def _answers(self, balancer: Balancer, replica: ReplicaState) -> bool:
         service, address = balancer.service, replica.endpoint.address

@@ -11,7 +11,6 @@ from msgspec import structs
 from ganglion.router.balancing.balancer import Balancer, Full, NoReplica, ReplicaState, Ticket
 from ganglion.router.balancing.counters import RequestOutcome
 from ganglion.router.balancing.least_loaded import RequestPreferences
-from ganglion.router.balancing.registry import now_ms
 from ganglion.router.proxy.answers import RouterResponse
 from ganglion.router.proxy.probe import Prober
 
@@ -29,7 +28,7 @@ class Visit:
 
     def __init__(self, balancer: Balancer, wish: RequestPreferences, prober: Prober) -> None:
         self._balancer, self._wish, self._prober = balancer, wish, prober
-        self._came = now_ms()
+        self._came = self._prober.now_ms()
         self._deadline = self._came + balancer.service.limits.hold_ms
         self._begun = False
         self.tries = 0
@@ -46,7 +45,7 @@ class Visit:
         try:
             yield replica
         finally:
-            self._balancer.give_back(replica, now_ms())
+            self._balancer.give_back(replica, self._prober.now_ms())
 
     async def served(self, tried: Callable[[ReplicaState], Awaitable[T | None]]) -> T:
         """Return the answer of one replica, or of the next one where a second try is safe.
@@ -74,7 +73,7 @@ class Visit:
         if self.tries > 1:
             self._balancer.counters.retried += 1
         try:
-            self._balancer.ask(ticket, now_ms(), again=self.tries > 1)
+            self._balancer.ask(ticket, self._prober.now_ms(), again=self.tries > 1)
         except Full:
             raise self._full() from None
         except NoReplica:
@@ -87,25 +86,25 @@ class Visit:
     async def _waited(
         self, ticket: Ticket, granted: "asyncio.Future[ReplicaState | None]"
     ) -> ReplicaState | None:
-        left_s = max(0, self._deadline - now_ms()) / 1000
+        left_s = max(0, self._deadline - self._prober.now_ms()) / 1000
         try:
             await asyncio.wait([granted], timeout=left_s)
         except asyncio.CancelledError:
             self._let_go(ticket, granted)
             raise
         if not granted.done():
-            self._balancer.withdraw(ticket, now_ms())
+            self._balancer.withdraw(ticket, self._prober.now_ms())
             return None
         return granted.result()
 
     def _let_go(self, ticket: Ticket, granted: "asyncio.Future[ReplicaState | None]") -> None:
         """The caller left while it waited, or just as it was granted a replica."""
         if not granted.done():
-            self._balancer.withdraw(ticket, now_ms())
+            self._balancer.withdraw(ticket, self._prober.now_ms())
             return
         replica = granted.result()
         if replica:
-            self._balancer.give_back(replica, now_ms())
+            self._balancer.give_back(replica, self._prober.now_ms())
 
     def _full(self) -> RouterResponse:
         self.end(RequestOutcome.REFUSED)
@@ -115,7 +114,7 @@ class Visit:
             "router.full",
             f"{limit} requests wait for {name} already",
             "retry later, as Retry-After says",
-            self._balancer.retry_after_s(now_ms()),
+            self._balancer.retry_after_s(self._prober.now_ms()),
         )
 
     def _unserved(self) -> RouterResponse:
@@ -127,20 +126,20 @@ class Visit:
             "router.busy" if busy else "router.unserved",
             f"every replica of {name} was busy" if busy else f"{name} has no replica that is ready",
             f"see `ganglion describe {name}`",
-            self._balancer.retry_after_s(now_ms()),
+            self._balancer.retry_after_s(self._prober.now_ms()),
         )
 
     def failed(self, replica: ReplicaState) -> None:
         """The replica died, fell silent or could not be reached."""
         self._wish = structs.replace(self._wish, tried=(*self._wish.tried, replica.name))
-        self._balancer.fail(replica, now_ms())
+        self._balancer.fail(replica, self._prober.now_ms())
         self._prober.watch(self._balancer, replica)
 
     def began(self) -> None:
         """The first byte of the answer's body is there."""
         if not self._begun:
             self._begun = True
-            now = now_ms()
+            now = self._prober.now_ms()
             self._balancer.began(now, now - self._came)
 
     def answered(self, replica: ReplicaState) -> None:
@@ -151,7 +150,7 @@ class Visit:
 
     def end(self, outcome: RequestOutcome) -> None:
         """It is over."""
-        counters, now = self._balancer.counters, now_ms()
+        counters, now = self._balancer.counters, self._prober.now_ms()
         counters.ended[outcome] += 1
         if outcome == RequestOutcome.DONE:
             counters.whole.add(now, now - self._came)

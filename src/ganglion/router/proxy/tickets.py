@@ -1,7 +1,8 @@
 """One-time tickets that admit a browser; the server makes them from the key of a service."""
 
 import hmac
-import secrets
+
+from ganglion.seams.randomness import SYSTEM_RANDOMNESS, Randomness
 
 TICKET = "ganglion-ticket"
 """Query parameter that admits one browser once and gives it a cookie."""
@@ -9,9 +10,9 @@ TICKET_S = 300
 """How long a ticket may be used."""
 
 
-def ticket(key: str, now_s: float) -> str:
+def ticket(key: str, now_s: float, randomness: Randomness = SYSTEM_RANDOMNESS) -> str:
     """Return a ticket for a service; valid once, for `TICKET_S`."""
-    said = f"{int(now_s) + TICKET_S}.{secrets.token_urlsafe(12)}"
+    said = f"{int(now_s) + TICKET_S}.{randomness.token_urlsafe(12)}"
     return f"{said}.{mac(key, 'ticket', said)}"
 
 
