@@ -65,6 +65,8 @@ class Space:
         given = deepcopy(body)
         given["metadata"]["namespace"] = self.name
         _pin(given, self.name)
+        if given["kind"] == "SparkApplication":  # its pods have no templates to be pinned
+            given["spec"]["nodeSelector"] = {POOL: self.name}
 
         def create() -> Body | None:
             try:

@@ -7,7 +7,9 @@ from ganglion.model.queue import Queue
 from ganglion.worlds.kubernetes import markers
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, Evict, How
 from tests.controlplane import manifests
+from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.controller.stage import Stage
+from tests.worlds.kubernetes.controllers import made_by
 
 
 @pytest.mark.parametrize("label", markers.QUEUES)
@@ -75,3 +77,28 @@ def test_a_pod_that_is_bound_only_while_its_gang_leaves_has_to_leave_too() -> No
         "default/ganglion.dev/gang/high",
     )
     assert not [each for each in stage.turn() if isinstance(each, Evict)]
+
+
+def test_a_pod_made_later_is_not_bound_where_its_own_rules_forbid_it() -> None:
+    stage = Stage()
+    app = w.spark("etl", 1)
+    app["metadata"] |= {"namespace": "default", "uid": "app"}
+    (driver,) = made_by(app)
+    driver["metadata"]["uid"] = "driver"
+    (executor,) = made_by(driver)
+    del driver["executors"]
+    stage.show(manifests.node("a"), app, driver)
+    stage.turn()
+    (bind,) = stage.ordered(Bind)  # the executor has a place, by what the application says
+    driver["spec"]["nodeName"], driver["status"] = "a", {"phase": "Running"}
+    stage.show(driver)
+    stage.turn(BindDone(bind.gang, bind.attempt, {bind.pods[0].pod.uid: (How.BOUND, "")}))
+    executor["spec"]["nodeSelector"] = {"zone": "z"}
+    stage.show(executor)
+    orders = stage.turn()
+    assert not [each for each in orders if isinstance(each, Bind)]
+    (evict,) = (each for each in orders if isinstance(each, Evict))
+    assert [pod.name for pod in evict.pods] == ["etl-driver"]
+    assert sentence(evict.cause).endswith(
+        "may not run on node a, which was kept for it: wanted: zone is z"
+    )

@@ -22,6 +22,7 @@ from ganglion.worlds.kubernetes.attempts.readiness import backoff_ms, follow
 from ganglion.worlds.kubernetes.attempts.reseat import is_astray, reseat
 from ganglion.worlds.kubernetes.attempts.saving import commit, with_loss
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     Bind,
     BindDone,
@@ -30,8 +31,10 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     How,
 )
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
+from ganglion.worlds.kubernetes.feasibility.clauses import node_clauses, spelled, unmet
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.reasons.noting import note, spread_over
+from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
 
 MOST_DOUBLINGS = 6
@@ -52,7 +55,10 @@ def tend(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now
         if found:
             _follow_size(scene, attempt, found, now)
             _follow_turn(scene, attempt, found, now)
-            _seat(scene, attempt, found, now)
+            why = _seat(scene, attempt, found, now)
+            if why:
+                take_apart(scene, rules, attempt, why, now)
+                return
         _advance(scene, attempt, found, now)
     commit(scene, attempt, found, now)
     why = storage.trouble(scene, attempt, now) if attempt.stage is not AttemptStage.LEAVING else ""
@@ -218,8 +224,12 @@ def _vacant_surplus(attempt: Attempt, counts: dict[str, int]) -> set[tuple[str, 
     return surplus
 
 
-def _seat(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) -> None:
-    """Give every member that has none a seat, and bind those that can be."""
+def _seat(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) -> str:
+    """Give every member that has none a seat, and bind those that can be.
+
+    Returns:
+        Why the gang cannot go on as it sits; empty = it can.
+    """
     for member in found.members:
         uid = member.pod.metadata.uid
         if uid in scene.attempts.seated or member.pod.is_leaving:
@@ -233,7 +243,8 @@ def _seat(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) 
     if attempt.stage is AttemptStage.ASSEMBLING and attempt.is_filled(found):
         attempt.enter(AttemptStage.BINDING, now)
     if attempt.stage in (AttemptStage.BINDING, AttemptStage.BOUND):
-        _bind(scene, attempt, found, now)
+        return _bind(scene, attempt, found, now)
+    return ""
 
 
 def _came_bound(scene: ControllerState, attempt: Attempt, member: Member, node: str) -> None:
@@ -246,7 +257,8 @@ def _came_bound(scene: ControllerState, attempt: Attempt, member: Member, node: 
         scene.disclaim(attempt, uid)
 
 
-def _bind(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) -> None:
+def _bind(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) -> str:
+    """Order members to be bound; returns as `_seat` does."""
     site = scene.sites[attempt.cluster]
     place_of = {uid: place for place, uid in attempt.pods.items()}
     todo = []
@@ -257,6 +269,9 @@ def _bind(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) 
             continue
         seat = attempt.places[place]
         _, node = scene.site_of_node(seat.node)
+        missed = _missed(site, pod, node)
+        if missed:
+            return missed
         gated = any(gate.name == site.instance.gate for gate in pod.spec.scheduling_gates)
         devices = seat.devices if _chooses(pod.metadata.annotations) else ()
         todo.append(BindPod(site.ref(pod), node, devices, gated))
@@ -266,6 +281,22 @@ def _bind(scene: ControllerState, attempt: Attempt, found: FoundGang, now: int) 
         attempt.asked.update(each.pod.uid for each in todo)
         attempt.ordered = True
         scene.orders.append(Bind(attempt.gang, attempt.number, tuple(todo)))
+    return ""
+
+
+def _missed(site: ClusterView, pod: Pod, node: str) -> str:
+    """Why a pod may not run where its place is; empty = it may.
+
+    The place was found for the pods that there were then, or for a template. One that is made
+    later may ask for other nodes, and its kubelet would turn it away.
+    """
+    clauses = node_clauses(pod)
+    view = site.fleet.views.get(node) if clauses else None
+    clause = unmet(clauses, view.labels) if view else None
+    if clause is None:
+        return ""
+    wanted = spelled(clause) or "no node at all"
+    return f"pod {pod.key} may not run on node {node}, which was kept for it: wanted: {wanted}"
 
 
 def _chooses(annotations: dict[str, str]) -> bool:
