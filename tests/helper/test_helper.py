@@ -162,6 +162,22 @@ def test_what_a_killed_keeper_leaves_is_ended_by_the_control_group(
     assert not lives(stray)
 
 
+def test_another_helper_ends_nothing_of_an_attempt_with_the_same_name(
+    helper: RunningHelper, user: TestUser
+) -> None:
+    log = helper.folder / "out"
+    line = "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done"
+    run = started(helper.asked(user), line, log)
+    awaited(lambda: "ready" in log.read_text())
+    with running_helper() as other:
+        other.start()
+        with as_uid(server_uid()):
+            order = {"op": "end", "attempt": helper.asked(user)["attempt"]}
+            assert asked_once(str(other.socket), order) == {"left": False}
+        assert run.children.group_lives(run.pid, signal.SIGUSR1)
+        assert run.output() == 5
+
+
 def test_a_missing_program_or_directory_is_named(helper: RunningHelper, user: TestUser) -> None:
     asked = helper.asked(user) | {"folders": [f"{helper.folder}/mine"]}
     with pytest.raises(PermissionError, match="mine"):

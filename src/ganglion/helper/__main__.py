@@ -121,7 +121,8 @@ def _answer(connected: socket.socket, path: Path) -> None:
     order, policy = first_order(message), read_policy(path)
     locks = policy.socket.parent / "attempts"
     if isinstance(order, EndOrder):
-        wire.send(connected, {"left": not _ended(locks, order)})
+        group = cgroups.group_name(policy.socket, order.attempt)
+        wire.send(connected, {"left": not _ended(locks / order.attempt, group)})
         return
     account = allowed(order.uid, policy)
     if isinstance(order, CheckOrder):
@@ -131,7 +132,8 @@ def _answer(connected: socket.socket, path: Path) -> None:
         held = _held(locks, order)
         stack.callback(os.close, held)
         connected.settimeout(None)
-        Keeper(connected, order, account).keep()
+        group = cgroups.group_name(policy.socket, order.attempt)
+        Keeper(connected, order, account, group).keep()
         with contextlib.suppress(OSError):  # another one keeps a session of the attempt
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (locks / order.attempt).unlink()
@@ -144,15 +146,15 @@ def _held(locks: Path, order: OpenOrder) -> int:
     return opened
 
 
-def _ended(locks: Path, order: EndOrder) -> bool:
+def _ended(lock: Path, group: str) -> bool:
     """Whether nothing is left of an attempt without a supervisor; what no keeper has is killed."""
     try:
-        opened = os.open(locks / order.attempt, os.O_RDWR | os.O_NOFOLLOW)
+        opened = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return cgroups.end(order.attempt)
+        return cgroups.end(group)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return cgroups.end(order.attempt)
+        return cgroups.end(group)
     except BlockingIOError:
         return False  # its keeper is about to end it
     finally:

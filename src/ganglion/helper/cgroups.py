@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from ganglion.helper.orders import ProcessLimits
@@ -56,11 +57,21 @@ class ControlGroup:
                 self.folder.rmdir()
 
 
-def joined(attempt: str, limits: ProcessLimits, devices: tuple[str, ...] | None) -> ControlGroup:
+def group_name(socket: Path, attempt: str) -> str:
+    """The name of an attempt's group: helpers of two servers may keep attempts of one name.
+
+    Args:
+        socket: of the helper.
+        attempt: its name.
+    """
+    return f"{sha256(os.fsencode(socket)).hexdigest()[:8]}-{attempt}"
+
+
+def joined(group: str, limits: ProcessLimits, devices: tuple[str, ...] | None) -> ControlGroup:
     """Make the group of an attempt, or find it, and set its limits.
 
     Args:
-        attempt: its name.
+        group: its name, see `group_name`.
         limits: of the group.
         devices: GPUs that its processes may use; None = no device is fenced off.
     """
@@ -77,10 +88,10 @@ def joined(attempt: str, limits: ProcessLimits, devices: tuple[str, ...] | None)
     if found is None:
         return ControlGroup(None, wanted)
     if SYSTEMD.is_dir():
-        scope = _scope(found, attempt, limits, devices)
+        scope = _scope(found, group, limits, devices)
         if scope:
             return ControlGroup(scope, ())
-    folder = found / FOLDER / attempt
+    folder = found / FOLDER / group
     try:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     except OSError:
@@ -113,10 +124,10 @@ def unenforced() -> list[str]:
     return [each for each in ("memory", "cpu") if each not in there] + ["devices"]
 
 
-def end(attempt: str) -> bool:
+def end(group: str) -> bool:
     """Kill what is left in the group of an attempt; True when nothing was."""
     found = mount()
-    folders = [found / FOLDER / attempt, *_scopes(found, attempt)] if found else []
+    folders = [found / FOLDER / group, found / "system.slice" / scope_name(group)] if found else []
     left = False
     for folder in folders:
         try:
@@ -141,22 +152,18 @@ def _written(path: Path, text: str) -> bool:
     return True
 
 
-def _scopes(found: Path, attempt: str) -> list[Path]:
-    return [found / "system.slice" / scope_name(attempt)]
-
-
-def scope_name(attempt: str) -> str:
+def scope_name(group: str) -> str:
     """The unit of systemd that an attempt runs in."""
-    return f"ganglion-{attempt}.scope"
+    return f"ganglion-{group}.scope"
 
 
 def scope_call(
-    attempt: str, pid: int, limits: ProcessLimits, devices: tuple[str, ...] | None
+    group: str, pid: int, limits: ProcessLimits, devices: tuple[str, ...] | None
 ) -> list[str]:
     """The command that has systemd make a transient scope with its first process.
 
     Args:
-        attempt: its name.
+        group: its name.
         pid: of that process.
         limits: of the scope.
         devices: GPUs that its processes may use; None = no device is fenced off.
@@ -179,7 +186,7 @@ def scope_call(
     service = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1"]
     method = ["org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))"]
     words = [word for each in properties for word in each]
-    call = [scope_name(attempt), "fail", str(len(properties)), *words, "0"]
+    call = [scope_name(group), "fail", str(len(properties)), *words, "0"]
     return [
         shutil.which("busctl", path="/usr/bin:/bin") or "busctl",
         "call",
@@ -190,15 +197,15 @@ def scope_call(
 
 
 def _scope(
-    found: Path, attempt: str, limits: ProcessLimits, devices: tuple[str, ...] | None
+    found: Path, group: str, limits: ProcessLimits, devices: tuple[str, ...] | None
 ) -> Path | None:
     """The group of a transient scope; None = systemd makes none."""
-    folder = found / "system.slice" / scope_name(attempt)
+    folder = found / "system.slice" / scope_name(group)
     if folder.is_dir():
         return folder
     first = _sleeper()
     done = subprocess.run(
-        scope_call(attempt, first, limits, devices), check=False, stdout=subprocess.DEVNULL
+        scope_call(group, first, limits, devices), check=False, stdout=subprocess.DEVNULL
     )
     give_up = time.monotonic() + MOVED_S
     while done.returncode == 0 and time.monotonic() < give_up:

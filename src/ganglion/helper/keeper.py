@@ -45,9 +45,12 @@ class Keeper:
         connected: to its supervisor.
         order: what it began with.
         account: the user.
+        group: name of the control group.
     """
 
-    def __init__(self, connected: socket.socket, order: OpenOrder, account: Account) -> None:
+    def __init__(
+        self, connected: socket.socket, order: OpenOrder, account: Account, group: str
+    ) -> None:
         self._connected, self._order, self._account = connected, order, account
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._wakeup, writer = os.pipe()
@@ -58,7 +61,7 @@ class Keeper:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # the helper may be restarted meanwhile
         self._libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._group = cgroups.joined(order.attempt, order.limits, order.devices)
+        self._group = cgroups.joined(group, order.limits, order.devices)
         self._foreign = frozenset(_children())
         self._groups = set[int]()
 
