@@ -1,5 +1,6 @@
 """Services of a cluster follow their load, on a real API server."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -8,11 +9,14 @@ import pytest
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
+from ganglion.server.cluster.controllers.sight import ClusterSight
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from ganglion.worlds.kubernetes.types.times import read_ms, seconds
-from tests.controlplane.cluster import Cluster
+from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.manifests import Object
+from tests.faults.clock import HandClock
 from tests.worlds.kubernetes.crds import definition
 from tests.worlds.kubernetes.metered import ADDRESS, Metered
 from tests.worlds.kubernetes.rbac import LIVES, Right, bind_chart_role, without
@@ -50,7 +54,7 @@ def service(port: int, replicas: str = "1..4", **notes: str) -> Object:
 def living(cluster: Cluster, scheduler: Scheduler, *lacking: Right) -> Iterator[None]:
     """A controller of services, with the rights of the manifests, or all but some."""
     endpoint = endpoint_of(bind_chart_role(cluster, "lives", without(*lacking)))
-    lives = Lives(endpoint, "test", sight_of(scheduler, ""), may=lambda: True, clock=now_ms)
+    lives = Lives(endpoint, "test", sight_of(scheduler, ""), may=lambda: True)
     lives.start()
     try:
         yield
@@ -161,3 +165,19 @@ def test_what_a_person_changes_in_the_same_moment_is_not_undone(cluster: Cluster
         cluster.patch(PATH, {"metadata": {"annotations": {"ganglion.dev/replicas": "2..4"}}})
         cluster.wait(lambda: wanted(cluster) == 2, "the new floor")
         assert metered.load == 0
+
+
+def test_a_controller_that_failed_can_be_stopped() -> None:
+    failed = threading.Event()
+
+    def fails() -> bool:
+        failed.set()
+        raise ValueError("a defect")
+
+    nothing = ClusterSight(lambda _: {}, lambda *_: [], lambda _: [])
+    endpoint = ApiEndpoint(name="none", url="http://127.0.0.1:9")
+    lives = Lives(endpoint, "test", nothing, may=fails, clock=HandClock())
+    lives.start()
+    assert failed.wait(30)
+    wait(lambda: "lives" not in {each.name for each in threading.enumerate()}, "its thread ends")
+    lives.stop()

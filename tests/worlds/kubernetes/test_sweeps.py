@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 from yaml import safe_load
 
-from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.worlds.kubernetes.scheduler import Scheduler
@@ -58,7 +57,6 @@ def test_a_bad_trial_ends_for_good_and_a_spare_one_takes_the_turn_of_one_that_en
             "test",
             sight_of(scheduler, ""),
             may=lambda: True,
-            clock=SYSTEM_CLOCK.now_ms,
         )
         lives.start()
         try:

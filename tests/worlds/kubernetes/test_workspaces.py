@@ -50,9 +50,7 @@ def working(
         endpoint = endpoint_of(bind_chart_role(cluster, "lives", without(*lacking)))
         urls = [f"http://127.0.0.1:{notebooks.port}/metrics"] if exporter else []
         sight = replace(sight_of(scheduler, ""), exporters=lambda _node: urls)
-        lives = Lives(
-            endpoint, "test", sight, may=lambda: True, clock=SYSTEM_CLOCK.now_ms, pace=PACE
-        )
+        lives = Lives(endpoint, "test", sight, may=lambda: True, pace=PACE)
         cluster.apply(workspace(notebooks.port, gpus))
         lives.start()
         try:

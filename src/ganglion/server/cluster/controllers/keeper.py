@@ -8,6 +8,7 @@ process.
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 
@@ -81,7 +82,8 @@ class Lives:
         """End the thread; what was written stays."""
         self._stopping.set()
         if self._loop and self._task:
-            self._loop.call_soon_threadsafe(self._task.cancel)
+            with suppress(RuntimeError):  # the loop has ended by itself
+                self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join()
         self._scraper.stop()
 
