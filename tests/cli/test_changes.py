@@ -326,3 +326,37 @@ def test_a_node_is_drained_and_it_is_said_who_leaves_when(
     assert ganglion("drain", "n3").out == "n3 is empty and takes no work: fan\n"
     server.on(f"DELETE {API}/drains/n3", {"ok": True})
     assert ganglion("undrain", "n3").out == "n3 takes work again\n"
+
+
+def test_a_new_token_is_printed_for_programs_too(ganglion: Ganglion, server: FakeServer) -> None:
+    about = {
+        "id": "3f9a1c0b7d21",
+        "user": "eve",
+        "groups": [],
+        "role": "viewer",
+        "queue": "research",
+        "until": 1_900_000_000_000,
+        "label": "",
+        "by": "ada",
+    }
+    server.on(f"POST {API}/tokens", {"token": "gng_secret", "about": about})
+    said = json.loads(ganglion("token", "create", "eve", "viewer", "-o", "json").out)
+    assert (said["token"], said["about"]["queue"]) == ("gng_secret", "research")
+    shown = ganglion("token", "create", "eve", "viewer")
+    assert shown.out == "gng_secret\n"
+    assert "role viewer on research" in shown.err
+
+
+def test_who_one_is_is_printed_for_programs_too(ganglion: Ganglion, server: FakeServer) -> None:
+    me = {
+        "user": "eve",
+        "groups": ["ml"],
+        "owner": False,
+        "token": "3f9a1c0b7d21",
+        "limit": "role viewer on queue research",
+        "until": 1_900_000_000_000,
+        "grants": [],
+    }
+    server.on(f"GET {API}/whoami", me)
+    assert json.loads(ganglion("whoami", "-o", "json").out)["groups"] == ["ml"]
+    assert "eve, of ml: by token 3f9a1c0b7d21" in ganglion("whoami").out

@@ -37,6 +37,13 @@ def test_a_token_is_its_user_within_its_scope(staff: Office) -> None:
     assert wide.post(f"{API}/nodes/n0/uncordon").status_code == 403
 
 
+def test_whoami_names_the_queue_of_a_token_although_its_user_may_see_nothing_there(
+    staff: Office,
+) -> None:
+    me = staff.client(staff.token("eve", "viewer", "vision")).get(f"{API}/whoami").json()
+    assert me["limit"] == "role viewer on queue vision"
+
+
 def test_a_token_of_the_owner_is_limited_too(staff: Office) -> None:
     client = staff.client(staff.token("ada", "viewer"))
     assert client.get(f"{API}/nodes").status_code == 200

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import connect
-from ganglion.cli.options import command, list_output, settings
+from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import clock
-from ganglion.cli.output.tables import Column, print_list
+from ganglion.cli.output.tables import Column, print_data, print_list
 from ganglion.specs.grammar.times.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -96,11 +96,15 @@ def whocan(verb: str, resource: str, queue: str, form: str) -> None:
     print_list(found.items, columns, form, empty="no subject")
 
 
-@command("whoami", "whoami")
-def whoami() -> None:
+@command("whoami", "whoami", "whoami -o json")
+@output("text", "json")
+def whoami(form: str) -> None:
     """Say who the server takes you for, and what you may do."""
     with connect() as client:
         me = client.access.whoami()
+    if form == "json":
+        print_data(me, form)
+        return
     groups = f", of {', '.join(me.groups)}" if me.groups else ""
     how = "the owner of the server" if me.owner else f"by token {me.token}"
     click.echo(f"{me.user}{groups}: {how}")

@@ -6,9 +6,9 @@ import rich_click as click
 
 from ganglion.cli.access.role import FLEET, ROLES, on_queue
 from ganglion.cli.connection.connect import connect
-from ganglion.cli.options import command, list_output, settings
+from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import clock
-from ganglion.cli.output.tables import Column, print_list
+from ganglion.cli.output.tables import Column, print_data, print_list
 
 if TYPE_CHECKING:
     from ganglion.api.access import TokenView
@@ -31,8 +31,9 @@ def token() -> None:
 @click.option(
     "--days", default=90, show_default=True, type=click.IntRange(1, 366), help="Its life."
 )
+@output("text", "json")
 def create(
-    user: str, role: str, queue: str, groups: tuple[str, ...], label: str, days: int
+    user: str, role: str, queue: str, groups: tuple[str, ...], label: str, days: int, form: str
 ) -> None:
     """Make a token for a user, limited to a role and a queue, and print it once.
 
@@ -40,6 +41,9 @@ def create(
     """
     with connect() as client:
         made = client.access.create_token(user, role, queue, groups=groups, label=label, days=days)
+    if form == "json":
+        print_data(made, form)
+        return
     about = made.about
     click.echo(
         f"token {about.id} of {about.user}, role {about.role} on {about.queue or FLEET}, until"

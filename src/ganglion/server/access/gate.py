@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CALLER, OPERATION = "ganglion.caller", "ganglion.operation"
 """Keys in the state of a request's scope."""
+ABOUT_CALLER = "who_am_i"
+"""Operation that tells a caller what its own token and grants say, hidden queues among it."""
 POLICY = 1008
 """Code of a WebSocket that is closed for want of rights."""
 AGAIN_MS = 1_000
@@ -118,7 +120,7 @@ class AccessGate:
         serve_for(caller.subject.user)
         if path != scope["path"]:
             scope.update(path=path, raw_path=quote(path).encode())
-        if not caller.sees_all:
+        if not caller.sees_all and operation != ABOUT_CALLER:
             asked = _Asked(receive, scope)
             receive, send = asked.receive, self._veiled(caller, send, asked)
         with anyio.CancelScope() as bound:
