@@ -14,7 +14,8 @@ from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, ForbiddenRequest
-from ganglion.worlds.kubernetes.sign_in.credentials import REREAD_S, TokenFile
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
+from ganglion.worlds.kubernetes.sign_in.credentials import REREAD_S, CredentialProgram, TokenFile
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin, Server, Variable
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.controlplane.cluster import Cluster
@@ -115,6 +116,17 @@ def test_a_program_is_run_again_when_its_token_ends(tmp_path: Path) -> None:
     plugin = printing(tmp_path, "t", expirationTimestamp=ends)
     asking(accepting("t"), Person(exec=plugin), times=3)
     assert runs(tmp_path) == 3  # it ends too soon to be used again
+
+
+def test_a_printed_token_ends_by_the_wall_clock_whichever_way_that_is_set(tmp_path: Path) -> None:
+    clock = HandClock(wall_ms=1_900_000_000_000)
+    ends = datetime.fromtimestamp(clock.wall_ms / 1_000 + 3_600, UTC).isoformat()
+    plugin = printing(tmp_path, "t", expirationTimestamp=ends)
+    program = CredentialProgram(plugin, ApiEndpoint(name="none", url="https://none"), clock)
+    for ahead_s, ran in ((0, 1), (-7_200, 1), (3_500, 1), (3_580, 2)):
+        clock.wall_ms = 1_900_000_000_000 + ahead_s * 1_000
+        assert asyncio.run(program.proof()).header == "Bearer t"
+        assert runs(tmp_path) == ran
 
 
 def test_a_program_is_told_what_it_asks_for(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from base64 import b64encode
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault, FieldError
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin
@@ -131,8 +132,10 @@ class _ExecCredential(Struct, frozen=True, rename="camel"):
 class CredentialProgram:
     """A program that prints an ExecCredential, run again when that ends or is refused."""
 
-    def __init__(self, plugin: Plugin, endpoint: ApiEndpoint) -> None:
-        self._plugin, self._endpoint = plugin, endpoint
+    def __init__(
+        self, plugin: Plugin, endpoint: ApiEndpoint, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._plugin, self._endpoint, self._clock = plugin, endpoint, clock
         self._proof: Proof | None = None
         self._ends: datetime | None = None
         self._running = asyncio.Lock()
@@ -158,9 +161,8 @@ class CredentialProgram:
     def _ended(self) -> bool:
         return self._ends is not None and self._left(self._ends) < _EARLY_S
 
-    @staticmethod
-    def _left(ends: datetime) -> float:
-        return (ends - datetime.now(UTC)).total_seconds()
+    def _left(self, ends: datetime) -> float:
+        return ends.timestamp() - self._clock.now_ms() / 1_000
 
     async def _output(self) -> bytes:
         command = self._plugin.command
