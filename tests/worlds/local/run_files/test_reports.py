@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults.clock import HandClock
 from tests.faults.files import FaultyFiles
 from tests.faults.plan import FaultPlan
 from tests.worlds.local.jobs import Jobs, python, until
@@ -179,18 +180,15 @@ def test_a_file_that_is_cut_short_or_replaced_is_read_anew(tmp_path: Path) -> No
     assert list(tail.lines()) == [b"four", b"five"]
 
 
-def test_no_more_is_read_than_the_pace_allows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+def test_no_more_is_read_than_the_pace_allows(tmp_path: Path) -> None:
+    clock = HandClock()
     path = tmp_path / "0.jsonl"
     write(path, b"0123456\n" * (MOST_BEHIND // 8))
-    tail = Tail(path)
+    tail = Tail(path, clock)
     read = 8 * len(list(tail.lines()))
     assert BURST - 8 <= read <= BURST
     assert list(tail.lines()) == []
-    clock[0] += 1
+    clock.sleep(1)
     assert abs(8 * len(list(tail.lines())) - reports.RATE) <= 8
 
 

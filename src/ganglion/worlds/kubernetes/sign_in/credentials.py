@@ -132,9 +132,7 @@ class _ExecCredential(Struct, frozen=True, rename="camel"):
 class CredentialProgram:
     """A program that prints an ExecCredential, run again when that ends or is refused."""
 
-    def __init__(
-        self, plugin: Plugin, endpoint: ApiEndpoint, clock: Clock = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, plugin: Plugin, endpoint: ApiEndpoint, clock: Clock = SYSTEM_CLOCK) -> None:
         self._plugin, self._endpoint, self._clock = plugin, endpoint, clock
         self._proof: Proof | None = None
         self._ends: datetime | None = None

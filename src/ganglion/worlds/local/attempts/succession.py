@@ -1,13 +1,13 @@
 """Ending what a home runs for a ledger, from outside, when another home takes over."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.attempts.watch import wake
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import fence, paths, records
@@ -31,7 +31,7 @@ class EndedAttempt(Struct, frozen=True):
     waited_s: float
 
 
-def end_all(home: Path, ledger: str, generation: int) -> EndedAttempt:
+def end_all(home: Path, ledger: str, generation: int, clock: Clock = SYSTEM_CLOCK) -> EndedAttempt:
     """End all that a home runs for generations of a ledger below this one.
 
     Ranks have the grace of their checkpoint contract; then they are killed. When this returns,
@@ -41,11 +41,12 @@ def end_all(home: Path, ledger: str, generation: int) -> EndedAttempt:
         home: folder of the other home; may be gone.
         ledger: id of the ledger.
         generation: the first one that may run.
+        clock: to wait by.
 
     Raises:
         EnvironmentFault: the home cannot be looked into, or a process cannot be killed.
     """
-    began = time.monotonic()
+    began = clock.monotonic()
     try:
         runs = list(_left(home, ledger, generation))
         # Some end by the fence alone, before they are looked at again.
@@ -61,8 +62,8 @@ def end_all(home: Path, ledger: str, generation: int) -> EndedAttempt:
         ) from error
     # Processes may outlive their run directory, or the whole home.
     runs += [(run, 0.0) for run in runs_below(home) if not host.exists(run / records.SPEC)]
-    ran |= {run for run, grace_s in runs if _await_end(run, grace_s)}
-    return EndedAttempt(len(ran), time.monotonic() - began)
+    ran |= {run for run, grace_s in runs if _await_end(run, grace_s, clock)}
+    return EndedAttempt(len(ran), clock.monotonic() - began)
 
 
 def _left(home: Path, ledger: str, generation: int) -> Iterator[tuple[Path, float]]:
@@ -77,23 +78,23 @@ def _left(home: Path, ledger: str, generation: int) -> Iterator[tuple[Path, floa
             yield run, spec["grace_ms"] / 1000
 
 
-def _await_end(run: Path, grace_s: float) -> bool:
+def _await_end(run: Path, grace_s: float, clock: Clock) -> bool:
     """Wait until a supervisor has ended, then kill what it left; whether anything ran."""
     ran = records.is_held(run)
     if ran:
         with contextlib.suppress(OSError):  # the fence stops it too, a little later
             records.write(run / records.STOP, _order())
         wake(run)
-    _until(lambda: not records.is_held(run), grace_s + MARGIN_S)
-    give_up = time.monotonic() + MARGIN_S
+    _until(lambda: not records.is_held(run), grace_s + MARGIN_S, clock)
+    give_up = clock.monotonic() + MARGIN_S
     while not kill_leftovers(run) or records.is_held(run):
         ran = True
-        if time.monotonic() > give_up:
+        if clock.monotonic() > give_up:
             raise EnvironmentFault(
                 f"processes of {run} cannot be killed",
                 "they hold resources; end them, then try again",
             )
-        time.sleep(LOOK_S)
+        clock.sleep(LOOK_S)
     return ran
 
 
@@ -102,7 +103,7 @@ def _order() -> records.Record:
     return {"outcome": "node_lost", "message": message, "force": False}
 
 
-def _until(true: Callable[[], bool], patience_s: float) -> None:
-    give_up = time.monotonic() + patience_s
-    while not true() and time.monotonic() < give_up:
-        time.sleep(LOOK_S)
+def _until(true: Callable[[], bool], patience_s: float, clock: Clock) -> None:
+    give_up = clock.monotonic() + patience_s
+    while not true() and clock.monotonic() < give_up:
+        clock.sleep(LOOK_S)

@@ -2,12 +2,12 @@
 
 import os
 import threading
-import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec import Struct, field
 
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.nvml import BINDING, told
 
@@ -58,10 +58,15 @@ class UseReader:
 
     Args:
         nvml: the NVML binding.
+        clock: the steady one measures rates.
     """
 
-    def __init__(self, nvml: Any = BINDING) -> None:  # noqa: ANN401 - a module without types
-        self._nvml, self._ready = nvml, False
+    def __init__(
+        self,
+        nvml: Any = BINDING,  # noqa: ANN401 - a module without types
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._nvml, self._ready, self._clock = nvml, False, clock
         self._lock = threading.Lock()
         self._before: dict[int, float] = {}
         self._at = float("-inf")
@@ -104,11 +109,11 @@ class UseReader:
         CPU is a rate since the look before; where that is too long ago, this takes half a second.
         """
         with self._lock:
-            if time.monotonic() - self._at > STALE_S or not set(roots) <= set(self._before):
+            if self._clock.monotonic() - self._at > STALE_S or not set(roots) <= set(self._before):
                 self._look(roots)
-            rest = self._at + SETTLE_S - time.monotonic()
+            rest = self._at + SETTLE_S - self._clock.monotonic()
             if roots and rest > 0:
-                time.sleep(rest)
+                self._clock.sleep(rest)
             before, since = self._before, self._at
             found = self._look(roots)
             span = self._at - since
@@ -120,7 +125,7 @@ class UseReader:
     def _look(self, roots: Collection[int]) -> dict[int, tuple[frozenset[int], float, int]]:
         """Per root its descendants with their CPU time and memory; remembers the CPU time."""
         tasks = _tasks() if roots else {}
-        self._at = time.monotonic()
+        self._at = self._clock.monotonic()
         children = host.children(tasks.values())
         found = {}
         for root in roots:

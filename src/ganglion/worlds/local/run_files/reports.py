@@ -2,13 +2,13 @@
 
 import os
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from ganglion.lifecycle.reports.hearing import BROKEN, FLOOD, MISSING, Activity, Hearing
 from ganglion.lifecycle.reports.line import LONGEST
 from ganglion.model.events import Event
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.records import Record
@@ -33,17 +33,19 @@ class Tail:
 
     Args:
         path: the file; it may not exist yet, be cut short or be replaced.
+        clock: the steady one bounds how fast it is read.
 
     Attributes:
         written: when it was last written to, in ms.
         trouble: alarm and message about the file itself; None = it is fine.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         self._path, self._name = path, str(path)
         self._at, self._file, self._rest = 0, (0, 0), b""
         self._fresh, self._cut = True, False
-        self._allowed, self._filled = float(BURST), time.monotonic()
+        self._allowed, self._filled = float(BURST), self._clock.monotonic()
         self.written = 0
         self.trouble: tuple[str, str] | None = None
 
@@ -76,7 +78,7 @@ class Tail:
         return found if found.st_size > self._at else None
 
     def _read(self, size: int, *, over: bool) -> bytes:
-        now = time.monotonic()
+        now = self._clock.monotonic()
         self._allowed = min(BURST, self._allowed + RATE * (now - self._filled))
         self._filled = now
         self._skip(size, BURST if over else MOST_BEHIND)
@@ -119,9 +121,11 @@ class ReportFiles:
     Args:
         run: its run directory.
         spec: its spec.
+        clock: the steady one says when to look again.
     """
 
-    def __init__(self, run: Path, spec: Record) -> None:
+    def __init__(self, run: Path, spec: Record, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         spec_file = host.stat(run / records.SPEC)
         begun = spec_file.st_mtime_ns // 1_000_000 if spec_file else 0
         folder = spec.get("checkpoint_dir", str(run))
@@ -148,13 +152,15 @@ class ReportFiles:
         Raises:
             OSError: the machine refuses.
         """
-        if not over and time.monotonic() - self._looked < LOOK_S:
+        if not over and self._clock.monotonic() - self._looked < LOOK_S:
             return []
-        self._looked = time.monotonic()
+        self._looked = self._clock.monotonic()
         self._ahead = now - records.now_ms()
         for pod in pods:
             if pod["number"] not in self._tails:
-                self._tails[pod["number"]] = Tail(records.report_file(self._run, pod["number"]))
+                self._tails[pod["number"]] = Tail(
+                    records.report_file(self._run, pod["number"]), self._clock
+                )
         for number, tail in self._tails.items():
             self._hear(number, tail, now, over=over)
         self._look_for_mark(now)
