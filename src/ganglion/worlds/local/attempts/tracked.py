@@ -1,7 +1,6 @@
 """The attempts of one home: those that are tracked, and those that lie on disk."""
 
 import shutil
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import structlog
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event, GangEnded, Outcome
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.attempts.watch import TrackedAttempt
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import paths, records
@@ -33,13 +33,14 @@ class TrackedAttempts:
     Args:
         home: Ganglion's home directory.
         ledger: id of the ledger that it executes; empty = unknown.
+        clock: to look and wait by.
 
     Attributes:
         live: attempts whose end was not reported yet.
     """
 
-    def __init__(self, home: Path, ledger: str = "") -> None:
-        self._home, self._ledger = home, ledger
+    def __init__(self, home: Path, ledger: str = "", clock: Clock = SYSTEM_CLOCK) -> None:
+        self._home, self._ledger, self._clock = home, ledger, clock
         self.live: dict[Key, TrackedAttempt] = {}
         self._over: deque[Key] = deque(maxlen=REMEMBER)
         self._troubles: dict[str, str] = {}
@@ -52,7 +53,7 @@ class TrackedAttempts:
         """
         run = paths.run_dir(self._home, gang, attempt)
         records.write(run / records.SPEC, spec)
-        watched = TrackedAttempt(run, spec)
+        watched = TrackedAttempt(run, spec, clock=self._clock)
         watched.begin()
         self.live[gang, attempt] = watched
 
@@ -67,7 +68,9 @@ class TrackedAttempts:
             return None
         if spec is None:
             return None
-        watched = self.live[gang, attempt] = TrackedAttempt(run, spec, started=started)
+        watched = self.live[gang, attempt] = TrackedAttempt(
+            run, spec, started=started, clock=self._clock
+        )
         return watched
 
     def _is_foreign(self, spec: Record) -> bool:
@@ -143,14 +146,14 @@ class TrackedAttempts:
         """
         orphans = dict(self._orphans(believed))
         killed = names(orphans)
-        give_up = time.monotonic() + ORPHANS_S
+        give_up = self._clock.monotonic() + ORPHANS_S
         while orphans := {key: w for key, w in orphans.items() if not self._look(w, now)}:
-            if time.monotonic() > give_up:
+            if self._clock.monotonic() > give_up:
                 raise EnvironmentFault(
                     f"processes of {', '.join(names(orphans))} cannot be killed",
                     "they hold resources; end them, then start the server again",
                 )
-            time.sleep(0.02)
+            self._clock.sleep(0.02)
         return killed
 
     def _orphans(self, believed: set[Key]) -> Iterator[tuple[Key, TrackedAttempt]]:
@@ -158,7 +161,7 @@ class TrackedAttempts:
             run = paths.run_dir(self._home, *key)
             spec = None if host.exists(run / records.EXIT) else records.read(run / records.SPEC)
             if spec and (key not in believed or self._is_foreign(spec)):
-                watched = TrackedAttempt(run, spec, started=True)
+                watched = TrackedAttempt(run, spec, started=True, clock=self._clock)
                 watched.stop(Outcome.CANCELLED, UNKNOWN, force=True)
                 yield key, watched
 

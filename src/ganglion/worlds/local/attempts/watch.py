@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from ganglion.model.events import (
     Outcome,
     PodsLeft,
 )
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.leftovers import kill_leftovers
@@ -44,13 +44,17 @@ class TrackedAttempt:
         run: its run directory, in which `spec.json` exists.
         spec: the decoded spec.
         started: whether its start was reported before.
+        clock: the steady one says when to look again.
 
     Attributes:
         pods: those of its last order to run.
     """
 
-    def __init__(self, run: Path, spec: Record, *, started: bool = False) -> None:
+    def __init__(
+        self, run: Path, spec: Record, *, started: bool = False, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         self.run, self.spec, self._started = run, spec, started
+        self._clock = clock
         self._child = self._tries = self._up = 0
         self._looked = 0.0
         self._order: Record | None = None
@@ -59,7 +63,7 @@ class TrackedAttempt:
         self._resized, self._left = resize["seq"] if resize else 0, 0
         self._undelivered: Record | None = None
         self._replaced = 0
-        self._reports = ReportFiles(run, spec)
+        self._reports = ReportFiles(run, spec, clock)
         self._facts: list[Event] = []
 
     def begin(self) -> None:
@@ -190,9 +194,9 @@ class TrackedAttempt:
     def _missing(self) -> Record | None:
         """The end of an attempt whose supervisor is gone; None while there is one."""
         gone = self._reap()
-        if not gone and time.monotonic() - self._looked < LOOK_S:
+        if not gone and self._clock.monotonic() - self._looked < LOOK_S:
             return None
-        self._looked = time.monotonic()
+        self._looked = self._clock.monotonic()
         if not host.exists(self.run):
             # Without the folder above it the disk may be away, which says nothing about the job.
             return self._removed() if host.exists(_runs_above(self.run)) else None
