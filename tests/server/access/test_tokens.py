@@ -44,6 +44,14 @@ def test_whoami_names_the_queue_of_a_token_although_its_user_may_see_nothing_the
     assert me["limit"] == "role viewer on queue vision"
 
 
+def test_whoami_names_no_other_queue_that_a_token_may_not_see(staff: Office) -> None:
+    staff.grant("user:eve", "viewer", "speech")
+    said = staff.client(staff.token("eve", "viewer", "vision")).get(f"{API}/whoami")
+    assert said.json()["limit"] == "role viewer on queue vision"
+    assert [each["queue"] for each in said.json()["grants"]] == ["another queue"]
+    assert "speech" not in said.text
+
+
 def test_a_token_of_the_owner_is_limited_too(staff: Office) -> None:
     client = staff.client(staff.token("ada", "viewer"))
     assert client.get(f"{API}/nodes").status_code == 200

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CALLER, OPERATION = "ganglion.caller", "ganglion.operation"
 """Keys in the state of a request's scope."""
 ABOUT_CALLER = "who_am_i"
-"""Operation that tells a caller what its own token and grants say, hidden queues among it."""
+"""Operation whose answer repeats what the caller's own token is limited to."""
 POLICY = 1008
 """Code of a WebSocket that is closed for want of rights."""
 AGAIN_MS = 1_000
@@ -120,9 +120,10 @@ class AccessGate:
         serve_for(caller.subject.user)
         if path != scope["path"]:
             scope.update(path=path, raw_path=quote(path).encode())
-        if not caller.sees_all and operation != ABOUT_CALLER:
+        if not caller.sees_all:
             asked = _Asked(receive, scope)
-            receive, send = asked.receive, self._veiled(caller, send, asked)
+            own = str(caller.subject.token_scope or "") if operation == ABOUT_CALLER else ""
+            receive, send = asked.receive, self._veiled(caller, send, asked, own)
         with anyio.CancelScope() as bound:
             watch = _Watch(partial(self._still, still, dict(scope)), bound, self._service.now)
             await self._app(scope, watch.receiving(receive), watch.sending(send))
@@ -192,10 +193,11 @@ class AccessGate:
         method = WEBSOCKET if scope["type"] == "websocket" else str(scope["method"])
         return forged(Headers(scope=scope), method, caller.csrf, rules.origin)
 
-    def _veiled(self, caller: Caller, send: Send, asked: "_Asked") -> Send:
+    def _veiled(self, caller: Caller, send: Send, asked: "_Asked", own: str) -> Send:
         """Send JSON without names that the caller may not see; other bodies as they are.
 
-        A refusal repeats what the caller wrote, as it would about what does not exist.
+        A refusal repeats what the caller wrote, as it would about what does not exist. Names in
+        `own` stay in sentences.
         """
         veil = Veil(caller, self._queues)
         head: Message | None = None
@@ -213,7 +215,7 @@ class AccessGate:
             body += message.get("body", b"")
             if message.get("more_body"):
                 return
-            said = asked.text() if head["status"] >= HTTPStatus.BAD_REQUEST else ""
+            said = asked.text() if head["status"] >= HTTPStatus.BAD_REQUEST else own
             shown = await anyio.to_thread.run_sync(veil.over, body, said)
             kept = [each for each in head["headers"] if each[0].lower() != b"content-length"]
             length = (b"content-length", str(len(shown)).encode())
