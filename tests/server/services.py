@@ -87,6 +87,9 @@ class FakeScraper:
     def found(self, service: str) -> ScrapedRound | None:
         return self.says.get(service)
 
+    def age_ms(self, found: ScrapedRound) -> int:
+        return round((time.monotonic() - found.since) * 1_000)
+
 
 class Parlour:
     """The server and whom its keeper talks to; both outlive crashes of the server."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ganglion.cli.output.formats import age, both, clock, gpu_time, memory, milli, plural
+from ganglion.cli.output.formats import age, both, clock, gpu_time, memory, plural, plural_milli
 
 if TYPE_CHECKING:
     from ganglion.api.events import EventView
@@ -106,8 +106,8 @@ def _amount(amount: Fields) -> str:
     gpu, cpu = amount.get("gpu_milli"), amount.get("cpu_milli")
     memory_mib = amount.get("memory_mib")
     parts = (
-        f"{milli(gpu)} GPU{'s' * (gpu != 1000)}" if gpu is not None else "",
-        f"{milli(cpu)} CPU{'s' * (cpu != 1000)}" if cpu is not None else "",
+        plural_milli(gpu, "GPU") if gpu is not None else "",
+        plural_milli(cpu, "CPU") if cpu is not None else "",
         memory(memory_mib) if memory_mib is not None else "",
     )
     return ", ".join(filter(None, parts)) or "nothing"

@@ -51,6 +51,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def plural_milli(value: int, noun: str) -> str:
+    """Return thousandths with their noun: `1 GPU`, `0.5 GPUs`, `8 GPUs`."""
+    return f"{milli(value)} {noun}" if value == 1000 else f"{milli(value)} {noun}s"
+
+
 def both(words: Sequence[str]) -> str:
     """Return words as a list for people, one word at least: `a`, `a and b`, `a, b and c`."""
     *first, last = words

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import rich_click as click
 
 from ganglion.cli.options import command
-from ganglion.cli.output.formats import milli, plural
+from ganglion.cli.output.formats import plural, plural_milli
 from ganglion.cli.output.screen import err, is_tty, note
 from ganglion.extras import require
 
@@ -264,7 +264,7 @@ def _say_ready(record: "ServerRecord") -> None:
     gpus = sum(flavor.gpu_total_milli for flavor in flavors)
     there = sum(node.state != "lost" for node in nodes)
     click.echo(f"Ganglion is running at {record.url}: {plural(there, 'node')}", nl=False)
-    click.echo(f", {milli(gpus)} GPU{'s' * (gpus != 1000)}" if gpus else ", no GPU")
+    click.echo(f", {plural_milli(gpus, 'GPU')}" if gpus else ", no GPU")
     if not gpus:
         note("For pretend GPUs: ganglion down, then: ganglion up --fake-gpus 8")
     example = f"run{' --gpus 1' if gpus else ''} -- python train.py"

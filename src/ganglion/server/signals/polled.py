@@ -7,8 +7,7 @@ from ganglion.lifecycle.autoscaling.reading import Reading
 from ganglion.lifecycle.autoscaling.reconciler import ServiceLoad
 from ganglion.lifecycle.metrics.merge import Merged, Pages, merge
 from ganglion.model.behaviour import Signal
-from ganglion.seams.clock import SYSTEM_CLOCK, Clock
-from ganglion.server.signals.prometheus import REMEMBERED, at_ms, of_answers
+from ganglion.server.signals.prometheus import REMEMBERED, of_answers
 from ganglion.server.signals.scraper import Job, ScrapedRound, Scraper
 
 COUNTS = (Signal.WAITING, Signal.REQUESTS)
@@ -22,11 +21,10 @@ class Polled:
 
     Args:
         scraper: asks them.
-        clock: the steady clock of the scraper.
     """
 
-    def __init__(self, scraper: Scraper, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._scraper, self._clock = scraper, clock
+    def __init__(self, scraper: Scraper) -> None:
+        self._scraper = scraper
         self._pages: dict[str, deque[Pages]] = {}
         self._last: dict[str, tuple[float, ServiceLoad]] = {}
 
@@ -71,7 +69,7 @@ class Polled:
         for signal in COUNTS:
             if signal in values:
                 values[signal] += waiting
-        at = at_ms(found, now, self._clock.monotonic())
+        at = now - self._scraper.age_ms(found)
         return ServiceLoad(Reading(at, values, arrived), merged.lost, merged.wrong)
 
     def _merged(self, service: str, found: ScrapedRound, ready: Collection[str]) -> Merged:

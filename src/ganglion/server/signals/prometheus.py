@@ -36,8 +36,3 @@ def of_answers(found: ScrapedRound) -> Merged:
         return Merged(None, "" if wrong else lost, wrong[0] if wrong else "")
     values = {signal: round(value * 1_000) for signal, value in found.answers.items()}
     return Merged(values, found.trouble)
-
-
-def at_ms(found: ScrapedRound, now: int, steady_s: float) -> int:
-    """When something was found, by the clock that says `now`, in ms; `steady_s`: monotonic now."""
-    return now - round((steady_s - found.since) * 1_000)

@@ -113,6 +113,10 @@ class Scraper:
         """What was found last; None = nothing yet."""
         return self._found.get(service)
 
+    def age_ms(self, found: ScrapedRound) -> int:
+        """How long ago something was found."""
+        return round((self._clock.monotonic() - found.since) * 1_000)
+
     def _run(self) -> None:
         while True:
             self._work.wait()

@@ -65,7 +65,7 @@ class Lives:
         self._instance = instance
         self._endpoint, self._identity, self._sight = endpoint, identity, sight
         self._may, self._clock = may, clock
-        self._scraper = Scraper(Egress(CLUSTER))
+        self._scraper = Scraper(Egress(CLUSTER), clock)
         self._eyes = Eyes()
         self._pace = pace
         self._thread = threading.Thread(target=self._run, name="lives", daemon=True)

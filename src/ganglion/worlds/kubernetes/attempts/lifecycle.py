@@ -31,7 +31,8 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     How,
 )
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
-from ganglion.worlds.kubernetes.feasibility.clauses import node_clauses, spelled, unmet
+from ganglion.worlds.kubernetes.feasibility.clauses import node_clauses
+from ganglion.worlds.kubernetes.feasibility.rule import PodRule, obstacle
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.reasons.noting import note, spread_over
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -292,11 +293,8 @@ def _missed(site: ClusterView, pod: Pod, node: str) -> str:
     """
     clauses = node_clauses(pod)
     view = site.fleet.views.get(node) if clauses else None
-    clause = unmet(clauses, view.labels) if view else None
-    if clause is None:
-        return ""
-    wanted = spelled(clause) or "no node at all"
-    return f"pod {pod.key} may not run on node {node}, which was kept for it: wanted: {wanted}"
+    why = obstacle(PodRule(clauses), view.labels) if view else ""
+    return f"pod {pod.key} may not run on node {node}, which was kept for it: {why}" if why else ""
 
 
 def _chooses(annotations: dict[str, str]) -> bool:

@@ -38,7 +38,6 @@ class Lead:
         on_lost: called in the lead's thread, once, when the lead is lost, or can never be got,
             for any other reason than `stop`; it should end the process or see that nothing more
             is written.
-
         effects: clock and chance.
 
     Attributes:
