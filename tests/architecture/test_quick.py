@@ -3,11 +3,10 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
+from tests.server.process import living, until
 from tools.quick import ALWAYS, LATE, ROOT, changed, chosen, ended, sources
 
 TESTS = {
@@ -110,10 +109,7 @@ def test_tests_that_take_too_long_are_interrupted_and_leave_no_process(tmp_path:
     command = [sys.executable, "-c", CLEANS_UP, str(note)]
     assert ended(command, os.environ, seconds=4, grace_s=20) == LATE
     pid = int(note.read_text())
-    give_up = time.monotonic() + 30
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < give_up, "its own child was left running"
-        time.sleep(0.01)
+    until(lambda: not living(pid))
 
 
 def test_the_status_of_tests_that_end_in_time_is_theirs() -> None:

@@ -15,7 +15,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.worlds.local.run_files import paths, records
 from tests.daily.conftest import Done, Ganglion, Site
 from tests.daily.person import Person
-from tests.server.process import until
+from tests.server.process import living, until
 
 People = Callable[..., Person]
 SHELL = ("env", "PS1=now> ", "sh")
@@ -54,10 +54,6 @@ def run(site: Site, *args: str, typed: bytes = b"") -> Done:
     process = site.program(*args)
     out, err = process.communicate(typed, timeout=60)
     return Done(process.returncode, out.decode(), err.decode())
-
-
-def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_command_has_the_pods_environment_directory_and_gpus(
@@ -145,7 +141,7 @@ def test_everything_ends_with_the_callers_connection(site: Site, job: str, tmp_p
     process, pids = started(site, job, tmp_path)
     process.kill()
     process.communicate()
-    until(lambda: all(map(is_gone, pids)))
+    until(lambda: not any(map(living, pids)))
 
 
 def test_everything_ends_with_the_attempt(
@@ -156,7 +152,7 @@ def test_everything_ends_with_the_attempt(
     ganglion("wait", job)
     _, err = process.communicate(timeout=30)
     assert process.returncode != 0
-    assert all(map(is_gone, pids)), err
+    assert not any(map(living, pids)), err
 
 
 def test_who_ran_what_is_in_the_ledger_and_what_was_said_is_not(

@@ -27,6 +27,7 @@ from ganglion.router.balancing.table import (
 )
 from ganglion.router.link import RouterLink
 from ganglion.router.process import Router, bind
+from tests.server.process import living
 
 PATIENCE_S = 20.0
 
@@ -78,7 +79,7 @@ def linked(
         found = record.read(home)
         link.stop(router=True)
         if found:
-            psutil.wait_procs([psutil.Process(found.pid)] if psutil.pid_exists(found.pid) else [])
+            psutil.wait_procs(living(found.pid))
 
 
 def pid_of(home: Path) -> int:

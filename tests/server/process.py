@@ -111,6 +111,18 @@ class Api:
         return until(answered, deadline_s)
 
 
+def living(pid: int) -> list[psutil.Process]:
+    """The process of a number, or none where it has ended, its parent asked or not.
+
+    It may end at any moment: `pid_exists` first and `Process` next raises now and then.
+    """
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return [process]
+    return []
+
+
 def until(look: Callable[[], T | None], deadline_s: float = 30) -> T:
     """Poll until something is there."""
     give_up = time.monotonic() + deadline_s

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 from tests.cli.harness import Ganglion
-from tests.server.process import until
+from tests.server.process import living, until
 
 from ganglion.cli.server.background import _until, start
 from ganglion.cli.server.up import ServerWish, _pretend
@@ -36,9 +37,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("GANGLION_HOME", str(folder))
     yield folder
     record = read_server(folder)
-    if record and psutil.pid_exists(record.pid):
-        psutil.Process(record.pid).terminate()
-        psutil.Process(record.pid).wait(END_S)
+    for server in living(record.pid) if record else ():
+        with suppress(psutil.NoSuchProcess):
+            server.terminate()
+            server.wait(END_S)
 
 
 def ganglion_process(home: Path, *args: str, **more: str) -> "subprocess.CompletedProcess[str]":
