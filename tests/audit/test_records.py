@@ -111,17 +111,19 @@ def test_a_record_says_who_for_which_queue_and_under_which_policy(home: Path) ->
     assert [each.policy for each in shown(home, WantedRecords(until=2_000))] == [0] * 6 + [3, 3]
 
 
-def test_the_actor_of_a_grant_or_token_is_who_gave_it(tmp_path: Path) -> None:
+def test_the_actor_of_a_grant_a_token_or_a_hold_is_who_gave_it(tmp_path: Path) -> None:
     given: list[ev.Event] = [
         ev.RoleGranted(1, "user:eve", "viewer", "lab", None, "ada"),
         ev.TokenCreated(1, "id", "0f", "eve", (), "viewer", "lab", 9, "", "ada"),
         ev.TokenRevoked(1, "id", "eve", "ada"),
         ev.RoleRevoked(1, "user:eve", "viewer", "lab", "ada"),
+        ev.HoldPlaced(1, "case-1", 0, "a court asks", "ada"),
+        ev.HoldReleased(1, "case-1", "ada"),
     ]
     ledger = Ledger.open(tmp_path / "ledger.db")
     ledger.append(Batch(1, given, []))
     ledger.close()
-    assert [each.actor for each in shown(tmp_path, WantedRecords())] == ["ada"] * 4
+    assert [each.actor for each in shown(tmp_path, WantedRecords())] == ["ada"] * len(given)
 
 
 @pytest.mark.parametrize(

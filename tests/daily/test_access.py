@@ -52,6 +52,26 @@ def test_a_token_made_here_is_another_user_elsewhere(
     ganglion("cancel", job, "--force", "-y")
 
 
+def test_a_legal_hold_is_placed_listed_and_released(site: Site, ganglion: Ganglion) -> None:
+    words = ("audit", "hold", "add", "case-117", "--reason", "case 26-117")
+    done = ganglion(*words)
+    assert (done.code, done.out) == (0, "hold case-117: every event stays until it is released\n")
+    again = ganglion(*words, "--since", "2026-10-01")
+    assert again.code == 1
+    assert "there is a hold 'case-117' already" in again.err
+    listed = json.loads(ganglion("audit", "hold", "list", "-o", "json").out)
+    assert [(each["name"], each["since"], each["reason"]) for each in listed] == [
+        ("case-117", 0, "case 26-117")
+    ]
+    seen = ganglion("events", "--type", "hold_placed").out
+    assert "every event stays: case 26-117, by" in seen
+    assert ganglion("audit", "hold", "release", "case-117").code == 0
+    assert "no holds" in ganglion("audit", "hold", "list").err
+    gone = ganglion("audit", "hold", "release", "case-117")
+    assert gone.code == 1
+    assert "there is no hold 'case-117'" in gone.err
+
+
 def test_the_sdk_grants_and_limits(site: Site) -> None:
     record = read_server(site.home)
     assert record

@@ -39,6 +39,7 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
     ),
     ("README.md", 3): ("ganglion cancel --all --yes --force", "ganglion down"),
     ("docs/audit.md", 0): (UP, "ganglion run --name hello -- true", "ganglion down"),
+    ("docs/audit.md", 5): (UP,),
     ("docs/checkpoints.md", 0): (
         UP,
         f"cat > sft.yaml <<'EOF'\nname: llama-sft\nrun: |\n  {SAVES}\n  exec sleep 1000\n"

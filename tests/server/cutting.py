@@ -42,10 +42,11 @@ def cut(ledger: Ledger, home: Path) -> Cut:
     body, at = checkpoint.written(mind, {}), mind.state.progress.clock
     ledger.keep(Snapshot(ledger.head, ledger.cycle, at, __version__, ledger.checksum, body))
 
-    def ask(command: retention.Command) -> None:
+    def ask(command: retention.Command) -> object:
         draft = Transaction(mind, ledger, SecretStore(home), at)
-        command(draft)
+        answer = command(draft)
         ledger.append(draft.batch)
+        return answer
 
     def now() -> int:
         return at + 400 * DAY_MS

@@ -28,7 +28,8 @@ MEANING = {
     "change policy": "set the policy, roll it back",
     "change secret": "keep values by name",
     "grant access": "grant and revoke roles, none beyond the grantor's own",
-    "audit access": "read grants, denials, and who entered which pod",
+    "change access": "place and release legal holds",
+    "audit access": "read grants, denials, legal holds, and who entered which pod",
     "grant token": "make and revoke personal tokens of every user",
     "halt server": "end the server",
 }

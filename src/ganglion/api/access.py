@@ -1,4 +1,4 @@
-"""Who may do what: grants, personal tokens, and what a caller is."""
+"""Who may do what: grants, personal tokens, and what a caller is; legal holds."""
 
 from msgspec import Struct
 
@@ -131,3 +131,27 @@ class WhoAmI(Struct):
     grants: tuple[GrantView, ...] = ()
     session: str = ""
     csrf: str = ""
+
+
+class HoldView(Struct):
+    """A legal hold.
+
+    Attributes:
+        name: of the hold.
+        since: from when on events stay in the ledger, in ms.
+        reason: why.
+        by: user who placed it.
+        at: when it was placed, in ms.
+    """
+
+    name: str
+    since: int
+    reason: str
+    by: str
+    at: int
+
+
+class HoldPage(Struct):
+    """Legal holds that were not released, the oldest first."""
+
+    items: tuple[HoldView, ...] = ()

@@ -227,7 +227,14 @@ def _actor(event: ev.Event) -> str:
     if isinstance(event, ev.GangSubmitted):
         return event.gang.user
     if isinstance(
-        event, ev.RoleGranted | ev.RoleRevoked | ev.TokenCreated | ev.TokenRevoked | ev.SignedOut
+        event,
+        ev.RoleGranted
+        | ev.RoleRevoked
+        | ev.TokenCreated
+        | ev.TokenRevoked
+        | ev.SignedOut
+        | ev.HoldPlaced
+        | ev.HoldReleased,
     ):
         return event.by
     user = getattr(event, "user", "")

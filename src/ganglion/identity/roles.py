@@ -43,7 +43,7 @@ class ResourceKind(StrEnum):
     POLICY = "policy"
     SECRET = "secret"
     ACCESS = "access"
-    """Grants, tokens, denials, sessions in pods."""
+    """Grants, tokens, denials, sessions in pods; legal holds, which are changed."""
     TOKEN = "token"
     SERVER = "server"
 
@@ -84,6 +84,7 @@ PERMISSIONS: Mapping[Permission, Mapping[Role, Reach]] = MappingProxyType(
         (_V.CHANGE, _K.POLICY): _row((Role.OPERATOR, Role.ADMIN)),
         (_V.CHANGE, _K.SECRET): _row((Role.ADMIN,), _SUBMITTERS),
         (_V.GRANT, _K.ACCESS): _row((Role.OWNER, Role.ADMIN)),
+        (_V.CHANGE, _K.ACCESS): _row((Role.ADMIN,)),
         (_V.AUDIT, _K.ACCESS): _row((Role.MAINTAINER, Role.OWNER, Role.AUDITOR, Role.ADMIN)),
         (_V.GRANT, _K.TOKEN): _row((Role.ADMIN,)),
         (_V.HALT, _K.SERVER): _row((Role.ADMIN,)),

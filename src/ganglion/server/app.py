@@ -26,6 +26,7 @@ from ganglion.server.routes import (
     access,
     cluster,
     history,
+    holds,
     policy,
     queues,
     schedules,
@@ -57,6 +58,7 @@ _ROUTES = (
     use,
     terminals,
     access,
+    holds,
 )
 
 

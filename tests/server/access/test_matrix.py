@@ -42,7 +42,8 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
-    "create_token": ADMIN,
+    **dict.fromkeys(("create_token", "place_hold", "release_hold"), ADMIN),
+    "list_holds": AUDIT,
     "shut_down": ADMIN,
 }
 """Operation -> roles that may do it when granted on the whole fleet; elsewhere none may."""
@@ -70,6 +71,7 @@ VALUES = {
     "{number}": "0",
     "{what}": "n0",
     "{token}": "none",
+    "{hold}": "none",
 }
 
 

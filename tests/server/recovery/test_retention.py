@@ -19,14 +19,17 @@ from fastapi.testclient import TestClient
 
 from ganglion.cli.server import checkup_server
 from ganglion.client import Client
+from ganglion.ledger.audit import audited
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.transfer import backed_up, exported, imported
-from ganglion.model.errors import Conflict, EnvironmentFault
+from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
 from ganglion.model.events import MetricReported
 from ganglion.model.policy import Policy
+from ganglion.server.commands import holds
 from ganglion.server.commands.submission import retry
 from ganglion.server.controllers.controller import Controllers
+from ganglion.server.recovery import retention as ledger_retention
 from ganglion.server.recovery import written
 from ganglion.server.recovery.recover import replayed, restored
 from ganglion.server.recovery.retention import ARCHIVE, LedgerRetention
@@ -128,6 +131,59 @@ def test_nothing_leaves_unless_the_home_says_so(rig: Rig) -> None:
     assert retention.sweep() is None
     assert first_event(rig) == 1
     assert len(rig.ledger.snapshots()) <= 2
+
+
+def test_nothing_of_a_legal_hold_leaves_until_it_is_released(rig: Rig) -> None:
+    retention = aged(rig)
+    rig.do(lambda draft: holds.place(draft, "case-1", 0, "a court asks", "ada"))
+    assert retention.sweep() is None
+    assert (first_event(rig), retention.trouble) == (1, "")
+    with pytest.raises(Conflict, match="hold 'case-1' already"):
+        rig.do(lambda draft: holds.place(draft, "case-1", 0, "another", "eve"))
+    again = replayed(rig.ledger, Policy())
+    assert [*again.book.rights.holds] == ["case-1"]
+    rig.do(lambda draft: holds.release(draft, "case-1", "ada"))
+    assert retention.sweep() is not None
+    assert first_event(rig) > 1
+    with pytest.raises(NotFound, match="no hold 'case-1'"):
+        rig.do(lambda draft: holds.release(draft, "case-1", "ada"))
+
+
+def test_a_legal_hold_since_a_time_lets_older_events_leave(rig: Rig) -> None:
+    retention = aged(rig)
+    held = rig.ledger.snapshots()[-1].at + 1
+    rig.do(lambda draft: holds.place(draft, "case-1", held, "a court asks", "ada"))
+    cut = retention.sweep()
+    assert cut is not None
+    assert rig.ledger.events(0, 1)[0].at >= 0
+    stays = [each.at for each in rig.ledger.events(0, 10_000)]
+    assert retention.sweep() is None
+    assert [each.at for each in rig.ledger.events(0, 10_000)][: len(stays)] == stays
+
+
+def test_a_hold_that_is_placed_while_the_ledger_is_being_cut_counts(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retention = aged(rig)
+
+    def placed(reader: Reader) -> object:
+        rig.do(lambda draft: holds.place(draft, "case-1", 0, "a court asks", "ada"))
+        return audited(reader)
+
+    monkeypatch.setattr(ledger_retention, "audited", placed)
+    with pytest.raises(Conflict, match="placed meanwhile"):
+        retention.sweep()
+    assert first_event(rig) == 1
+
+
+def test_what_is_known_of_workloads_stays_while_a_hold_lasts(rig: Rig) -> None:
+    retention = told(rig, detail_days=30)
+    work(rig, Random(1), 20)
+    days_pass(rig, 99)
+    rig.do(lambda draft: holds.place(draft, "case-1", 0, "a court asks", "ada"))
+    before = rig.ledger.history.ended(below=1 << 60, limit=999)
+    retention.sweep()
+    assert rig.ledger.trim(1 << 60, 999) == len(before) > 0, "something had been trimmed"
 
 
 def test_what_leaves_is_in_an_archive_that_is_a_ledger_of_its_own(rig: Rig, tmp_path: Path) -> None:

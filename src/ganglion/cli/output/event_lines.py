@@ -250,6 +250,12 @@ def _token(event: Fields) -> str:
     return f"of {event['user']}: role {event['role']} on {event['queue'] or 'the whole fleet'}"
 
 
+def _held(event: Fields) -> str:
+    since = event["since_ms"]
+    span = f"events since {clock(since)} stay" if since else "every event stays"
+    return f"{span}: {event['reason']}, by {event['by']}"
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -280,6 +286,8 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "account_joined": lambda event: f"{event['user']} of {event['issuer']}",
     "signed_in": lambda event: f"{event['user']} in a browser",
     "signed_out": lambda event: f"{event['user']}, by {event['by']}",
+    "hold_placed": _held,
+    "hold_released": lambda event: f"by {event['by']}",
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from ganglion.cli.options import command, output, settings
-from ganglion.cli.output.formats import plural
+from ganglion.cli.connection.connect import connect
+from ganglion.cli.options import command, list_output, output, settings
+from ganglion.cli.output.formats import clock, now_ms, plural
 from ganglion.cli.output.screen import note
-from ganglion.cli.output.tables import print_data
+from ganglion.cli.output.tables import Column, print_data, print_list
 from ganglion.cli.server.audit_trail import placement, show, trail
 from ganglion.cli.server.ledger import DB, reading
+from ganglion.cli.workloads.history import moment
 from ganglion.extras import require
 
 if TYPE_CHECKING:
+    from ganglion.api.access import HoldView
     from ganglion.audit.notes import PublicKey
     from ganglion.audit.verify import AuditFlaw, AuditVerdict
 
@@ -27,13 +30,16 @@ SHOWN = 20
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
+NAME = click.argument("name")
+
 
 @click.group("audit", cls=click.RichGroup, context_settings=settings())
 def audit() -> None:
     """Read, export and verify the audit trail.
 
     The trail is the ledger of $GANGLION_HOME, or ~/.ganglion. The commands read it directly, with
-    or without a running server; verify FILE needs nothing but the file.
+    or without a running server; verify FILE needs nothing but the file. Only `hold` asks the
+    server.
     """
     require("server")
 
@@ -125,7 +131,66 @@ def verify(file: Path | None, key: str, anchors: tuple[Path, ...], db: str, form
     return 0 if found.sound else 1
 
 
-for each in (show, placement, export, verify):
+@click.group("hold", cls=click.RichGroup, context_settings=settings())
+def hold() -> None:
+    """Keep events in the ledger for a legal case.
+
+    While a hold lasts, no event of its time leaves the ledger, whatever retention.json says. The
+    commands ask the running server, and each is an event itself.
+    """
+
+
+@command(
+    "add",
+    "audit hold add case-117 --reason 'case 26-117'",
+    "audit hold add case-117 --since 2026-10-01 --reason 'case 26-117'",
+)
+@NAME
+@click.option("--reason", required=True, help="Why, as the name of a case.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    default="all",
+    show_default=True,
+    help="Events at or after it stay: 24h (ago), 2026-11-01, 2026-11-01T08:00; all = every event.",
+)
+def add(name: str, reason: str, since: str) -> None:
+    """Place a hold."""
+    begin = 0 if since == "all" else moment(since, now_ms(), "--since")
+    with connect() as client:
+        made = client.access.place_hold(name, reason, begin)
+    click.echo(f"hold {made.name}: {_span(made)} until it is released")
+
+
+@command("release", "audit hold release case-117")
+@NAME
+def release(name: str) -> None:
+    """End a hold; what it kept leaves as retention.json says."""
+    with connect() as client:
+        client.access.release_hold(name)
+    click.echo(f"hold {name} is released")
+
+
+@command("list", "audit hold list", "audit hold list -o json")
+@list_output
+def list_holds(form: str) -> None:
+    """List holds that were not released."""
+    columns: list[Column[HoldView]] = [
+        Column("HOLD", lambda each: each.name, key=True),
+        Column("SINCE", lambda each: clock(each.since) if each.since else "all"),
+        Column("PLACED", lambda each: clock(each.at)),
+        Column("BY", lambda each: each.by),
+        Column("REASON", lambda each: each.reason, least=8),
+    ]
+    with connect() as client:
+        print_list(client.access.holds(), columns, form, empty="no holds")
+
+
+for each in (add, release, list_holds):
+    hold.add_command(each)
+
+
+for each in (show, placement, export, verify, hold):
     audit.add_command(each)
 
 
@@ -228,3 +293,7 @@ def _written(file: Path, lines: Iterable[bytes]) -> None:
         raise EnvironmentFault(f"cannot write {file}: {error.strerror}", "") from error
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def _span(made: "HoldView") -> str:
+    return f"events since {clock(made.since)} stay" if made.since else "every event stays"

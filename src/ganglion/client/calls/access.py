@@ -1,4 +1,7 @@
-"""Who may do what: roles, personal tokens, and who the caller is. Times are ms since 1970."""
+"""Who may do what: roles, personal tokens, who the caller is; legal holds.
+
+Times are ms since 1970.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,6 +9,8 @@ from urllib.parse import quote
 
 from ganglion.api.access import (
     GrantView,
+    HoldPage,
+    HoldView,
     NewToken,
     RolePage,
     TokenPage,
@@ -74,3 +79,16 @@ class AccessClient:
     def revoke_token(self, token: str) -> None:
         """Make a personal token count no more, by its id."""
         self._http.call("DELETE", f"/tokens/{quote(token, safe='')}", Any)
+
+    def holds(self) -> tuple[HoldView, ...]:
+        """List legal holds that were not released, the oldest first."""
+        return self._http.call("GET", "/holds", HoldPage).items
+
+    def place_hold(self, name: str, reason: str, since: int = 0) -> HoldView:
+        """Keep all events from a time on in the ledger, until the hold is released."""
+        body = {"reason": reason, "since": since}
+        return self._http.call("PUT", f"/holds/{quote(name, safe='')}", HoldView, body=body)
+
+    def release_hold(self, name: str) -> None:
+        """Release a legal hold."""
+        self._http.call("DELETE", f"/holds/{quote(name, safe='')}", Any)

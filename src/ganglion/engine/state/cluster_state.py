@@ -166,4 +166,6 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.AccountJoined: fleet_events.of_no_concern,
     ev.SignedIn: fleet_events.of_no_concern,
     ev.SignedOut: fleet_events.of_no_concern,
+    ev.HoldPlaced: fleet_events.of_no_concern,
+    ev.HoldReleased: fleet_events.of_no_concern,
 }

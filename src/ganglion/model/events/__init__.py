@@ -32,6 +32,8 @@ from ganglion.model.events.gangs import (
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
+    HoldPlaced,
+    HoldReleased,
     RoleGranted,
     RoleRevoked,
     SignedIn,
@@ -63,6 +65,8 @@ __all__ = [
     "GangStopping",
     "GangSubmitted",
     "GangUpdated",
+    "HoldPlaced",
+    "HoldReleased",
     "IdleWarned",
     "LedgerCut",
     "MetricReported",

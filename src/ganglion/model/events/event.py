@@ -26,6 +26,8 @@ from ganglion.model.events.gangs import (
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
+    HoldPlaced,
+    HoldReleased,
     RoleGranted,
     RoleRevoked,
     SignedIn,
@@ -98,5 +100,7 @@ Event = (
     | AccountJoined
     | SignedIn
     | SignedOut
+    | HoldPlaced
+    | HoldReleased
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

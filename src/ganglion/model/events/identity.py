@@ -1,4 +1,7 @@
-"""Grants, tokens and denials: what an audit asks for. The engine takes no notice of them."""
+"""Grants, tokens, denials and legal holds: what an audit asks for.
+
+The engine takes no notice of them.
+"""
 
 from ganglion.model.events.base import EventBase
 
@@ -120,4 +123,27 @@ class SignedOut(EventBase, frozen=True, tag="signed_out"):
 
     session: str
     user: str
+    by: str
+
+
+class HoldPlaced(EventBase, frozen=True, tag="hold_placed"):
+    """A legal hold was placed: until it is released, no event of its time leaves the ledger.
+
+    Attributes:
+        name: of the hold.
+        since_ms: from when on events stay.
+        reason: why, as a case or a request of an authority.
+        by: user who placed it.
+    """
+
+    name: str
+    since_ms: int
+    reason: str
+    by: str
+
+
+class HoldReleased(EventBase, frozen=True, tag="hold_released"):
+    """A legal hold ended; `by` names the user who released it."""
+
+    name: str
     by: str

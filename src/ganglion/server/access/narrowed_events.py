@@ -18,7 +18,7 @@ _AUDITED = frozenset(
     {
         *("pod_access", "role_granted", "role_revoked", "access_denied"),
         *("token_created", "token_revoked"),
-        *("account_joined", "signed_in", "signed_out"),
+        *("account_joined", "signed_in", "signed_out", "hold_placed", "hold_released"),
     }
 )
 """Types of events that ask for the right to audit."""

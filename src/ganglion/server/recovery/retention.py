@@ -2,7 +2,8 @@
 
 `retention.json` says so, as for runs (see `worlds.local.retention`). Events leave only at a
 checkpoint that can be read, out of a ledger without a flaw, and after they were written to an
-archive, unless the file says that there is to be none. By default they never leave.
+archive, unless the file says that there is to be none. By default they never leave. What a legal
+hold keeps stays, and so does what is known of workloads that ended in its time.
 """
 
 import threading
@@ -21,12 +22,13 @@ from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Cut, Snapshot, Spacing
 from ganglion.ledger.sql.tables import events
 from ganglion.ledger.transfer import exported
-from ganglion.model.errors import GanglionError
+from ganglion.model.errors import Conflict, GanglionError
 from ganglion.model.events import LedgerCut
 from ganglion.model.policy import Policy
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import make_folder, remove
 from ganglion.server.recovery.checkpoint import read
+from ganglion.server.state.rights import NEVER
 from ganglion.server.state.transaction import Transaction
 from ganglion.worlds.local.run_files.retention import DAY_MS, EVERY_S, MB, RetentionRule, rule_of
 
@@ -45,7 +47,7 @@ PAGES = 200
 FEW = 200
 """Workloads that one transaction trims."""
 
-Command = Callable[[Transaction], None]
+Command = Callable[[Transaction], Any]
 Ask = Callable[[Command], Any]
 
 log = structlog.get_logger(__name__)
@@ -106,11 +108,13 @@ class LedgerRetention:
         self._ledger.spacing = self._spacing(rule)
         self._drop()
         now = self._clock()
+        lasts = rule.detail_days or rule.event_days or rule.event_megabytes
+        held = self._ask(lambda draft: draft.book.rights.held_since) if lasts else NEVER
         if rule.detail_days:
-            before = now - rule.detail_days * DAY_MS
+            before = min(now - rule.detail_days * DAY_MS, held)
             while self._ledger.trim(before, FEW) and not self._end.is_set():
                 pass
-        snapshot = self._chosen(rule, now)
+        snapshot = self._chosen(rule, now, held)
         if snapshot is None:
             self.trouble = ""
             return None
@@ -129,11 +133,11 @@ class LedgerRetention:
         mean = sum(sizes) // len(sizes) if sizes else 0
         return max(rule.event_megabytes * MB // (mean + AROUND), 1)
 
-    def _chosen(self, rule: RetentionRule, now: int) -> Snapshot | None:
+    def _chosen(self, rule: RetentionRule, now: int, held: int) -> Snapshot | None:
         """The checkpoint to cut at; None = nothing is to leave."""
         base, head = self._ledger.base(), self._ledger.head
         first = base.seq if base else 0
-        known = [each for each in self._ledger.snapshots() if first < each.seq]
+        known = [each for each in self._ledger.snapshots() if first < each.seq and each.at < held]
         found = list[Snapshot]()
         if rule.event_days:
             found += [each for each in known if each.at <= now - rule.event_days * DAY_MS][:1]
@@ -158,7 +162,7 @@ class LedgerRetention:
             archive = self._archived(reader, snapshot) if rule.archive else ""
         digest = sha256(snapshot.body).digest()
         cut = Cut(snapshot.seq, self._clock(), snapshot.checksum, digest, archive)
-        self._ask(lambda draft: _write(draft, cut))
+        self._ask(lambda draft: _write(draft, cut, snapshot.at))
         log.info("the ledger was cut", seq=cut.seq, archive=archive)
         self._drop()
         self.trouble = ""
@@ -181,6 +185,9 @@ class LedgerRetention:
             pass
 
 
-def _write(draft: Transaction, cut: Cut) -> None:
+def _write(draft: Transaction, cut: Cut, at: int) -> None:
+    """Cut the ledger at a checkpoint of a time, in ms. Raises Conflict: a hold keeps it."""
+    if draft.book.rights.held_since <= at:
+        raise Conflict("a legal hold was placed meanwhile, which keeps these events")
     draft.record(LedgerCut(draft.now, cut.seq, cut.checksum.hex(), cut.digest.hex()))
     draft.batch.cut = cut

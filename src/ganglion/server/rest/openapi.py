@@ -49,6 +49,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "shut_down": {"cancel": False},
     "grant_role": {"subject": "user:eve", "role": "submitter", "queue": "default"},
     "revoke_role": {"subject": "user:eve", "role": "submitter", "queue": "default"},
+    "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
     "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
 }
 """Operation -> a body that it takes."""

@@ -1,10 +1,12 @@
-"""Grants, tokens, accounts and sessions as the events so far have made them."""
+"""Grants, tokens, accounts, sessions and legal holds as the events so far have made them."""
 
 from msgspec import Struct, field
 
 from ganglion.model.events import (
     AccountJoined,
     Event,
+    HoldPlaced,
+    HoldReleased,
     QueueRemoved,
     RoleGranted,
     RoleRevoked,
@@ -16,24 +18,35 @@ from ganglion.model.events import (
 
 Key = tuple[str, str, str]
 """Subject, role and queue of a grant."""
+NEVER = 1 << 62
+"""Later than any event, in ms."""
 MOST_SESSIONS = 20
 """Sessions of one user: the oldest ends when another one begins."""
 
 
 class AccessRights(Struct):
-    """Who may do what. A change makes new tables, so that readers keep the ones they have.
+    """Who may do what, and what has to stay.
+
+    A change makes new tables, so that readers keep the ones they have.
 
     Attributes:
         grants: by subject, role and queue.
         tokens: those that were not revoked, by their ids.
         accounts: users of the identity provider, by their names here.
         sessions: of browsers, by their ids; without those that had ended when one began.
+        holds: legal holds that were not released, by their names.
     """
 
     grants: dict[Key, RoleGranted] = field(default_factory=dict)
     tokens: dict[str, TokenCreated] = field(default_factory=dict)
     accounts: dict[str, AccountJoined] = field(default_factory=dict)
     sessions: dict[str, SignedIn] = field(default_factory=dict)
+    holds: dict[str, HoldPlaced] = field(default_factory=dict)
+
+    @property
+    def held_since(self) -> int:
+        """From when on nothing may leave the ledger, in ms; `NEVER` without a legal hold."""
+        return min((each.since_ms for each in self.holds.values()), default=NEVER)
 
     def note(self, event: Event) -> None:
         """Take an event in; a queue that is removed takes the grants on it along."""
@@ -53,6 +66,10 @@ class AccessRights(Struct):
                 self._begin(event)
             case SignedOut(session=session):
                 self.sessions = {k: each for k, each in self.sessions.items() if k != session}
+            case HoldPlaced(name=name):
+                self.holds = {**self.holds, name: event}
+            case HoldReleased(name=name):
+                self.holds = {key: each for key, each in self.holds.items() if key != name}
             case QueueRemoved(name=name):
                 if any(queue == name for _, _, queue in self.grants):
                     self.grants = {k: each for k, each in self.grants.items() if k[2] != name}

@@ -12,6 +12,8 @@ from ganglion.model.events import (
     AccessDenied,
     AccountJoined,
     Event,
+    HoldPlaced,
+    HoldReleased,
     RoleGranted,
     RoleRevoked,
     SignedIn,
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
-    *(AccountJoined, SignedIn, SignedOut),
+    *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
 )
 """Events that no decision follows from."""
 
