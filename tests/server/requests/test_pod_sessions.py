@@ -13,6 +13,7 @@ from unittest.mock import AsyncMock
 import pytest
 from fastapi.testclient import TestClient
 from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
+from starlette.websockets import WebSocketDisconnect
 
 from ganglion.api.events import EventView
 from ganglion.cli.output.event_lines import line_of
@@ -127,6 +128,8 @@ def ran(client: TestClient, job: str, *words: str, **more: object) -> dict[str, 
         while (body := there.receive_bytes())[0] != 3:
             pass
         found: dict[str, object] = json.loads(body[1:])
+        with pytest.raises(WebSocketDisconnect):  # a caller that left now would be cut short
+            there.receive_bytes()
         return found
 
 

@@ -35,7 +35,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.reporting.events import Recorder
-from ganglion.worlds.kubernetes.reporting.pod_messages import Saying, Sayings
+from ganglion.worlds.kubernetes.reporting.pod_messages import Saying, Sayings, WrittenReason
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.write_rules.bucket import Bucket
@@ -70,10 +70,8 @@ MARKS_AT_ONCE = 8
 UNSURE_MS = 60_000
 """How long it is asked again what became of a binding: a gang is taken apart for a pod that
 could not be bound, and a short outage is no reason to do so."""
-
 AGAIN_S = 1.0
 """Pause between two such questions."""
-
 SEEN_S = 0.05
 """Pause in which a change that was just made is likely to be seen."""
 
@@ -352,7 +350,7 @@ class Hands:
                 await self._something_to_say.wait()
             else:
                 await self._may_say(saying)
-                await self._say(saying)
+                self._sayings.end(saying, await self._say(saying))
 
     async def _may_say(self, saying: Saying) -> None:
         """Wait until one more reason may be written; bindings and victims go before."""
@@ -368,15 +366,17 @@ class Hands:
         """Whether victims wait for their turn to leave: all other writes give way to theirs."""
         return self._victims.locked()
 
-    async def _say(self, saying: Saying) -> None:
-        pod = self._pod_of(saying.pod.metadata.uid)
+    async def _say(self, saying: Saying) -> WrittenReason | None:
+        """Write what is to be said by now; returns what came of it, None = it is to be retried."""
+        pod, message = self._pod_of(saying.pod.metadata.uid), self._sayings.newest(saying)
         if pod is None:
-            return
-        outcome = await say_why(self._api, pod, saying.message, self._pace)
+            return None
+        outcome = await say_why(self._api, pod, message, self._pace)
         if outcome.verdict is WriteVerdict.UNCHANGED and outcome.message:
             # It has changed since it was seen, as by a nomination: the change is on its way here.
             await self._clock.pause(SEEN_S)
-            self._sayings.put_back(saying)
+            return None
+        return WrittenReason(message, pod if outcome.verdict is WriteVerdict.DONE else None)
 
     def _record(self, note: Note) -> None:
         happened = Happened(note.regarding, note.reason, note.action, note.message, note.warning)

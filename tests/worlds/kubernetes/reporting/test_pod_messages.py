@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from ganglion.worlds.kubernetes.reporting.pod_messages import Rank, Sayings
+from ganglion.worlds.kubernetes.reporting.pod_messages import Rank, Sayings, WrittenReason
 from ganglion.worlds.kubernetes.types.meta import Condition
 from ganglion.worlds.kubernetes.types.pod import Pod
 from tests.controlplane import manifests
@@ -74,10 +74,49 @@ def test_what_a_pod_says_already_is_not_written_again_and_the_latest_word_stands
     assert (saying.message, saying.rank, saying.is_new) == ("full", Rank.FIRST_OF_NEW, True)
     assert line.sayings.take() is None
     line.put("other", "other", why="newer")
-    line.sayings.put_back(saying)
+    assert line.sayings.newest(saying) == "newer"
+    line.sayings.end(saying, None)
     again = line.sayings.take()
     assert again
     assert again.message == "newer"
+
+
+def test_no_older_reason_is_written_over_a_newer_one() -> None:
+    line = Line(_made("p"))
+    line.put("g", "p", why="no node")
+    first = line.sayings.take()
+    assert first
+    line.put("g", "p", why="full")
+    assert line.sayings.take() is None, "two reasons of one pod were under way at once"
+    line.sayings.end(first, WrittenReason("no node", first.pod))
+    second = line.sayings.take()
+    assert second
+    assert second.message == "full"
+    line.sayings.end(second, WrittenReason("full", second.pod))
+    assert line.sayings.take() is None
+
+
+def test_what_was_written_and_is_not_seen_yet_counts() -> None:
+    line = Line(_made("p", told="full"))
+    line.put("g", "p", why="no node")
+    saying = line.sayings.take()
+    assert saying
+    line.sayings.end(saying, WrittenReason("no node", saying.pod))
+    line.put("g", "p", why="no node")
+    assert line.sayings.take() is None
+    line.put("g", "p", why="full")
+    assert line.sayings.take(), "the pod is still seen with the reason of before"
+
+
+def test_a_reason_that_was_refused_is_not_tried_on_and_on_but_a_later_time() -> None:
+    line = Line(_made("p"))
+    line.put("g", "p")
+    saying = line.sayings.take()
+    assert saying
+    line.sayings.end(saying, WrittenReason("full", None))
+    assert line.sayings.take() is None
+    line.put("g", "p")
+    assert line.sayings.take()
 
 
 def test_when_the_first_of_a_gang_is_gone_the_next_one_is_its_first() -> None:
