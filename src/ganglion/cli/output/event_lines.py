@@ -250,10 +250,13 @@ def _token(event: Fields) -> str:
     return f"of {event['user']}: role {event['role']} on {event['queue'] or 'the whole fleet'}"
 
 
+def kept(since_ms: int) -> str:
+    """Return what a legal hold keeps: `every event stays`, or those since a time."""
+    return f"events since {clock(since_ms)} stay" if since_ms else "every event stays"
+
+
 def _held(event: Fields) -> str:
-    since = event["since_ms"]
-    span = f"events since {clock(since)} stay" if since else "every event stays"
-    return f"{span}: {event['reason']}, by {event['by']}"
+    return f"{kept(event['since_ms'])}: {event['reason']}, by {event['by']}"
 
 
 _DETAILS: dict[str, Callable[[Fields], str]] = {

@@ -12,12 +12,13 @@ import rich_click as click
 
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, output, settings
+from ganglion.cli.output.event_lines import kept
 from ganglion.cli.output.formats import clock, now_ms, plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
 from ganglion.cli.server.audit_trail import placement, show, trail
 from ganglion.cli.server.ledger import DB, reading
-from ganglion.cli.workloads.history import moment
+from ganglion.cli.workloads.history import since_ms
 from ganglion.extras import require
 
 if TYPE_CHECKING:
@@ -156,10 +157,9 @@ def hold() -> None:
 )
 def add(name: str, reason: str, since: str) -> None:
     """Place a hold."""
-    begin = 0 if since == "all" else moment(since, now_ms(), "--since")
     with connect() as client:
-        made = client.access.place_hold(name, reason, begin)
-    click.echo(f"hold {made.name}: {_span(made)} until it is released")
+        made = client.access.place_hold(name, reason, since_ms(since, now_ms()))
+    click.echo(f"hold {made.name}: {kept(made.since)} until it is released")
 
 
 @command("release", "audit hold release case-117")
@@ -293,7 +293,3 @@ def _written(file: Path, lines: Iterable[bytes]) -> None:
         raise EnvironmentFault(f"cannot write {file}: {error.strerror}", "") from error
     finally:
         scratch.unlink(missing_ok=True)
-
-
-def _span(made: "HoldView") -> str:
-    return f"events since {clock(made.since)} stay" if made.since else "every event stays"

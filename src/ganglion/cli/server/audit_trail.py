@@ -14,7 +14,7 @@ from ganglion.cli.output.formats import DASH, clock, now_ms, plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list, print_pages
 from ganglion.cli.server.ledger import DB, reading
-from ganglion.cli.workloads.history import moment
+from ganglion.cli.workloads.history import moment, since_ms
 
 if TYPE_CHECKING:
     from ganglion.audit.export import ExportedEvent as Row
@@ -204,8 +204,7 @@ def _labels(stay: "Stay") -> str:
 
 def _period(since: str, until: str | None) -> tuple[int, int]:
     now = now_ms()
-    begin = 0 if since == "all" else moment(since, now, "--since")
-    return begin, moment(until, now, "--until") if until else 0
+    return since_ms(since, now), moment(until, now, "--until") if until else 0
 
 
 def _pages(found: "Iterator[AuditRecord]") -> "Iterator[list[AuditRecord]]":

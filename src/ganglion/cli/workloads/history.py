@@ -91,7 +91,7 @@ def history(
     NAME is the name of a workload, or a pattern in which * is any text and ? any character.
     """
     now = now_ms()
-    begin = 0 if since == "all" else moment(since, now, "--since")
+    begin = since_ms(since, now)
     with connect() as client:
         rows = client.daily.history(
             since_ms=begin,
@@ -107,6 +107,11 @@ def history(
     print_list(rows, columns(), form, empty=f"nothing that fits has ended{span}")
     if rows and form in ("table", "wide"):
         note(totals(rows))
+
+
+def since_ms(text: str, now: int) -> int:
+    """Read the value of `--since`: a moment, or `all` for ever. Raises FieldError like `moment`."""
+    return 0 if text == "all" else moment(text, now, "--since")
 
 
 def moment(text: str, now: int, option: str) -> int:

@@ -18,7 +18,6 @@ router = Routes(tags=["audit"], responses=ERRORS)
 
 Hold = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
-
 LATEST_MS = (1 << 53) - 1
 """Every number of JSON up to this one is exact."""
 
