@@ -23,7 +23,12 @@ from ganglion.model.events import AlarmSet
 from ganglion.tracing import export, spans
 from tests.server.conftest import Rig, client, context, quiet, rig  # noqa: F401 - fixtures
 from tests.server.process import until
-from tests.server.requests.test_pod_sessions import Supervisor, job, pod  # noqa: F401 - fixtures
+from tests.server.requests.test_pod_sessions import (  # noqa: F401 - fixtures
+    Supervisor,
+    job,
+    pod,
+    to_the_end,
+)
 
 Fields = dict[str, Any]
 
@@ -147,8 +152,7 @@ def test_a_session_in_a_pod_is_a_span_of_the_server_until_it_ends(
         ends_after = time.time_ns()
         assert "GET /api/v1/workloads/{ref}/exec" not in collector.spans
         pod.done.set()
-        while there.receive_bytes()[0] != 3:
-            pass
+        to_the_end(there)
     with (
         pytest.raises(WebSocketDenialResponse),
         client.websocket_connect(f"{url}/none/attach", headers=said),

@@ -121,15 +121,21 @@ def denied(client: TestClient, path: str) -> str:
     return str(refused.value.json()["detail"])
 
 
+def to_the_end(there: WebSocketTestSession) -> list[bytes]:
+    """Frames until the server ends the session: a caller that leaves before cuts its end short."""
+    found: list[bytes] = []
+    with pytest.raises(WebSocketDisconnect):
+        while True:
+            found.append(there.receive_bytes())
+    return found
+
+
 def ran(client: TestClient, job: str, *words: str, **more: object) -> dict[str, object]:
     """Run a command; returns its status."""
     with opened(client, f"{job}/exec") as there:
         there.send_text(json.dumps({"command": words, **more}))
-        while (body := there.receive_bytes())[0] != 3:
-            pass
-        found: dict[str, object] = json.loads(body[1:])
-        with pytest.raises(WebSocketDisconnect):  # a caller that left now would be cut short
-            there.receive_bytes()
+        last = next(frame for frame in to_the_end(there) if frame[0] == STATUS)
+        found: dict[str, object] = json.loads(last[1:])
         return found
 
 
@@ -233,8 +239,8 @@ def test_a_running_session_ends_well_on_a_full_disk_and_its_end_is_recorded_late
 
         monkeypatch.setattr(rig.ledger, "append", refuse)
         pod.done.set()
-        assert there.receive_bytes() == b"\x01out"
-        assert json.loads(there.receive_bytes()[1:]) == {"exit_code": 3}
+        out, last = to_the_end(there)
+        assert (out, json.loads(last[1:])) == (b"\x01out", {"exit_code": 3})
     assert [each.stage for each in accesses(rig)] == [SessionStage.BEGUN]
     monkeypatch.setattr(rig.ledger, "append", append)
     until(lambda: len(accesses(rig)) == 2)
