@@ -23,12 +23,7 @@ from ganglion.model.events import AlarmSet
 from ganglion.tracing import export, spans
 from tests.server.conftest import Rig, client, context, quiet, rig  # noqa: F401 - fixtures
 from tests.server.process import until
-from tests.server.requests.test_pod_sessions import (  # noqa: F401 - fixtures
-    Supervisor,
-    job,
-    pod,
-    to_the_end,
-)
+from tests.server.requests.test_pod_sessions import Supervisor, job, pod  # noqa: F401 - fixtures
 
 Fields = dict[str, Any]
 
@@ -152,15 +147,15 @@ def test_a_session_in_a_pod_is_a_span_of_the_server_until_it_ends(
         ends_after = time.time_ns()
         assert "GET /api/v1/workloads/{ref}/exec" not in collector.spans
         pod.done.set()
-        to_the_end(there)
+        # A caller that left before would cut the session's end short.
+        found = until(lambda: collector.spans.get("GET /api/v1/workloads/{ref}/exec"))
     with (
         pytest.raises(WebSocketDenialResponse),
         client.websocket_connect(f"{url}/none/attach", headers=said),
     ):
         pass
-    found = until(lambda: collector.spans.get("GET /api/v1/workloads/{ref}/attach"))
-    assert attributes(found)["http.response.status_code"] == "404"
-    found = collector.spans["GET /api/v1/workloads/{ref}/exec"]
+    refused = until(lambda: collector.spans.get("GET /api/v1/workloads/{ref}/attach"))
+    assert attributes(refused)["http.response.status_code"] == "404"
     assert (found["traceId"], found["parentSpanId"]) == (above.trace, above.span)
     assert (found["kind"], found["status"]) == (2, {})
     assert int(found["endTimeUnixNano"]) > ends_after
