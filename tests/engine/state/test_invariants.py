@@ -112,6 +112,10 @@ def miscounted_nodes(state: ClusterState) -> None:
     tree.counts[tree.conditions[0]] += 1
 
 
+def miscounted_devices(state: ClusterState) -> None:
+    state.fleet.table.supply = {"H100": 1}
+
+
 def kept_for_one_that_runs(state: ClusterState) -> None:
     kept = state.timeline.kept.get("chat/0")
     assert kept
@@ -155,6 +159,7 @@ BROKEN: dict[Callable[[ClusterState], None], str] = {
     uncounted_use: "miscounts its usage",
     missing_use: "miscounts its usage",
     miscounted_nodes: "miscounts its conditions",
+    miscounted_devices: "miscounts the devices",
     kept_for_one_that_runs: "a kept place and more",
     work_of_no_gang: "work of unknown gangs",
     found_out_ahead: "after the last change",

@@ -98,6 +98,8 @@ class NodeFleet:
         """Check the invariant. Raises InvariantBroken."""
         if Counter(self.tree.conditions) != self.tree.counts:
             raise InvariantBroken("the tree miscounts its conditions")
+        if self.tree.counted_devices() != self.table.supply:
+            raise InvariantBroken("the table miscounts the devices")
         for fits in self.indexes.all_fits():
             fits.sync()
             for rank, room in enumerate(fits.rooms):

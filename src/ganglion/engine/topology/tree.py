@@ -81,6 +81,7 @@ class Tree:
         self._buckets: dict[int, list[int]] = {}
         self._gone: set[str] = set()
         self._fresh: dict[str, Node] = {}
+        self._devices: Counter[str] = Counter()
 
     def put(self, node: Node) -> None:
         """Add a node, or change the description of a known one; its pods stay."""
@@ -279,12 +280,17 @@ class Tree:
         self.nodes[rank], self.flavors[rank] = node, node.kind
         self.cpu_flavors[rank] = node.cpu_kind
         self.move(rank, self.table.intern(self._adjusted(node, old, seen)))
-        if node.devices != seen.devices:
-            self._count_devices()
+        if _types(node) != _types(seen):
+            self._devices.subtract(_types(seen))
+            self._devices.update(_types(node))
+            self._measure()
 
-    def _count_devices(self) -> None:
-        supply = Counter(device.type for node in self.nodes for device in node.devices)
-        self.table.measure_by(self.table.typical, dict(supply))
+    def _measure(self) -> None:
+        self.table.measure_by(self.table.typical, dict(+self._devices))
+
+    def counted_devices(self) -> Counter[str]:
+        """Devices by type, counted anew."""
+        return Counter(kind for node in self.nodes for kind in _types(node))
 
     def _adjusted(self, node: Node, old: NodeState, seen: Node) -> NodeState:
         """The condition of a node whose description changed while pods run on it."""
@@ -341,7 +347,8 @@ class Tree:
         known = [states.get(node.name) or (self._intern_empty(node), 0) for node in nodes]
         self.conditions = [condition for condition, _ in known]
         self.pods = [pods for _, pods in known]
-        self._count_devices()
+        self._devices = self.counted_devices()
+        self._measure()
         self.renew()
         self._grow_domains()
 
@@ -384,3 +391,7 @@ class Tree:
         self.domains.append(Domain(level, name, path, parent))
         self.domains[parent].children.append(found)
         return found
+
+
+def _types(node: Node) -> list[str]:
+    return [device.type for device in node.devices]
