@@ -226,6 +226,14 @@ def test_what_cannot_be_done_is_refused_on_the_pod(
         assert not cluster.bound()
 
 
+def test_a_gated_pod_with_a_claim_is_refused_and_keeps_its_gate(cluster: Cluster) -> None:
+    cluster.add_nodes(1, gpus=2)
+    with scheduling(cluster):
+        cluster.create(gated("p", resourceClaims=[{"name": "gpu", "resourceClaimName": "x"}]))
+        wait_said(cluster, "p", "by resource claim (gpu), of which only the default")
+        assert cluster.get(f"{PODS}/p")["spec"]["schedulingGates"] == [{"name": GATE}]
+
+
 def test_gpus_of_two_kinds_at_once_are_refused_on_the_pod(cluster: Cluster) -> None:
     cluster.add_nodes(1, gpus=2)
     with scheduling(cluster):

@@ -9,13 +9,15 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 
 def unsupported(pod: Pod, ask: Ask) -> str:
     """Why a pod is refused for what it is, and what it takes; empty = it is not."""
-    is_gated = any(each.name.startswith(GATE) for each in pod.spec.scheduling_gates)
-    is_ours = pod.spec.scheduler_name not in ("", KUBERNETES) and not is_gated
+    gate = next((e.name for e in pod.spec.scheduling_gates if e.name.startswith(GATE)), "")
+    is_ours = gate or pod.spec.scheduler_name not in ("", KUBERNETES)
     if pod.spec.resource_claims and is_ours:
         names = ", ".join(each.name for each in pod.spec.resource_claims)
+        mark = f"gate {gate}" if gate else f"schedulerName {pod.spec.scheduler_name}"
         return (
-            f"devices by resource claim ({names}) are given out by the default scheduler: give "
-            f"the pod the gate {GATE} in place of schedulerName {pod.spec.scheduler_name}"
+            f"asks for devices by resource claim ({names}), of which only the default scheduler "
+            f"keeps books: leave the pod to it, without {mark}, or ask for GPUs by a resource, "
+            "as nvidia.com/gpu"
         )
     foreign = _part_of_another(pod, ask)
     if foreign:

@@ -148,11 +148,10 @@ def _reasons(
 
 
 def _waits(scene: ControllerState, pod: Pod) -> bool:
-    """Whether a pod has no node, gets none now, and is not held back by a gate."""
-    spec = pod.spec
-    return not (
-        spec.node_name or spec.scheduling_gates or pod.metadata.uid in scene.attempts.seated
-    )
+    """Whether a pod has no node, gets none now, and is not held back by a gate of others."""
+    gates, ours = pod.spec.scheduling_gates, scene.settings.instance.gate
+    is_held = any(each.name != ours for each in gates)
+    return not (pod.spec.node_name or is_held or pod.metadata.uid in scene.attempts.seated)
 
 
 def why(scene: ControllerState, gang: str) -> str:
