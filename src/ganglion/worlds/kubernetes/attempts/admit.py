@@ -1,5 +1,6 @@
 """Gangs that were found, brought to the engine's notice."""
 
+from ganglion.model.errors import InputError
 from ganglion.model.events import GangEnded, GangSubmitted, GangUpdated, Outcome
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes import names
@@ -7,6 +8,7 @@ from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.gang_of import gang_of
 from ganglion.worlds.kubernetes.cluster_view.tenancy import home_queue, trespass, unguaranteed
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
+from ganglion.worlds.kubernetes.feasibility.unsupported import needs_agent
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
     FeasibilityPlugin,
     FeasibilityTurn,
@@ -124,6 +126,10 @@ def gang_for(
         GanglionError: what is wrong about its pods.
     """
     gang_id = site.prefix + found.key
+    if not scene.settings.device_agent:
+        why = next(filter(None, (needs_agent(each.request) for each in found.sets)), "")
+        if why:
+            raise InputError(why)
     feasible.learn(site, gang_id, found)
     record = scene.record(gang_id)
     submitted = record.gang.submitted if record else min(found.created_ms or now, now)

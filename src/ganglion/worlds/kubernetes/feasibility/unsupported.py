@@ -39,3 +39,20 @@ def _part_of_another(pod: Pod, ask: Ask) -> str:
     notes = pod.metadata.annotations
     resources = (name for name in FOREIGN_RESOURCES if name in asked)
     return next(resources, "") or next((name for name in FOREIGN_PARTS if notes.get(name)), "")
+
+
+def needs_agent(pod: Pod) -> str:
+    """Why a pod is refused where nothing gives containers what is recorded; empty = it is not.
+
+    Device plugins give whole devices, or shares that they made, and know nothing of our records.
+    """
+    note = next(
+        (name for name in (GPU_FRACTION, GPU_MEMORY) if name in pod.metadata.annotations), ""
+    )
+    if not note:
+        return ""
+    return (
+        f"asks for a part of a GPU by {note}, and nothing on the nodes would give its container "
+        "the device: ask for whole GPUs, a MIG slice or a shared one (nvidia.com/gpu.shared), or "
+        "run an agent there and say so in the scheduler's settings (devices.agent)"
+    )
