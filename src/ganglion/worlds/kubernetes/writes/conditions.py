@@ -27,6 +27,8 @@ UNSCHEDULABLE = "Unschedulable"
 GATED = "SchedulingGated"
 """Reasons of the condition: of pods that nothing fits, and of those that a gate holds back."""
 
+_BY_SERVER = "Scheduling is blocked due to non-empty scheduling gates"
+"""What the API server says of a gated pod when it is made."""
 _LONGEST = 4096
 """Characters of a message; longer ones are cut."""
 
@@ -115,6 +117,12 @@ def unschedulable(pod: Pod, message: str, now_ms: int) -> dict[str, Any] | None:
     if wait is None or wait.status != "False":
         condition["lastTransitionTime"] = seconds(now_ms)
     return {"status": {"conditions": [{"type": SCHEDULED, **condition}]}}
+
+
+def is_told(pod: Pod) -> bool:
+    """Whether a scheduler has said on a pod why it waits."""
+    wait = pod.condition(SCHEDULED)
+    return wait is not None and wait.status == "False" and wait.message != _BY_SERVER
 
 
 async def say_why(api: Api, pod: Pod, message: str, pace: RetryPace = PACE) -> WriteOutcome:
