@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ganglion.model.events import Event, GangEnded, GangSubmitted
-from ganglion.model.placement import Placement
 from ganglion.model.workload import Gang, Workload
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.state.audience import Took
@@ -18,7 +17,6 @@ from ganglion.server.telemetry.cluster_metrics import (
     ClusterCounters,
     ClusterGauges,
     QueueRow,
-    held_flavor,
     rows_of,
 )
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, Evict
@@ -68,7 +66,7 @@ class ClusterSource:
             registry=self.registry,
         )
 
-        self._counters = ClusterCounters(self.registry, self._flavor_of)
+        self._counters = ClusterCounters(self.registry)
         self.registry.register(
             ClusterGauges(
                 self._rows,
@@ -86,10 +84,6 @@ class ClusterSource:
     def _rows(self) -> Mapping[str, QueueRow]:
         with self._of().read() as controller:
             return rows_of(controller.scene.state)
-
-    def _flavor_of(self, placement: Placement) -> str:
-        with self._of().read() as controller:
-            return held_flavor(controller.scene.state, placement)
 
     def _objects_apart(self) -> Mapping[str, int]:
         with self._of().read() as controller:

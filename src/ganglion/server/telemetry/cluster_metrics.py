@@ -17,6 +17,8 @@ from ganglion.model.events import (
     GangPlaced,
     GangStopping,
     GangSubmitted,
+    NodeAdded,
+    NodeLost,
     Outcome,
 )
 from ganglion.model.placement import Placement
@@ -65,7 +67,7 @@ def rows_of(state: ClusterState) -> dict[str, QueueRow]:
     for record in state.gangs.records.values():
         gang, placement = record.gang, record.placement
         if record.phase in HOLDING and placement:
-            admitted[gang.queue, held_flavor(state, placement)] += 1
+            admitted[gang.queue, _held_flavor(state, placement)] += 1
         elif record.phase is not Phase.ENDED:
             key = gang.queue, _asked_flavor(gang, flavors)
             waiting[key] += 1
@@ -89,7 +91,7 @@ def _of_queue(tally: Mapping[_Key, int], queue: str) -> dict[str, int]:
     return {flavor: count for (of, flavor), count in tally.items() if of == queue}
 
 
-def held_flavor(state: ClusterState, placement: Placement) -> str:
+def _held_flavor(state: ClusterState, placement: Placement) -> str:
     """The flavor of a gang that has a place: that of its first pod; `*` = its node is gone."""
     tree, node = state.fleet.tree, placement.pods[0].node if placement.pods else ""
     return tree.node(node).kind if node in tree.index else ANY_FLAVOR
@@ -220,11 +222,10 @@ class ClusterCounters:
 
     Args:
         registry: where they are asked for.
-        flavor_of: which flavor a place is of.
     """
 
-    def __init__(self, registry: CollectorRegistry, flavor_of: Callable[[Placement], str]) -> None:
-        self._flavor_of = flavor_of
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._nodes: dict[str, str] = {}
         self._queue_of: dict[str, tuple[str, int, int]] = {}
         self._flavors: dict[str, str] = {}
         self._stopping: dict[str, Cause] = {}
@@ -251,7 +252,11 @@ class ClusterCounters:
 
     def follow(self, event: Event) -> None:
         """Something happened."""
-        if isinstance(event, GangSubmitted):
+        if isinstance(event, NodeAdded):
+            self._nodes[event.node.name] = event.node.kind
+        elif isinstance(event, NodeLost):
+            self._nodes.pop(event.name, None)
+        elif isinstance(event, GangSubmitted):
             gang = event.gang
             self._queue_of[gang.id] = gang.queue, gang.submitted, event.at
         elif isinstance(event, GangPlaced):
@@ -263,7 +268,8 @@ class ClusterCounters:
 
     def _placed(self, event: GangPlaced) -> None:
         queue, submitted, seen = self._queue_of.get(event.gang, ("", 0, 0))
-        flavor = self._flavors[event.gang] = self._flavor_of(event.placement)
+        first = event.placement.pods[0].node if event.placement.pods else ""
+        flavor = self._flavors[event.gang] = self._nodes.get(first, ANY_FLAVOR)
         # One that was found running was placed before it was seen.
         if event.attempt == 1 and queue and event.at >= seen:
             wait_s = max(0, event.at - submitted) / 1000
