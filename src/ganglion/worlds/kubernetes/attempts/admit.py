@@ -15,6 +15,9 @@ from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
 )
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
+COMING_MS = 5_000
+"""How long after the last pod others of its gang are expected: controllers make some a second."""
+
 _DEFINING = (
     "queue",
     "user",
@@ -45,7 +48,8 @@ def admit(
     scene.facts.understood("gang", gang_id)
     if found.refused:
         scene.facts.set_apart("gang", gang_id, found.refused)
-    complaint = found.refused or _settled(found) or misfit(scene, site, found) or found.lacking
+    lacks = "" if is_being_made(found, now) else found.lacking
+    complaint = found.refused or _settled(found) or misfit(scene, site, found) or lacks
     try:
         gang = None if complaint else gang_for(scene, feasible, site, found, now)
         complaint = complaint or (_unguaranteed(scene, gang) if gang else "")
@@ -64,6 +68,15 @@ def admit(
         scene.facts.apply(GangSubmitted(now, gang))
     elif record.gang.held:
         scene.facts.apply(GangUpdated(now, gang_id, held=False))
+
+
+def is_being_made(found: FoundGang, now: int) -> bool:
+    """Whether the owner of a gang is making its pods: it is looked for a place for them already.
+
+    What has to leave for them leaves while they are made. None is bound before all are there, and
+    the place is given back where they do not come.
+    """
+    return found.is_coming and found.got_pods(now, COMING_MS)
 
 
 def _settled(found: FoundGang) -> str:

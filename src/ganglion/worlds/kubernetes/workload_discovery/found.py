@@ -6,6 +6,7 @@ from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Slice, Topology
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.workload_discovery.annotations import created_ms
 
 
 class GangOwner(Struct, frozen=True):
@@ -88,6 +89,7 @@ class FoundGang(Struct, frozen=True):
         members: living pods, by set in that order, then by index.
         spare: living pods without a seat, as those in excess of what is wanted.
         lacking: why it cannot be considered yet, for people; empty = it is complete.
+        is_coming: whether all that it lacks are pods that its owner makes from templates it has.
         refused: why it will never be considered as it is; empty = nothing is wrong.
         owner: the object that answers for it; None = pods without an owner.
         created_ms: when it was created, in ms since 1970; pods that are made anew change nothing.
@@ -131,3 +133,8 @@ class FoundGang(Struct, frozen=True):
     creator: str = ""
     claimed: int = 0
     groups: tuple[Anything, ...] = ()
+    is_coming: bool = False
+
+    def got_pods(self, now: int, within_ms: int) -> bool:
+        """Whether any of its living pods was made within the last `within_ms`."""
+        return any(0 <= now - created_ms(each.pod.metadata) < within_ms for each in self.members)
