@@ -1,6 +1,5 @@
 """The policies of the chart inside a real API server: what they refuse, change, and leave alone."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,12 +8,11 @@ from tools.manifests import rendered
 from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS, POD
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster, Refused
+from tests.worlds.kubernetes.admission import ADMISSION, person, policies, refused
 from tests.worlds.kubernetes.crds import definition
-from tests.worlds.kubernetes.rbac import NAMESPACE, define_kinds
+from tests.worlds.kubernetes.rbac import define_kinds
 
 BY = "ganglion.dev/created-by"
-ROLE = "rbac.authorization.k8s.io"
-ADMISSION = "admissionregistration.k8s.io/v1"
 VERSION = "1.36.2"
 Objects = list[dict[str, Any]]
 
@@ -38,48 +36,14 @@ def is_plain(cluster: Cluster, body: dict[str, Any]) -> bool:
     return BY not in made["metadata"].get("annotations", {})
 
 
-def policies(*values: str) -> Objects:
-    found = rendered("admission.guard.enabled=false", *values, kubernetes=VERSION)
-    return [each for each in found if each["apiVersion"] == ADMISSION]
+def chosen(*values: str) -> Objects:
+    return policies(rendered("admission.guard.enabled=false", *values, kubernetes=VERSION))
 
 
 def install(cluster: Cluster, *values: str) -> None:
-    objects = policies(*values)
+    objects = chosen(*values)
     assert objects
     cluster.create(*objects)
-
-
-def person(cluster: Cluster, name: str) -> Cluster:
-    """A client of a user who may do anything in namespaces."""
-    if cluster.find(f"/apis/{ROLE}/v1/clusterrolebindings/{name}") is None:
-        cluster.create(
-            {
-                "apiVersion": f"{ROLE}/v1",
-                "kind": "ClusterRoleBinding",
-                "metadata": {"name": name},
-                "roleRef": {"apiGroup": ROLE, "kind": "ClusterRole", "name": "cluster-admin"},
-                "subjects": [{"kind": "User", "apiGroup": ROLE, "name": name}],
-            }
-        )
-    return Cluster(cluster.plane, cluster.plane.token(name))
-
-
-def refused(cluster: Cluster, what: Callable[[], object], text: str) -> None:
-    """Policies are taken up after a moment: once they are, it is refused so."""
-
-    said = [""]
-
-    def is_refused() -> bool:
-        try:
-            what()
-        except Refused as error:
-            said[0] = error.body
-        return text in said[0]
-
-    try:
-        cluster.wait(is_refused, f"refused: {text}", 15.0)
-    except AssertionError as error:
-        raise AssertionError(f"{error}; the server says {said[0] or 'yes'}") from error
 
 
 def queue(cluster: Cluster, name: str, **spec: Any) -> None:
@@ -185,7 +149,7 @@ def test_the_user_is_recorded_and_nobody_can_write_another(cluster: Cluster) -> 
 def test_every_kind_that_a_user_is_read_from_is_recorded_and_protected() -> None:
     found = [
         each
-        for each in policies("admission.users.enabled=true")
+        for each in chosen("admission.users.enabled=true")
         if each["metadata"]["name"] == "ganglion-users"
         and "spec" in each
         and "matchConstraints" in each["spec"]
@@ -214,30 +178,3 @@ def test_pods_of_labelled_namespaces_get_scheduler_and_queue(cluster: Cluster) -
     assert made("red", labels={"ganglion.dev/queue": "own"}, **usual) == ("canary", "own")
     assert made("red", scheduler="another") == ("another", "")
     assert made("blue", **usual) == ("default-scheduler", "")
-
-
-def test_the_scheduler_itself_cannot_do_more_than_it_needs(cluster: Cluster) -> None:
-    cluster.create(*[e for e in rendered(kubernetes=VERSION) if e["apiVersion"] == ADMISSION])
-    user = f"system:serviceaccount:{NAMESPACE}:ganglion"
-    scheduler = person(cluster, user)
-    for space in ("kube-system", "red"):
-        cluster.create(manifests.job("j", namespace=space), manifests.pod("p", namespace=space))
-    evil = {"spec": {"ttlSecondsAfterFinished": 1}}
-    jobs = "/apis/batch/v1/namespaces/{}/jobs/j"
-    pods = "/api/v1/namespaces/{}/pods/p"
-    text = "the scheduler switches owners on and off, and changes nothing else of them"
-    refused(cluster, lambda: dry_patch(scheduler, jobs.format("red"), evil), text)
-    text = "the scheduler changes nothing in namespace kube-system"
-    stop = {"spec": {"suspend": True}, "metadata": {"annotations": {"ganglion.dev/x": "y"}}}
-    refused(cluster, lambda: scheduler.patch(jobs.format("kube-system"), stop), text)
-    refused(cluster, lambda: scheduler.delete(pods.format("kube-system"), grace=0), text)
-    image = {"spec": {"containers": [{"name": "main", "image": "evil"}]}}
-    path = pods.format("red")
-    text = "the scheduler does not change what pods run"
-    refused(cluster, lambda: scheduler.patch(path, image, "strategic"), text)
-    scheduler.patch(jobs.format("red"), stop)
-    scheduler.patch(path, {"metadata": {"labels": {"a": "b"}}})
-    scheduler.delete(path, grace=0)
-    # Others are not concerned.
-    cluster.patch(jobs.format("kube-system"), stop)
-    scheduler.close()
