@@ -202,7 +202,7 @@ def test_every_right_to_write_in_a_namespace_is_guarded() -> None:
         for each in chart_rights()
         if each.verb in OPERATIONS and not each.inside
     }
-    # Queues and policies have no namespace; events are what it tells of its own pods.
+    # Queues and policies have no namespace; events are about its own pods.
     assert writes - covered == {
         ("ganglion.dev", "queues/status", "UPDATE"),
         ("ganglion.dev", "policies/status", "UPDATE"),
