@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.manifests import rendered
 
 from ganglion.worlds.kubernetes.feasibility.volumes import SELECTED_NODE
 from ganglion.worlds.kubernetes.http.client import Api
@@ -16,7 +17,7 @@ from ganglion.worlds.kubernetes.writes.nominate import nominate
 from tests.controlplane import manifests as make
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.admission import person, policies, refused
-from tests.worlds.kubernetes.rbac import NAMESPACE, chart_rights, manifests
+from tests.worlds.kubernetes.rbac import NAMESPACE, SCHEDULERS, manifests
 from tests.worlds.kubernetes.writes.real import QUICK, on, pod, ref
 
 USER = f"system:serviceaccount:{NAMESPACE}:ganglion"
@@ -26,6 +27,13 @@ PROGRAMS = "the scheduler does not change what pods run"
 STATE = "the scheduler says of pods why they wait or leave, and nothing else of their state"
 VOLUME = "the scheduler takes no volume from its claim"
 OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "update": "UPDATE", "delete": "DELETE"}
+ELSEWHERE = {
+    ("ganglion.dev", "queues/status", "UPDATE"),
+    ("ganglion.dev", "policies/status", "UPDATE"),
+    ("events.k8s.io", "events", "CREATE"),
+    ("events.k8s.io", "events", "UPDATE"),
+}
+"""Queues and policies have no namespace; events are about its own pods."""
 PODS = "/api/v1/namespaces/{}/pods/p"
 JOBS = "/apis/batch/v1/namespaces/{}/jobs/j"
 
@@ -185,30 +193,39 @@ def test_what_the_scheduler_writes_is_let_through(cluster: Cluster, scheduler: C
 
 
 def test_every_right_to_write_in_a_namespace_is_guarded() -> None:
-    (policy,) = [
-        each
-        for each in policies(manifests("ganglion.yaml"))
-        if each["kind"] == "ValidatingAdmissionPolicy"
-    ]
-    covered = {
+    assert unguarded(manifests("ganglion.yaml")) == ELSEWHERE
+
+
+def test_so_are_those_that_a_value_adds(helm: str) -> None:
+    assert helm
+    assert unguarded(rendered("features.resourceClaims=true")) == ELSEWHERE
+
+
+def unguarded(objects: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    """What its roles let it write, and the policy does not look at: group, resource, operation."""
+    (policy,) = [e for e in policies(objects) if e["kind"] == "ValidatingAdmissionPolicy"]
+    roles = [e["rules"] for e in objects if e["kind"] == "ClusterRole" and is_its_own(e)]
+    assert len(roles) == 2
+    writes = {
+        (group, resource, OPERATIONS[verb])
+        for rules in roles
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if verb in OPERATIONS
+    }
+    return writes - {
         (group, resource, operation)
         for rule in policy["spec"]["matchConstraints"]["resourceRules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for operation in rule["operations"]
     }
-    writes = {
-        (each.group, each.resource, OPERATIONS[each.verb])
-        for each in chart_rights()
-        if each.verb in OPERATIONS and not each.inside
-    }
-    # Queues and policies have no namespace; events are about its own pods.
-    assert writes - covered == {
-        ("ganglion.dev", "queues/status", "UPDATE"),
-        ("ganglion.dev", "policies/status", "UPDATE"),
-        ("events.k8s.io", "events", "CREATE"),
-        ("events.k8s.io", "events", "UPDATE"),
-    }
+
+
+def is_its_own(role: dict[str, Any]) -> bool:
+    return (role["kind"], role["metadata"]["name"]) in SCHEDULERS
 
 
 def deploys(name: str, namespace: str) -> dict[str, Any]:
