@@ -31,7 +31,7 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import WHOLE, GpuRequest
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.attempts.admit import admit, gang_for
+from ganglion.worlds.kubernetes.attempts.admit import admit, gang_for, queue_of
 from ganglion.worlds.kubernetes.attempts.lifecycle import leave
 from ganglion.worlds.kubernetes.attempts.readiness import is_ready
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
@@ -43,7 +43,6 @@ from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityTurn
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import read_ms
 from ganglion.worlds.kubernetes.types.victims import victim_of
-from ganglion.worlds.kubernetes.workload_discovery.annotations import Said
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
 
 BEGUN = "begun/"
@@ -291,9 +290,10 @@ def _see_off(
     """
     pod = site.pods[uid]
     gang_id = f"{site.prefix}{LEAVING}{uid}"
-    queue = Said((pod.metadata,)).queue() or scene.settings.default_queue
-    is_somewhere = pod.spec.node_name in site.nodes
-    if uid in scene.attempts.seated or queue not in scene.state.queues.by_name or not is_somewhere:
+    queue = queue_of(scene, site, site.grouping.of_leaving(pod))
+    queues, is_seated = scene.state.queues, uid in scene.attempts.seated
+    is_chargeable = queue in queues.by_name and queues.shares.is_leaf(queue)
+    if is_seated or not is_chargeable or pod.spec.node_name not in site.nodes:
         return
     pod_set = PodSet("main", 1, request=request_of(pod, site.asks.of(pod), site.types_of))
     gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)

@@ -1,6 +1,8 @@
 """What was found out about one gang of a cluster."""
 
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import Struct, structs
 
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Slice, Topology
@@ -138,3 +140,20 @@ class FoundGang(Struct, frozen=True):
     def got_pods(self, now: int, within_ms: int) -> bool:
         """Whether any of its living pods was made within the last `within_ms`."""
         return any(0 <= now - created_ms(each.pod.metadata) < within_ms for each in self.members)
+
+
+def with_latest(found: FoundGang, pods: Mapping[str, Pod]) -> FoundGang:
+    """A gang with its pods as they are now.
+
+    Args:
+        found: the gang.
+        pods: by UID, at least its own.
+    """
+    members = tuple(
+        each
+        if (pod := pods[each.pod.metadata.uid]) is each.pod
+        else Member(pod, each.pod_set, each.index)
+        for each in found.members
+    )
+    spare = tuple(pods[each.metadata.uid] for each in found.spare)
+    return structs.replace(found, members=members, spare=spare)
