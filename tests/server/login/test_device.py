@@ -73,7 +73,7 @@ def test_a_command_line_gets_a_token_of_the_user_who_confirms(signed: SignedOffi
     found = command.ask()
     assert found.status_code == 200, found.text
     assert found.headers["cache-control"] == "no-store"
-    assert found.json()["token_type"] == "Bearer"
+    assert (found.json()["token_type"], found.json()["user"]) == ("Bearer", "eve@example.org")
     assert 0 <= 30 * 86_400 - found.json()["expires_in"] <= 1
     token = found.json()["access_token"]
     assert token not in done.text

@@ -83,7 +83,7 @@ def test_a_token_is_handed_out_once_and_late_enough() -> None:
     found = known.find(code, LASTING_MS - 1)
     assert found
     known.decide(found, LASTING_MS - 1)
-    assert known.find(code, LASTING_MS - 1) is None  # nobody decides again
+    assert known.find(code, LASTING_MS - 1) is None  # it is decided already
     assert known.answer(secret, LASTING_MS + 1).error == "authorization_pending"
     found.token, found.state = "gng_x", PairingState.CONFIRMED
     assert known.answer(secret, LASTING_MS + MINUTE - 2).token == "gng_x"

@@ -83,7 +83,7 @@ class DeviceLogin:
             return _refused(found)
         lasting_s = max(0, found.until_ms - now) // 1000
         body = {"access_token": found.token, "token_type": "Bearer", "expires_in": lasting_s}
-        return JSONResponse(body, headers=_NO_STORE)
+        return JSONResponse({**body, "user": found.user}, headers=_NO_STORE)
 
     def _begin(self, request: Request, form: Form) -> Response:
         address = _address(request)
@@ -175,7 +175,7 @@ class DeviceLogin:
             pairing.state = PairingState.OPEN
             raise
         pairing.token, pairing.token_until_ms = token, made.until_ms
-        pairing.state = PairingState.CONFIRMED
+        pairing.user, pairing.state = subject.user, PairingState.CONFIRMED
         return pages.decided(
             "Confirmed",
             f"{pairing.label} gets a token of yours, {made.token}. Go back to the terminal.",

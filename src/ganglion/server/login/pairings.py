@@ -52,6 +52,7 @@ class Pairing(Struct):
         state: what became of it.
         token: made for it, and not fetched yet; empty = there is none.
         token_until_ms: when that expires.
+        user: whose token it is.
     """
 
     digest: bytes
@@ -66,6 +67,7 @@ class Pairing(Struct):
     state: PairingState = PairingState.OPEN
     token: str = ""
     token_until_ms: int = 0
+    user: str = ""
 
     @property
     def shown(self) -> str:
@@ -81,12 +83,14 @@ class PairingAnswer(Struct, frozen=True):
         why: one sentence about the error.
         token: the personal token; nothing else has it.
         until_ms: when that expires.
+        user: whose token it is.
     """
 
     error: str = ""
     why: str = ""
     token: str = ""
     until_ms: int = 0
+    user: str = ""
 
 
 UNKNOWN = PairingAnswer(
@@ -167,7 +171,7 @@ class Pairings:
             return TOO_LATE
         if found.state is PairingState.CONFIRMED:
             self._forget(found)
-            return PairingAnswer(token=found.token, until_ms=found.token_until_ms)
+            return PairingAnswer("", "", found.token, found.token_until_ms, found.user)
         hasty = now_ms - found.asked_ms < found.interval_ms
         found.asked_ms = now_ms
         if hasty:
