@@ -161,7 +161,8 @@ def canonical(url: str) -> str:
     Raises:
         InputError: it is none.
     """
-    return str(httpx2.URL(checked_url(url))).rstrip("/")
+    scheme, _, rest = checked_url(url).partition("://")
+    return str(httpx2.URL(f"{scheme.lower()}://{rest}")).rstrip("/")
 
 
 def _configuration() -> Path:
