@@ -56,6 +56,12 @@ def client(server: Callable[[httpx2.Request], httpx2.Response], clock: Waits) ->
     return PairingClient(URL, clock=clock, transport=httpx2.MockTransport(server))
 
 
+def begun(server: Server) -> PairingCode:
+    """Ask to be paired."""
+    with client(server, Waits()) as asking:
+        return asking.begin("x", 1)
+
+
 def waited(*steps: Step) -> tuple[PairedToken | GanglionError, list[float]]:
     """What comes of waiting, and the seconds before each question."""
     clock = Waits()
@@ -136,17 +142,15 @@ def test_each_refusal_ends_it_at_once(step: Step, kind: type[Exception], message
 @pytest.mark.parametrize("status", [401, 404])
 def test_a_server_where_browsers_cannot_sign_in_is_named(status: int) -> None:
     body = {"code": "auth", "message": "the token is missing or wrong"}
-    with client(Server((status, body)), Waits()) as asking:
-        with pytest.raises(EnvironmentFault, match="no command line can sign in") as found:
-            asking.begin("x", 1)
+    with pytest.raises(EnvironmentFault, match="no command line can sign in") as found:
+        begun(Server((status, body)))
     assert "ganglion token create" in found.value.hint
 
 
 def test_too_many_from_one_address_are_refused_with_the_reason() -> None:
     body = {"error": "slow_down", "error_description": "too many pairings have begun"}
-    with client(Server((429, body)), Waits()) as asking:
-        with pytest.raises(EnvironmentFault, match="too many pairings have begun"):
-            asking.begin("x", 1)
+    with pytest.raises(EnvironmentFault, match="too many pairings have begun"):
+        begun(Server((429, body)))
 
 
 @pytest.mark.parametrize(
@@ -160,9 +164,8 @@ def test_too_many_from_one_address_are_refused_with_the_reason() -> None:
 )
 def test_what_a_server_may_not_have_printed_or_opened_is_refused(changed: dict[str, str]) -> None:
     body = {"device_code": "s", "user_code": "B", "verification_uri": URL, "expires_in": 9}
-    with client(Server((200, body | changed)), Waits()) as asking:
-        with pytest.raises(EnvironmentFault, match="unexpected answer"):
-            asking.begin("x", 1)
+    with pytest.raises(EnvironmentFault, match="unexpected answer"):
+        begun(Server((200, body | changed)))
 
 
 def test_a_token_does_not_cross_a_network_in_clear() -> None:

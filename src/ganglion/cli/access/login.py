@@ -63,7 +63,8 @@ def login(url: str, label: str, days: int, no_browser: bool, form: str) -> None:
         shown = {"url": made.url, "user": made.user, "token": _id(made), "until": made.until_ms}
         print_data(shown | {"file": str(file.path)}, form)
     else:
-        click.echo(f"signed in to {made.url} as {made.user}, until {clock(made.until_ms)}")
+        click.echo(f"signed in to {made.url}")
+        click.echo(f"as {made.user}, until {clock(made.until_ms)}")
     _say_use(made)
 
 
@@ -158,7 +159,7 @@ def _say_use(made: "Login") -> None:
         return
     chosen = chosen_login()
     if chosen is None or chosen.url != made.url:
-        note(f"Commands use another server; for this one: export GANGLION_URL={made.url}")
+        note(f"Commands use another server. To use this one:\nexport GANGLION_URL={made.url}")
 
 
 def _id(known: "Login") -> str:
