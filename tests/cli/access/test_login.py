@@ -45,7 +45,7 @@ def error(name: str) -> httpx2.Response:
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeServer:
+def site(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     """A server on the network whose user confirms after a moment."""
     fake = FakeServer()
     fake.on("POST /login/device", CODE)
@@ -58,7 +58,6 @@ def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeServer:
         return fake(request)
 
     monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(SystemClock, "sleep", lambda _self, _seconds: None)
     monkeypatch.setattr(login, "_label", lambda: "eve@box")
     return fake
