@@ -68,7 +68,9 @@ def test_a_user_signs_in_uses_the_token_and_signs_out(
         site.provider.account("eve")
         with httpx2.Client(base_url=site.url, follow_redirects=True) as browser:
             page = f"/login/pair?code={found[1]}"
-            landed = browser.get(page)  # to the provider, and back
+            first = re.search(r'content="0;url=([^"]*)"', browser.get(page).text)
+            assert first
+            landed = browser.get(first[1])  # to the provider, and back
             assert f'content="0;url={page}"' in landed.text, landed.text
             form = fields(browser.get(page).text) | {"answer": "confirm"}
             done = browser.post("/login/pair", data=form, headers={"Origin": site.url})

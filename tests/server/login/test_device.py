@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ganglion.server.login.device import GRANT
-from tests.server.access.office import API
+from tests.server.access.office import API, office
 from tests.server.login.browser import FOREIGN, OURS, Browser, fields
 from tests.server.login.conftest import URL, SignedOffice
 
@@ -112,12 +112,17 @@ def test_a_secret_that_is_replayed_gets_no_second_token(signed: SignedOffice) ->
 
 
 def test_a_user_refuses(signed: SignedOffice) -> None:
-    command, browser = Command(signed, label="mallory"), signed.signed_in("eve")
-    assert "gets no token" in decide(browser, command.code, "refuse").text
-    assert [command.error(), command.error()] == ["access_denied"] * 2
+    commands, browser = (
+        [Command(signed, label="mallory") for _ in range(2)],
+        signed.signed_in("eve"),
+    )
+    for command in commands:
+        assert "gets no token" in decide(browser, command.code, "refuse").text
+        assert [command.error(), command.error()] == ["access_denied"] * 2
     denied = [e for e in signed.events(signed.owner) if e["type"] == "access_denied"]
-    assert [(e["user"], e["operation"]) for e in denied] == [("eve@example.org", "pair")]
-    assert "refused the command line mallory" in denied[0]["rule"]
+    assert [(e["user"], e["operation"]) for e in denied] == [("eve@example.org", "pair")] * 2
+    for command, event in zip(commands, denied, strict=True):
+        assert event["rule"] == f"eve@example.org refused command line mallory, {command.code}"
     assert "token_created" not in kinds(signed)
 
 
@@ -202,8 +207,9 @@ def test_a_pairing_ends_with_the_server_which_says_so(signed: SignedOffice) -> N
 def test_a_browser_signs_in_first_and_comes_back(signed: SignedOffice) -> None:
     command, browser = Command(signed), signed.browser()
     sent = browser.ours.get(PAGE, params={"code": command.code}, headers=FOREIGN)
-    assert sent.status_code == 302
-    assert sent.headers["location"] == f"/login?next=%2Flogin%2Fpair%3Fcode%3D{command.code}"
+    assert sent.status_code == 401
+    login = f"/login?next=%2Flogin%2Fpair%3Fcode%3D{command.code}"
+    assert f'<meta http-equiv="refresh" content="0;url={login}">' in sent.text
     target = f"{PAGE}?code={command.code}"
     found = browser.sign_in("eve", target)
     assert f'content="0;url={target}"' in found.text
@@ -248,6 +254,12 @@ def test_web_pages_of_others_begin_no_pairing(signed: SignedOffice) -> None:
         assert signed.browser().ours.post(path, headers=FOREIGN).status_code == 403
         answer = signed.browser().ours.get(path)
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+def test_where_browsers_cannot_sign_in_no_command_line_can(signed: SignedOffice) -> None:
+    with office(signed.rig) as other:
+        for path in ("/login/device", "/login/token", PAGE):
+            assert other.client("").post(path).status_code == 401
 
 
 def test_wrong_codes_are_limited_by_session(signed: SignedOffice) -> None:

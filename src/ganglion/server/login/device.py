@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from ganglion.identity.roles import Role
 from ganglion.model.errors import GanglionError
@@ -113,9 +113,10 @@ class DeviceLogin:
         return JSONResponse(body, headers=_NO_STORE)
 
     def after_sign_in(self, request: Request) -> Response:
-        """Send a browser without a session to sign in first, and back to the page."""
+        """Have a browser without a session sign in first, and come back to the page."""
         target = f"{PAIR}?{urlencode({'code': parameter(request, 'code')[:20]})}"
-        return RedirectResponse(f"/login?next={quote(target, safe='')}", 302, pages.HEADERS)
+        # No redirect: after a form, browsers follow none to the provider (`form-action` of CSP).
+        return pages.sign_in_first(f"/login?next={quote(target, safe='')}")
 
     async def page(self, request: Request, caller: Caller) -> Response:
         """Show a user who is signed in who asks, and take the decision."""
@@ -155,7 +156,7 @@ class DeviceLogin:
 
     async def _refuse(self, pairing: Pairing, caller: Caller) -> Response:
         pairing.state = PairingState.REFUSED
-        rule = f"{caller.subject.user} refused the command line {pairing.label}"
+        rule = f"{caller.subject.user} refused command line {pairing.label}, {pairing.shown}"
         await self._denials.note(caller.subject.user, OPERATION, rule)
         return pages.decided("Refused", f"{pairing.label} gets no token.")
 

@@ -76,8 +76,19 @@ def account(user: str, groups: tuple[str, ...], token: str, follow: str = "") ->
         f'<input type="hidden" name="csrf" value="{escape(token)}">'
         "<button>Sign out</button></form>"
     )
-    said = f"<p>You are signed in as <strong>{escape(user)}</strong>.{of}</p>{link}{form}"
+    said = f"<p>You are signed in as <strong>{escape(user)}</strong>.{of}</p>{link}"
+    said += f'<p><a href="/login/pair">Sign in a command line</a></p>{form}'
     return page("Signed in", said, follow=follow)
+
+
+def sign_in_first(follow: str) -> HTMLResponse:
+    """The page of a browser without a session, which goes on to sign in.
+
+    Args:
+        follow: path where it does.
+    """
+    link = f'<p><a href="{escape(follow)}">Sign in</a></p>'
+    return page("Not signed in", link, 401, follow=follow)
 
 
 def ask_code(status: int = 200, trouble: str = "", wait_s: int = 0) -> HTMLResponse:
