@@ -15,7 +15,10 @@ from ganglion.model.errors import (
 from ganglion.transport.problem import Problem
 from ganglion.transport.problem import error_of as raised
 
-TOKEN_HINT = "is $GANGLION_TOKEN set to another token, or the server another user's?"
+TOKEN_HINT = (
+    "is $GANGLION_TOKEN set to another token, or the server another user's?"
+    " after ganglion login: sign in again"
+)
 
 
 class FormerBody(msgspec.Struct):

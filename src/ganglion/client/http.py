@@ -64,7 +64,7 @@ class Http:
         unix: Path | None = None,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self.url, self._via = _checked(url), redacted_text(str(unix or url))
+        self.url, self._via = checked_url(url), redacted_text(str(unix or url))
         connect_s = min(CONNECT_S, timeout_s)
         self._line = SocketLine(unix, timeout_s, connect_s) if unix and transport is None else None
         bearer = None if unix else Bearer(token if callable(token) else lambda: token)
@@ -283,7 +283,12 @@ def _given(params: Params | None) -> dict[str, Any]:
     return {name: value for name, value in (params or {}).items() if value is not None}
 
 
-def _checked(url: str) -> str:
+def checked_url(url: str) -> str:
+    """The URL of a server, without a slash at its end.
+
+    Raises:
+        InputError: it is none.
+    """
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL:

@@ -33,12 +33,13 @@ class Tries:
         self._limit, self._most = limit, most
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def wait_s(self, key: str, now_s: float) -> int:
+    def wait_s(self, key: str, now_s: float, *, taking: bool = True) -> int:
         """Take one try of a key; returns whole seconds until there is one, 0 = it was taken.
 
         Args:
-            key: an address or an account.
+            key: an address, an account or a session.
             now_s: monotonic time.
+            taking: False = only look whether there is one.
         """
         speed = self._limit.tries / self._limit.per_s
         bucket = self._buckets.pop(key, None) or _Bucket(self._limit.tries, now_s)
@@ -49,5 +50,5 @@ class Tries:
         bucket.at = now_s
         if bucket.left < 1:
             return ceil((1 - bucket.left) / speed)
-        bucket.left -= 1
+        bucket.left -= taking
         return 0
