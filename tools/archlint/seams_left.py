@@ -67,7 +67,6 @@ LEFT: Sequence[Left] = (
     Left("worlds.kubernetes.http.reflect", "files", OWN_WORD),
     Left("worlds.kubernetes.http.session", "clock", BELOW),
     Left("worlds.kubernetes.sign_in.config", "files", INPUT),
-    Left("worlds.kubernetes.sign_in.credentials", "processes", NOT_YET),
     Left("worlds.kubernetes.sign_in.kubeconfig", "files", INPUT),
     Left("worlds.kubernetes.sign_in.tls", "files", NOT_YET),
     Left("worlds.local.attempts.launch", "files", NOT_YET),

@@ -1,10 +1,34 @@
 """Processes: this one, and those that it starts, signals and waits for."""
 
+import asyncio
+import contextlib
 import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+REAP_S = 5.0
+"""How long a process that was killed is waited for."""
+
+
+class Finished(NamedTuple):
+    """A program that has ended.
+
+    Attributes:
+        code: its exit code, negative for a signal.
+        out: what it wrote.
+        errors: what it wrote as errors.
+    """
+
+    code: int
+    out: bytes
+    errors: bytes = b""
+
+    @property
+    def said(self) -> bytes:
+        """All that it wrote, the errors last."""
+        return self.out + self.errors
 
 
 class Processes(Protocol):
@@ -15,7 +39,7 @@ class Processes(Protocol):
 
     def run(
         self, argv: Sequence[str], typed: bytes, env: Mapping[str, str], timeout_s: float
-    ) -> tuple[int, bytes]:
+    ) -> Finished:
         """Run a program to its end; if that takes too long, kill it with all that it started.
 
         Args:
@@ -24,12 +48,17 @@ class Processes(Protocol):
             env: variables beside those of this process.
             timeout_s: longest time that it may take.
 
-        Returns:
-            its exit code, negative for a signal, and what it wrote.
-
         Raises:
             OSError: it cannot be started.
             TimeoutError: it took too long.
+        """
+
+    async def finish(
+        self, argv: Sequence[str], env: Mapping[str, str], timeout_s: float
+    ) -> Finished:
+        """The same without input, holding up this task, and no other.
+
+        A program whose task is cancelled is killed with all that it started.
         """
 
     def signal(self, pid: int, number: int) -> None:
@@ -59,22 +88,44 @@ class SystemProcesses:
 
     def run(
         self, argv: Sequence[str], typed: bytes, env: Mapping[str, str], timeout_s: float
-    ) -> tuple[int, bytes]:
+    ) -> Finished:
         """Run a program to its end; if that takes too long, kill it with all that it started."""
         with subprocess.Popen(
             [*argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.PIPE,
             env={**os.environ, **env},
             start_new_session=True,
         ) as process:
             try:
-                said, _ = process.communicate(typed, timeout=timeout_s)
+                out, errors = process.communicate(typed, timeout=timeout_s)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                raise TimeoutError(f"{argv[0]} took longer than {timeout_s:g} s") from None
-        return process.returncode, said
+                raise _late(argv, timeout_s) from None
+        return Finished(process.returncode, out, errors)
+
+    async def finish(
+        self, argv: Sequence[str], env: Mapping[str, str], timeout_s: float
+    ) -> Finished:
+        """The same without input, holding up this task, and no other."""
+        transport, watched = await asyncio.get_running_loop().subprocess_exec(
+            _Watched,
+            *argv,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **env},
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                await watched.over.wait()
+            return Finished(transport.get_returncode() or 0, *map(bytes, watched.written.values()))
+        except TimeoutError:
+            raise _late(argv, timeout_s) from None
+        finally:
+            if not watched.over.is_set():
+                await _killed(transport, watched)
+            transport.close()
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process."""
@@ -100,6 +151,35 @@ class SystemProcesses:
         except psutil.Error:
             return ""
         return ""
+
+
+class _Watched(asyncio.SubprocessProtocol):
+    """What a program writes, until it has ended and its pipes are closed."""
+
+    def __init__(self) -> None:
+        self.written = {1: bytearray(), 2: bytearray()}
+        self.over = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.written[fd] += data
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.over.set()
+
+
+async def _killed(transport: asyncio.SubprocessTransport, watched: _Watched) -> None:
+    """Kill a program with all that it started, and collect it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(transport.get_pid(), signal.SIGKILL)
+    for pipe in filter(None, map(transport.get_pipe_transport, watched.written)):
+        pipe.close()  # a process that left the group may have it open, and is not waited for
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(REAP_S):
+            await watched.over.wait()
+
+
+def _late(argv: Sequence[str], timeout_s: float) -> TimeoutError:
+    return TimeoutError(f"{argv[0]} took longer than {timeout_s:g} s")
 
 
 SYSTEM_PROCESSES = SystemProcesses()
