@@ -7,7 +7,10 @@ from ganglion.seams.files import OWNER, SYSTEM_FILES, Where
 from tests.faults.plan import Plan
 
 READS = ("read", "names", "stat", "pread", "free")
-WRITES = ("open", "write", "truncate", "sync", "rename", "unlink", "mkdir", "chmod")
+WRITES = (
+    *("open", "write", "truncate", "sync", "rename", "unlink", "mkdir", "chmod"),
+    *("rmdir", "remove_tree", "scratch"),
+)
 
 
 class FaultyFiles:
@@ -83,6 +86,18 @@ class FaultyFiles:
     def mkdir(self, path: Where, mode: int = 0o700) -> None:
         self._fails("mkdir", path)
         self._real.mkdir(path, mode)
+
+    def rmdir(self, path: Where) -> None:
+        self._fails("rmdir", path)
+        self._real.rmdir(path)
+
+    def remove_tree(self, path: Where) -> None:
+        self._fails("remove_tree", path)
+        self._real.remove_tree(path)
+
+    def scratch(self) -> str:
+        self._fails("scratch", "/tmp")
+        return self._real.scratch()
 
     def chmod(self, path: Where, mode: int) -> None:
         self._fails("chmod", path)

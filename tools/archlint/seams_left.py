@@ -68,7 +68,6 @@ LEFT: Sequence[Left] = (
     Left("worlds.kubernetes.http.session", "clock", BELOW),
     Left("worlds.kubernetes.sign_in.config", "files", INPUT),
     Left("worlds.kubernetes.sign_in.kubeconfig", "files", INPUT),
-    Left("worlds.kubernetes.sign_in.tls", "files", NOT_YET),
     Left("worlds.local.attempts.launch", "files", NOT_YET),
     Left("worlds.local.attempts.reaching", "http", SOCKET),
     Left("worlds.local.attempts.tracked", "files", NOT_YET),

@@ -61,6 +61,19 @@ class Files(Protocol):
     def mkdir(self, path: Where, mode: int = 0o700) -> None:
         """Make a directory."""
 
+    def rmdir(self, path: Where) -> None:
+        """Remove a directory that has nothing in it."""
+
+    def remove_tree(self, path: Where) -> None:
+        """Remove a directory with all in it that can be removed, and raise the first refusal.
+
+        No link is followed, also none that another process puts in a directory's place meanwhile.
+        What is gone already is no refusal.
+        """
+
+    def scratch(self) -> str:
+        """Make an empty directory for the owner only, where temporary files go."""
+
     def chmod(self, path: Where, mode: int) -> None:
         """Change who may use a file."""
 
@@ -126,6 +139,32 @@ class SystemFiles:
     def mkdir(self, path: Where, mode: int = 0o700) -> None:
         """Make a directory."""
         os.mkdir(path, mode)  # noqa: PTH102 - one system call
+
+    def rmdir(self, path: Where) -> None:
+        """Remove a directory that has nothing in it."""
+        os.rmdir(path)  # noqa: PTH106 - one system call
+
+    def remove_tree(self, path: Where) -> None:
+        """Remove a directory with all in it that can be removed, and raise the first refusal."""
+        import shutil  # noqa: PLC0415 - supervisors import this module, and remove nothing
+
+        refused: list[BaseException] = []
+
+        def note(
+            _call: object, _path: object, failed: tuple[object, BaseException, object]
+        ) -> None:
+            if not isinstance(failed[1], FileNotFoundError):
+                refused.append(failed[1])
+
+        shutil.rmtree(path, onerror=note)
+        if refused:
+            raise refused[0]
+
+    def scratch(self) -> str:
+        """Make an empty directory for the owner only, where temporary files go."""
+        import tempfile  # noqa: PLC0415 - as `remove_tree`
+
+        return tempfile.mkdtemp(prefix="ganglion-")
 
     def chmod(self, path: Where, mode: int) -> None:
         """Change who may use a file."""

@@ -225,7 +225,7 @@ def _check(plugin: Plugin, endpoint: ApiEndpoint) -> None:
         raise FieldError(message, key="exec.interactiveMode", file=endpoint.file)
 
 
-def credentials_of(endpoint: ApiEndpoint) -> Credentials:
+def credentials_of(endpoint: ApiEndpoint, effects: Effects = SYSTEM) -> Credentials:
     """Return how this endpoint's person proves who it is.
 
     Raises:
@@ -233,9 +233,9 @@ def credentials_of(endpoint: ApiEndpoint) -> Credentials:
     """
     person = endpoint.person
     if person.exec is not None:
-        return CredentialProgram(person.exec, endpoint)
+        return CredentialProgram(person.exec, endpoint, effects)
     if person.token_file:
-        return TokenFile(Path(person.token_file))
+        return TokenFile(Path(person.token_file), effects)
     if person.auth_provider:
         hint = "use an exec plugin; providers left Kubernetes with 1.26"
         raise FieldError("is not known", key="auth-provider", file=endpoint.file, hint=hint)
