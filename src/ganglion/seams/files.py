@@ -239,6 +239,20 @@ def exists(files: Files, path: Where) -> bool:
     return True
 
 
+def program(files: Files, name: str, search: str) -> str | None:
+    """Find a program in a search path, as `/usr/bin:/bin`; None = it has none of that name.
+
+    A folder of which the machine does not say what it has is passed over.
+    """
+    for folder in search.split(os.pathsep):
+        path = os.path.join(folder or ".", name)  # noqa: PTH118 - as the shell spells it
+        with contextlib.suppress(OSError):
+            mode = files.stat(path).st_mode
+            if modes.S_ISREG(mode) and mode & 0o111:
+                return path
+    return None
+
+
 def remove(files: Files, path: Where) -> None:
     """Remove a file, if it is there.
 
@@ -283,7 +297,7 @@ def replace_whole(
         durable: return once it survives a power cut; without that only readers see all or nothing.
 
     Raises:
-        OSError: the file is as it was, and nothing else is left behind.
+        OSError: the file, which it names, is as it was, and nothing else is left behind.
     """
     folder, name = os.path.split(os.fspath(path))  # a path may be text
     scratch = os.path.join(folder, f".{name}.{mark}")  # noqa: PTH118 - the same
@@ -291,7 +305,9 @@ def replace_whole(
     try:
         _written(files, scratch, content, durable=durable)
         files.rename(scratch, path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and not error.filename:
+            error.filename = os.fspath(path)  # the kernel names no file that is open
         with contextlib.suppress(OSError):  # what fails to write may fail to remove
             files.unlink(scratch)
         raise

@@ -299,6 +299,7 @@ class LocalWorld:
         if self._attempts.is_over(gang, attempt) or self._attempts.adopt(gang, attempt):
             return
         try:
+            self._attempts.set_aside(gang, attempt)
             workload, ports = _workload(start.gang, workloads), self._attempts.ports()
             self._attempts.begin(gang, attempt, prepare(self._ground, start, workload, ports))
         except InputError as error:
@@ -329,7 +330,7 @@ class LocalWorld:
     def _fail(
         self, gang: str, attempt: int, outcome: Outcome, message: str, cause: str = ""
     ) -> None:
-        self._attempts.note_over(gang, attempt)
+        self._attempts.give_up(gang, attempt)
         ended = GangEnded(self.now(), gang, attempt, outcome, message=message, cause=cause)
         self._facts.append(ended)
 

@@ -1,6 +1,6 @@
 """The attempts of one home: those that are tracked, and those that lie on disk."""
 
-import shutil
+import stat
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -58,15 +58,16 @@ class TrackedAttempts:
         self.live[gang, attempt] = watched
 
     def adopt(self, gang: str, attempt: int, *, started: bool = False) -> TrackedAttempt | None:
-        """Track an attempt that exists on disk; None when there is none."""
+        """Track an attempt that exists on disk; None when there is none of this ledger.
+
+        Raises:
+            OSError: the machine does not say.
+        """
         if (gang, attempt) in self.live:
             return self.live[gang, attempt]
         run = paths.run_dir(self._home, gang, attempt)
         spec = records.read(run / records.SPEC)
-        if spec and self._is_foreign(spec):
-            self._set_aside(gang, attempt)
-            return None
-        if spec is None:
+        if spec is None or self._is_foreign(spec):
             return None
         watched = self.live[gang, attempt] = TrackedAttempt(
             run, spec, started=started, clock=self._clock
@@ -78,16 +79,20 @@ class TrackedAttempts:
         term = spec.get("term")
         return bool(self._ledger) and term is not None and term["ledger"] != self._ledger
 
-    def _set_aside(self, gang: str, attempt: int) -> None:
+    def set_aside(self, gang: str, attempt: int) -> None:
         """Free the name of an attempt where one of another ledger, killed before, has its name.
 
         Raises:
-            OSError: the home cannot be written.
+            OSError: something of it cannot be removed; it is of another ledger still.
         """
-        for folder in (paths.run_dir, paths.log_dir):
-            place = folder(self._home, gang, attempt)
-            if host.exists(place):
-                shutil.rmtree(place, onerror=_unless_gone)
+        run = paths.run_dir(self._home, gang, attempt)
+        spec = records.read(run / records.SPEC)
+        if spec and self._is_foreign(spec):
+            for folder in (paths.log_dir(self._home, gang, attempt), run):
+                for name in host.names(folder):
+                    if name != records.SPEC:  # the last, so that what is refused is tried again
+                        _remove(folder / name)
+            host.files.remove_tree(run)
 
     def tidy(self, gang: str, attempt: int) -> None:
         """Remove what is not needed of an attempt that has ended."""
@@ -112,6 +117,14 @@ class TrackedAttempts:
     def note_over(self, gang: str, attempt: int) -> None:
         """Its end is reported: orders for it mean nothing any more."""
         self._over.append((gang, attempt))
+
+    def give_up(self, gang: str, attempt: int) -> None:
+        """It never ran here: what another ledger left by its name is no log of it."""
+        self.note_over(gang, attempt)
+        try:
+            self.set_aside(gang, attempt)
+        except OSError as error:
+            log.warning("cannot be set aside", gang=gang, attempt=attempt, error=str(error))
 
     def look(self, now: int) -> list[Event]:
         """What happened to all live attempts since the last look."""
@@ -171,9 +184,10 @@ def names(keys: Iterable[Key]) -> tuple[str, ...]:
     return tuple(gang for gang, _ in sorted(keys))
 
 
-def _unless_gone(
-    _call: object, _path: object, failed: tuple[object, BaseException, object]
-) -> None:
-    """Go on where a supervisor that ends has removed a file first; raise everything else."""
-    if not isinstance(failed[1], FileNotFoundError):
-        raise failed[1]
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, unless a supervisor that ends has removed it first."""
+    found = host.stat(path, follow=False)
+    if found and stat.S_ISDIR(found.st_mode):
+        host.files.remove_tree(path)
+    elif found:
+        host.remove(path)
