@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 REAP_S = 5.0
@@ -61,12 +63,37 @@ class Processes(Protocol):
         A program whose task is cancelled is killed with all that it started.
         """
 
+    def spawn(self, argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
+        """Start a program that goes on beside this one; return its id.
+
+        Args:
+            argv: the program and its arguments.
+            env: all of its variables.
+            log: file of the owner's, to which all that it writes is appended.
+
+        Raises:
+            OSError: the machine cannot start another process.
+        """
+
+    def collect(self, pid: int) -> bool:
+        """Whether a program that was spawned has ended; it is collected then. Waits for nothing."""
+
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process.
 
         Raises:
             ProcessLookupError: it is gone.
             PermissionError: it belongs to another user.
+        """
+
+    def signal_same(self, pid: int, number: int, same: Callable[[], bool]) -> None:
+        """Send a signal to a process, unless another one has got its id since. Raises as `signal`.
+
+        Args:
+            pid: its id.
+            number: the signal.
+            same: looks whether the process of that id is still the one that is meant; asked while
+                the id cannot change its owner.
         """
 
     def signal_group(self, group: int, number: int) -> None:
@@ -77,6 +104,13 @@ class Processes(Protocol):
 
     def listener(self, port: int) -> str:
         """The process that listens on a TCP port, as `python (pid 42)`; empty when unknown."""
+
+    def memory(self) -> int:
+        """Memory of this machine in bytes.
+
+        Raises:
+            OSError: the machine does not say.
+        """
 
 
 class SystemProcesses:
@@ -127,9 +161,38 @@ class SystemProcesses:
                 await _killed(transport, watched)
             transport.close()
 
+    def spawn(self, argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
+        """Start a program that goes on beside this one; return its id."""
+        write = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, log, write, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        return os.posix_spawn(argv[0], [*argv], env, file_actions=actions)
+
+    def collect(self, pid: int) -> bool:
+        """Whether a program that was spawned has ended; it is collected then. Waits for nothing."""
+        try:
+            return os.waitpid(pid, os.WNOHANG)[0] != 0
+        except ChildProcessError:  # it was collected before
+            return True
+
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process."""
         os.kill(pid, number)
+
+    def signal_same(self, pid: int, number: int, same: Callable[[], bool]) -> None:
+        """Send a signal to a process, unless another one has got its id since."""
+        if sys.platform != "linux":
+            os.kill(pid, number)
+            return
+        handle = os.pidfd_open(pid)
+        try:
+            if same():
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
 
     def signal_group(self, group: int, number: int) -> None:
         """Send a signal to all processes of a group."""
@@ -151,6 +214,17 @@ class SystemProcesses:
         except psutil.Error:
             return ""
         return ""
+
+    def memory(self) -> int:
+        """Memory of this machine in bytes."""
+        import psutil  # noqa: PLC0415 - as `listener`
+
+        try:
+            return int(psutil.virtual_memory().total)
+        except (psutil.Error, ValueError, KeyError) as error:
+            raise OSError(
+                errno.EIO, f"the machine does not say how much it has: {error}"
+            ) from error
 
 
 class _Watched(asyncio.SubprocessProtocol):

@@ -164,8 +164,8 @@ def serve(
             )
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
-            stack.callback(resign, held, place.root, effects.clock)
-            made = _local(held, place, nodes, umask, most_files)
+            stack.callback(resign, held, place.root, effects)
+            made = _local(held, place, nodes, umask, most_files, effects)
         stack.callback(made.close)
         feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
         beside = _beside(port) if services_port is None else services_port
@@ -259,17 +259,20 @@ def _published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
     return tell
 
 
-def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int, files: int) -> ServedWorld:
+def _local(
+    held: Held, place: Home, nodes: Sequence[Node], umask: int, most_files: int, effects: Effects
+) -> ServedWorld:
     """This machine, for the term of a ledger; jobs get the limits that the server was given."""
     return LocalWorld(
         place.root,
         nodes,
         run_of=run_of,
         umask=umask,
-        open_files=files,
+        open_files=most_files,
         term=held.term,
         inherits=held.inherits,
         least=newest_time(held.ledger),
+        effects=effects,
     )
 
 

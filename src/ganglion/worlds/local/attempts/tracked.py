@@ -9,7 +9,7 @@ import structlog
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event, GangEnded, Outcome
-from ganglion.seams.clock import SYSTEM_CLOCK, Clock
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.local.attempts.watch import TrackedAttempt
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import paths, records
@@ -33,17 +33,18 @@ class TrackedAttempts:
     Args:
         home: Ganglion's home directory.
         ledger: id of the ledger that it executes; empty = unknown.
-        clock: to look and wait by.
+        effects: the clock to look and wait by, and processes.
 
     Attributes:
         live: attempts whose end was not reported yet.
     """
 
-    def __init__(self, home: Path, ledger: str = "", clock: Clock = SYSTEM_CLOCK) -> None:
-        self._home, self._ledger, self._clock = home, ledger, clock
+    def __init__(self, home: Path, ledger: str = "", effects: Effects = SYSTEM) -> None:
+        self._home, self._ledger, self._effects = home, ledger, effects
         self.live: dict[Key, TrackedAttempt] = {}
         self._over: deque[Key] = deque(maxlen=REMEMBER)
         self._troubles: dict[str, str] = {}
+        self._ending: list[TrackedAttempt] = []
 
     def begin(self, gang: str, attempt: int, spec: Record) -> None:
         """Write the spec, which makes the attempt exist, and start its supervisor.
@@ -53,7 +54,7 @@ class TrackedAttempts:
         """
         run = paths.run_dir(self._home, gang, attempt)
         records.write(run / records.SPEC, spec)
-        watched = TrackedAttempt(run, spec, clock=self._clock)
+        watched = TrackedAttempt(run, spec, effects=self._effects)
         watched.begin()
         self.live[gang, attempt] = watched
 
@@ -70,7 +71,7 @@ class TrackedAttempts:
         if spec is None or self._is_foreign(spec):
             return None
         watched = self.live[gang, attempt] = TrackedAttempt(
-            run, spec, started=started, clock=self._clock
+            run, spec, started=started, effects=self._effects
         )
         return watched
 
@@ -128,12 +129,13 @@ class TrackedAttempts:
 
     def look(self, now: int) -> list[Event]:
         """What happened to all live attempts since the last look."""
+        self._ending = [each for each in self._ending if not each.collected()]
         facts: list[Event] = []
         up = host.uptime_ms()
         for key, watched in list(self.live.items()):
             news = self._look(watched, now, up)
             if news and isinstance(news[-1], GangEnded):
-                del self.live[key]
+                self._ending.append(self.live.pop(key))
                 self.note_over(*key)
             facts += news
         return facts
@@ -159,14 +161,14 @@ class TrackedAttempts:
         """
         orphans = dict(self._orphans(believed))
         killed = names(orphans)
-        give_up = self._clock.monotonic() + ORPHANS_S
+        give_up = self._effects.clock.monotonic() + ORPHANS_S
         while orphans := {key: w for key, w in orphans.items() if not self._look(w, now)}:
-            if self._clock.monotonic() > give_up:
+            if self._effects.clock.monotonic() > give_up:
                 raise EnvironmentFault(
                     f"processes of {', '.join(names(orphans))} cannot be killed",
                     "they hold resources; end them, then start the server again",
                 )
-            self._clock.sleep(0.02)
+            self._effects.clock.sleep(0.02)
         return killed
 
     def _orphans(self, believed: set[Key]) -> Iterator[tuple[Key, TrackedAttempt]]:
@@ -174,7 +176,7 @@ class TrackedAttempts:
             run = paths.run_dir(self._home, *key)
             spec = None if host.exists(run / records.EXIT) else records.read(run / records.SPEC)
             if spec and (key not in believed or self._is_foreign(spec)):
-                watched = TrackedAttempt(run, spec, started=True, clock=self._clock)
+                watched = TrackedAttempt(run, spec, started=True, effects=self._effects)
                 watched.stop(Outcome.CANCELLED, UNKNOWN, force=True)
                 yield key, watched
 
