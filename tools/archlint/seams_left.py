@@ -71,8 +71,6 @@ LEFT: Sequence[Left] = (
     Left("worlds.local.attempts.reaching", "http", SOCKET),
     Left("worlds.local.executing", "clock files http", BARE),
     Left("worlds.local.holding", "clock files http processes", BARE),
-    Left("worlds.local.machine.discover", "processes", NOT_YET),
-    Left("worlds.local.machine.gpus", "files processes", NOT_YET),
     Left("worlds.local.machine.host", "clock", BARE),
     Left("worlds.local.machine.ports", "http", BARE),
     Left("worlds.local.ranks.slurm", "files", BARE),
