@@ -74,7 +74,6 @@ LEFT: Sequence[Left] = (
     Left("worlds.local.machine.host", "clock", BARE),
     Left("worlds.local.machine.ports", "http", BARE),
     Left("worlds.local.ranks.slurm", "files", BARE),
-    Left("worlds.local.run_files.logs", "clock files", NOT_YET),
     Left("worlds.local.run_files.records", "clock", BARE),
     Left("worlds.local.run_files.retention", "files", NOT_YET),
     Left("worlds.local.supervision.callers", "files processes", BARE),
