@@ -18,7 +18,6 @@ OUTLIVES = "starts a program that outlives its own process, and gives it a log"
 ROOT = "the root helper: `python -S` starts it, and every line of it is read with suspicion"
 BELOW = "keeps connections; tests put another `Exchange` in their place"
 TELLS = "stamps and names what it sends to a collector of traces: no decision follows from it"
-NOT_YET = "is not given it yet"
 
 
 class Left(NamedTuple):
@@ -75,7 +74,6 @@ LEFT: Sequence[Left] = (
     Left("worlds.local.machine.ports", "http", BARE),
     Left("worlds.local.ranks.slurm", "files", BARE),
     Left("worlds.local.run_files.records", "clock", BARE),
-    Left("worlds.local.run_files.retention", "files", NOT_YET),
     Left("worlds.local.supervision.callers", "files processes", BARE),
     Left("worlds.local.supervision.children", "http processes", BARE),
     Left("worlds.local.supervision.frames", "clock", BARE),

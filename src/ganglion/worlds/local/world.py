@@ -114,7 +114,7 @@ class LocalWorld:
         given = _numbered(nodes), inheritable(environ), run_of, SecretStore(self._home)
         self._ground = LaunchSetup(self._home, *given, umask, open_files, term)
         self._attempts = TrackedAttempts(self._home, term.ledger if term else "", effects)
-        self._retention = Retention(self._home, lambda: tuple(self._attempts.live))
+        self._retention = Retention(self._home, lambda: (*self._attempts.live,), effects.clock)
         self._outages = Outages(self._home, self.nodes)
         self._health = DeviceWatcher(self.nodes, self._clock)
         self._doubtful: list[tuple[int, GangEnded]] = []
