@@ -32,6 +32,7 @@ from ganglion.seams.files import remove
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
+from ganglion.server.commands.bookings import BookingsKeeper
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
 from ganglion.server.controllers.controller import Controller
@@ -331,7 +332,8 @@ def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list
     scraper.start()
     stack.callback(scraper.stop)
     services = ServicesController(door, Loads(scraper))
-    return [SchedulesKeeper(), FailuresController(), services, SweepsController()]
+    failures, sweeps = FailuresController(), SweepsController()
+    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps]
 
 
 @contextmanager
