@@ -29,7 +29,7 @@ EPOCH = 1_800_000_000_000
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
-    """A server over two nodes of 8 GPUs that looks after bookings."""
+    """A server over two nodes of 8 GPUs that keeps bookings at their times."""
     made = Rig(tmp_path / "home", lambda: [BookingsKeeper()])
     made.machine.ahead_ms = EPOCH
     yield made
