@@ -81,7 +81,7 @@ class LocalWorld:
         term: the ledger and the generation of it that this home executes; None = unknown.
         inherits: whether another home executed the ledger before and its attempts were ended,
             so that what has no record here is lost, and not to be started.
-        effects: what attempts are watched with.
+        effects: the clocks of `clock`, and what attempts are watched with.
 
     Raises:
         EnvironmentFault: another server uses this home, or it cannot be written.
@@ -107,7 +107,7 @@ class LocalWorld:
         # Processes name their run directory: another spelling of it must not hide them.
         self._home, self._inherits = home.resolve(), inherits
         if clock is None:
-            steady = steady_clock(self._home, least)
+            steady = steady_clock(self._home, least, effects.clock)
             self._clock, self._wall = steady.__call__, steady.wall
         else:
             self._clock = self._wall = clock
