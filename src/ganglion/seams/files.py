@@ -149,16 +149,10 @@ class SystemFiles:
         import shutil  # noqa: PLC0415 - supervisors import this module, and remove nothing
 
         refused: list[BaseException] = []
-
-        def note(
-            _call: object, _path: object, failed: tuple[object, BaseException, object]
-        ) -> None:
-            if not isinstance(failed[1], FileNotFoundError):
-                refused.append(failed[1])
-
-        shutil.rmtree(path, onerror=note)
-        if refused:
-            raise refused[0]
+        shutil.rmtree(path, onerror=lambda _call, _path, failed: refused.append(failed[1]))
+        for error in refused:
+            if not isinstance(error, FileNotFoundError):
+                raise error
 
     def scratch(self) -> str:
         """Make an empty directory for the owner only, where temporary files go."""
