@@ -32,6 +32,7 @@ from ganglion.seams.files import remove
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
+from ganglion.server.commands.bookings import BookingsKeeper
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
 from ganglion.server.controllers.controller import Controller
@@ -164,8 +165,8 @@ def serve(
             )
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
-            stack.callback(resign, held, place.root, effects.clock)
-            made = _local(held, place, nodes, umask, most_files)
+            stack.callback(resign, held, place.root, effects)
+            made = _local(held, place, nodes, umask, most_files, effects)
         stack.callback(made.close)
         feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
         beside = _beside(port) if services_port is None else services_port
@@ -259,17 +260,20 @@ def _published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
     return tell
 
 
-def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int, files: int) -> ServedWorld:
+def _local(
+    held: Held, place: Home, nodes: Sequence[Node], umask: int, most_files: int, effects: Effects
+) -> ServedWorld:
     """This machine, for the term of a ledger; jobs get the limits that the server was given."""
     return LocalWorld(
         place.root,
         nodes,
         run_of=run_of,
         umask=umask,
-        open_files=files,
+        open_files=most_files,
         term=held.term,
         inherits=held.inherits,
         least=newest_time(held.ledger),
+        effects=effects,
     )
 
 
@@ -328,7 +332,8 @@ def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list
     scraper.start()
     stack.callback(scraper.stop)
     services = ServicesController(door, Loads(scraper))
-    return [SchedulesKeeper(), FailuresController(), services, SweepsController()]
+    failures, sweeps = FailuresController(), SweepsController()
+    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps]
 
 
 @contextmanager
