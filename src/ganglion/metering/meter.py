@@ -38,7 +38,7 @@ class HeldPlace(NamedTuple):
     leaving: tuple[PodPlacement, ...]
 
 
-class NodeShare(NamedTuple):
+class NodeShare(Struct, frozen=True):
     """What an attempt holds on one node; see `UsageInterval`."""
 
     flavor: str
@@ -85,18 +85,22 @@ class MeteredAttempt(Struct):
         """What it has held on a node until now; None = for no time, and it is not its first."""
         if end <= found.since and not found.begun:
             return None
+        share = found.share
         return UsageInterval(
-            found.since,
-            end,
-            self.queue,
-            self.user,
-            self.workload,
-            self.gang,
-            self.attempt,
-            self.kind,
-            found.share.flavor,
-            node,
-            *found.share[1:],
+            begin_ms=found.since,
+            end_ms=end,
+            queue=self.queue,
+            user=self.user,
+            workload=self.workload,
+            gang=self.gang,
+            attempt=self.attempt,
+            kind=self.kind,
+            flavor=share.flavor,
+            node=node,
+            requested_milli=share.requested_milli,
+            held_milli=share.held_milli,
+            cpu_milli=share.cpu_milli,
+            memory_mib=share.memory_mib,
             begun=found.begun,
         )
 
