@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import Case, ColumnElement, Connection, Select, Table, case, func, insert, select
+from sqlalchemy import Case, ColumnElement, Connection, Table, case, func, insert, select
 
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Batch
@@ -80,33 +80,39 @@ def _closed(
             yield ClosedInterval(cycle, kind(*values))
 
 
-def usage_sums(
-    reader: Reader,
-    by: Sequence[UsageBy],
-    since: int,
-    until: int,
-    queues: Collection[str] | None = None,
-) -> dict[Group, UsageSum]:
-    """Closed usage of a period, by group.
+class UsageWanted(Struct, frozen=True):
+    """Which usage to sum up.
 
-    Args:
-        reader: of the ledger.
+    Attributes:
         by: what to group by.
-        since: begin of the period, in ms.
-        until: end of the period, in ms.
+        since, until: begin and end of the period, in ms.
+        cycle: only what cycles up to this one closed.
         queues: leaf queues to count; None = all.
+    """
+
+    by: Sequence[UsageBy]
+    since: int
+    until: int
+    cycle: int
+    queues: Collection[str] | None = None
+
+
+def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
+    """Closed usage of a period, by group.
 
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    table, groups = usage.c, [_group(each) for each in by]
+    table, by, since, until = usage.c, wanted.by, wanted.since, wanted.until
+    groups = [_group(each) for each in by]
     lasted = _overlap(usage, since, until)
     begun = case((table.begun & (table.begin_ms >= since), 1), else_=0)
     sums = (func.sum(table.held_milli * lasted), func.sum(table.requested_milli * lasted))
     # `>=`: an attempt that ended at once has an interval of no length, and is counted.
-    found = _within(select(*groups, *sums, func.sum(begun)), usage, since, until)
-    if queues is not None:
-        found = found.where(table.queue.in_(sorted(queues)))
+    found = select(*groups, *sums, func.sum(begun)).where(*_within(usage, since, until))
+    found = found.where(table.cycle <= wanted.cycle)
+    if wanted.queues is not None:
+        found = found.where(table.queue.in_(sorted(wanted.queues)))
     made: dict[Group, UsageSum] = {}
     for row in reader.rows(found.group_by(*groups) if groups else found):
         *values, held, requested, attempts = row
@@ -119,16 +125,16 @@ def usage_sums(
     return made
 
 
-def supply_sums(reader: Reader, since: int, until: int) -> dict[str, SupplySum]:
-    """Closed supply of a period in ms, by flavor.
+def supply_sums(reader: Reader, since: int, until: int, cycle: int) -> dict[str, SupplySum]:
+    """Closed supply of a period in ms, by flavor; only what cycles up to one closed.
 
     Raises:
         EnvironmentFault: the database does not answer.
     """
     table, lasted = supply.c, _overlap(supply, since, until)
     sums = (func.sum(table.gpu_milli * lasted), func.sum(table.unavailable_milli * lasted))
-    found = _within(select(table.flavor, *sums), supply, since, until).group_by(table.flavor)
-    rows = reader.rows(found)
+    found = select(table.flavor, *sums).where(*_within(supply, since, until))
+    rows = reader.rows(found.where(table.cycle <= cycle).group_by(table.flavor))
     return {flavor: SupplySum(int(there), int(shut)) for flavor, there, shut in rows}
 
 
@@ -143,5 +149,5 @@ def _overlap(table: Table, since: int, until: int) -> ColumnElement[int]:
     return end - begin
 
 
-def _within(query: Select[Any], table: Table, since: int, until: int) -> Select[Any]:
-    return query.where(table.c.end_ms >= since, table.c.begin_ms < until)
+def _within(table: Table, since: int, until: int) -> tuple[ColumnElement[bool], ...]:
+    return table.c.end_ms >= since, table.c.begin_ms < until

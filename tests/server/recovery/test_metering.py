@@ -1,7 +1,7 @@
 """Intervals are written once, with the events that close them, whenever the server is killed."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
@@ -9,7 +9,13 @@ import pytest
 
 from ganglion import __version__
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import closed_supply, closed_usage, supply_sums, usage_sums
+from ganglion.ledger.metering import (
+    UsageWanted,
+    closed_supply,
+    closed_usage,
+    supply_sums,
+    usage_sums,
+)
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.transfer import exported, imported
 from ganglion.metering.sums import SupplySum, UsageBy, UsageSum, add_supply, add_usage
@@ -56,10 +62,16 @@ def flaws(ledger: Ledger) -> list[str]:
         return [f"{each.kind}: {each.problem}" for each in verified(reader).flaws]
 
 
+def closed(
+    rig: Rig, by: Sequence[UsageBy], since: int = 0, until: int = FOR_EVER
+) -> dict[tuple[str, ...], UsageSum]:
+    return usage_sums(rig.ledger, UsageWanted(by, since, until, FOR_EVER))
+
+
 def whole(rig: Rig, since: int = 0, until: int = FOR_EVER) -> dict[str, tuple[int, int, int]]:
     """Flavor -> what was held, there, and unavailable, closed and open together."""
-    usage = usage_sums(rig.ledger, [UsageBy.FLAVOR], since, until)
-    supply = supply_sums(rig.ledger, since, until)
+    usage = closed(rig, [UsageBy.FLAVOR], since, until)
+    supply = supply_sums(rig.ledger, since, until, FOR_EVER)
     with rig.service.read() as mind:
         meter, now = mind.book.meter, rig.machine.time
         add_usage(usage, meter.open_usage(now), [UsageBy.FLAVOR], since, until)
@@ -150,8 +162,8 @@ def test_intervals_of_any_period_sum_to_the_whole(rig: Rig) -> None:
     parts = [whole(rig, 0, split)["H100"], whole(rig, split)["H100"]]
     assert tuple(map(sum, zip(*parts, strict=True))) == total
     for by in UsageBy:
-        groups = usage_sums(rig.ledger, [by], 0, FOR_EVER)
-        (every,) = usage_sums(rig.ledger, (), 0, FOR_EVER).values()
+        groups = closed(rig, [by])
+        (every,) = closed(rig, ()).values()
         assert sum(each.held_gpu_us for each in groups.values()) == every.held_gpu_us
         assert sum(each.attempts for each in groups.values()) == every.attempts
         expected: dict[tuple[str, ...], UsageSum] = {}
@@ -160,10 +172,10 @@ def test_intervals_of_any_period_sum_to_the_whole(rig: Rig) -> None:
         wanted = {
             name: each for name, each in expected.items() if each.held_gpu_us or each.attempts
         }
-        assert usage_sums(rig.ledger, [by], begin, split) == wanted
+        assert closed(rig, [by], begin, split) == wanted
     supply: dict[str, SupplySum] = {}
     add_supply(supply, [each.interval for each in closed_supply(rig.ledger, 0)], begin, split)
-    assert supply_sums(rig.ledger, begin, split) == supply
+    assert supply_sums(rig.ledger, begin, split, FOR_EVER) == supply
 
 
 def test_a_ledger_that_is_moved_has_its_intervals(rig: Rig, tmp_path: Path) -> None:
