@@ -4,7 +4,7 @@ Usage is in GPU-microseconds: thousandths of a GPU times milliseconds, so that i
 every sum is exact. 3,600,000,000 of them are one GPU-hour.
 """
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ganglion.api.nodes import NodeView
 from ganglion.api.page import Page
@@ -169,5 +169,5 @@ class UsagePage(Page):
     until: int
     metered_since: int | None = None
     items: tuple[UsageRow, ...] = ()
-    total: UsageRow = UsageRow()
+    total: UsageRow = field(default_factory=UsageRow)
     fleet: tuple[FlavorUsage, ...] | None = None

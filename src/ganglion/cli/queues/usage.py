@@ -95,7 +95,7 @@ def columns(by: Sequence[str], total_gpu_us: int) -> "list[Column[UsageRow]]":
         Column("HELD", lambda row: hours(row.held_gpu_us), right=True),
         Column("SHARE", share, right=True),
         Column("REQUESTED", lambda row: hours(row.requested_gpu_us), right=True, wide=True),
-        Column("TRIES", lambda row: f"{row.attempts:,}", right=True),
+        Column("TRIES", lambda row: str(row.attempts), right=True),
     ]
 
 

@@ -30,7 +30,8 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
     by = tuple(dict.fromkeys(query.by))
     with here.service.read() as mind:
         found = opened(mind, here.service.ledger, now)
-    queues, fleet = _queues(query, caller), caller.sees_all and not query.queue
+        tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
+    queues, fleet = _queues(query, caller, tree), caller.sees_all and not query.queue
     report = usage_report(here.service.ledger, found, by, (since, until), queues, fleet=fleet)
     items, more = cut("usage", report.rows, _rank, query)
     return UsagePage(
@@ -60,12 +61,12 @@ def _period(query: UsageQuery, now: int) -> tuple[int, int]:
     return since, until
 
 
-def _queues(query: UsageQuery, caller: Caller) -> frozenset[str] | None:
+def _queues(query: UsageQuery, caller: Caller, tree: Tree) -> frozenset[str] | None:
     """Leaf queues that are asked for and may be seen; None = all that ever were."""
     seen = None if caller.sees_all else caller.queues
     if not query.queue:
         return seen
-    below = _below(leaves(query.queue), caller.rules.tree)
+    below = _below(leaves(query.queue), tree)
     return below if seen is None else below & seen
 
 
