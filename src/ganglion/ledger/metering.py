@@ -80,6 +80,20 @@ def _closed(
             yield ClosedInterval(cycle, kind(*values))
 
 
+def last_ends(reader: Reader) -> tuple[dict[tuple[str, int, str], int], dict[str, int]]:
+    """When the last interval of each attempt on each node, and of each node, ended, in ms.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    place = (usage.c.gang, usage.c.attempt, usage.c.node)
+    used = reader.rows(select(*place, func.max(usage.c.end_ms)).group_by(*place))
+    node = supply.c.node
+    supplied = reader.rows(select(node, func.max(supply.c.end_ms)).group_by(node))
+    ends = {(gang, attempt, name): end for gang, attempt, name, end in used}
+    return ends, dict(supplied)
+
+
 class UsageWanted(Struct, frozen=True):
     """Which usage to sum up.
 
@@ -150,4 +164,5 @@ def _overlap(table: Table, since: int, until: int) -> ColumnElement[int]:
 
 
 def _within(table: Table, since: int, until: int) -> tuple[ColumnElement[bool], ...]:
-    return table.c.end_ms >= since, table.c.begin_ms < until
+    begins = table.c.begin_ms < until
+    return (table.c.end_ms >= since, begins) if since else (begins,)

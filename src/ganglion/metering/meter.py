@@ -165,6 +165,22 @@ class Meter:
         else:
             handler(self, event)
 
+    def skip(self, used: Mapping[tuple[str, int, str], int], supplied: Mapping[str, int]) -> None:
+        """Leave out what was closed already by events that cannot be read any more.
+
+        Args:
+            used: gang, attempt and node -> end of the last interval there, in ms.
+            supplied: node -> the same.
+        """
+        self.now = max(self.now, *used.values(), *supplied.values(), 0)
+        for attempt in self.attempts.values():
+            for node, found in attempt.open.items():
+                end = used.get((attempt.gang, attempt.attempt, node))
+                if end is not None:
+                    found.since, found.begun = max(found.since, end), False
+        for name, metered in self.nodes.items():
+            metered.since = max(metered.since, supplied.get(name, 0))
+
     def drain(self) -> tuple[list[UsageInterval], list[SupplyInterval]]:
         """The intervals that were closed since it was asked last, in order; then none are."""
         usage, supply = self._usage, self._supply

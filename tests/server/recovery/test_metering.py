@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from random import Random
 
@@ -22,6 +23,7 @@ from ganglion.metering.sums import SupplySum, UsageBy, UsageSum, add_supply, add
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import ServerStarted
 from ganglion.model.policy import Policy
+from ganglion.server.commands import live
 from ganglion.server.recovery import written
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.verify import verified
@@ -228,3 +230,38 @@ def test_what_another_version_metered_otherwise_stays(tmp_path: Path) -> None:
     reader = Reader.at_rest(rig.home.ledger)
     assert verified(reader).flaws == []
     reader.leave()
+
+
+@pytest.mark.parametrize("kind", ["gang_ended", "gang_stopping", "node_cordoned", "gang_placed"])
+def test_an_event_that_is_damaged_has_nothing_charged_twice(tmp_path: Path, kind: str) -> None:
+    rig = Rig(tmp_path / "home")
+    started(rig)
+    for name in ("a", "b"):
+        job = rig.submit(name, resources={"gpus": 4})
+        rig.turn(2)
+        rig.machine.time += 60_000
+        rig.do(lambda draft: live.cordon(draft, "n1", "fan"))
+        rig.do(lambda draft, job=job: live.cancel(draft, job, "ada"))
+        rig.turn(2)
+        rig.machine.time += 30_000
+        rig.do(lambda draft: live.cordon(draft, "n1", ""))
+    rig.ledger.close()
+    with sqlite3.connect(rig.home.ledger) as raw:
+        first = "SELECT min(seq) FROM events WHERE kind = ?"
+        raw.execute(f"UPDATE events SET body = ? WHERE seq = ({first})", (b"{", kind))
+    raw.close()
+    rig.start()
+    started(rig)
+    rig.machine.time += 60_000
+    rig.turn(3)
+    rows = [each.interval for each in closed_usage(rig.ledger, 0)]
+    with rig.service.read() as mind:
+        assert mind.book.flaws
+        rows += mind.book.meter.open_usage(rig.machine.time)
+    for one, two in combinations(rows, 2):
+        same = (one.gang, one.attempt, one.node) == (two.gang, two.attempt, two.node)
+        assert not same or min(one.end_ms, two.end_ms) <= max(one.begin_ms, two.begin_ms)
+    held, capacity, unavailable = whole(rig)["H100"]
+    assert 0 < held <= capacity - unavailable
+    assert capacity <= (rig.machine.time - since(rig)) * 16_000
+    rig.ledger.close()

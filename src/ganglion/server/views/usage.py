@@ -79,6 +79,8 @@ def usage_report(
         EnvironmentFault: the database does not answer.
     """
     since, until = period
+    if found.since is None or since <= found.since:
+        since = 0  # nothing is older: so databases need not look for it
     # With flavors, so that what is held of each is known without asking twice.
     fine = (*by, *(() if UsageBy.FLAVOR in by or not fleet else (UsageBy.FLAVOR,)))
     sums = usage_sums(ledger, UsageWanted(fine, since, until, found.cycle, queues))
