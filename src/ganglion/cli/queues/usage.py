@@ -1,5 +1,6 @@
 """`ganglion usage`."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,7 @@ def usage(
     rows = sorted(page.items, key=lambda row: (row.day, -row.held_gpu_us))[:limit]
     print_list(rows, columns(by, page.total.held_gpu_us), form, empty="nothing was held")
     if form != "csv":
+        sys.stdout.flush()  # where both go to one place, the lines are below the table
         for line in told(page):
             note(line)
 
