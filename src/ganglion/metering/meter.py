@@ -1,7 +1,6 @@
 """From the events of a ledger to intervals of usage and supply."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
@@ -147,6 +146,7 @@ class Meter:
             attempt.begun = True  # before metering began
             self._move(attempt, place.wanted, place.leaving)
         for metered in self.nodes.values():
+            metered.shrunk = metered.holds_what_is_gone()
             self._resupply(metered)
 
     def note(self, event: ev.Event, record: Callable[[str], HasGang]) -> None:
@@ -258,19 +258,18 @@ class Meter:
         leaving: tuple[PodPlacement, ...],
     ) -> None:
         """An attempt has these pods from now on."""
-        before = dict.fromkeys(pod.node for pod in chain(attempt.wanted, attempt.leaving))
-        for pod in chain(attempt.wanted, attempt.leaving):
-            self.nodes[pod.node].take(pod, -1)
         attempt.wanted, attempt.leaving = wanted, leaving
-        for pod in chain(wanted, leaving):
-            self.nodes[pod.node].take(pod, 1)
-        now = dict.fromkeys(pod.node for pod in chain(wanted, leaving))
-        for name in before:
-            self.nodes[name].gangs.pop(attempt.gang, None)
-        for name in now:
-            self.nodes[name].gangs[attempt.gang] = None
+        there: dict[str, list[PodPlacement]] = {}
+        for pod in (*wanted, *leaving):
+            there.setdefault(pod.node, []).append(pod)
+        touched = {**attempt.open, **there}
+        for name in touched:
+            if name in there:
+                self.nodes[name].pods[attempt.gang] = tuple(there[name])
+            else:
+                del self.nodes[name].pods[attempt.gang]
         self._share(attempt)
-        for name in before | now:
+        for name in touched:
             self._resupply(self.nodes[name])
 
     def _share(self, attempt: MeteredAttempt) -> None:
@@ -320,7 +319,7 @@ class Meter:
         before = known.flavor if known else ""
         metered = self._describe(event.node)
         other = before if before and before != metered.flavor else ""
-        for gang in metered.gangs if other else ():
+        for gang in metered.pods if other else ():
             self._share(self.attempts[gang])
         self._resupply(metered, other)
 

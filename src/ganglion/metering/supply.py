@@ -17,8 +17,8 @@ class MeteredNode(Struct):
         healthy: whether each of its devices is, by index; devices that are gone are not in it.
         cordoned: whether nothing new may start there.
         lost: whether it is gone.
-        held: device -> thousandths that attempts hold of it; those that nothing holds are left out.
-        gangs: gangs with pods there, those without devices included.
+        shrunk: whether it ever came back with fewer devices, so that some may be held and gone.
+        pods: gang -> its pods that are there, those that leave included.
         since: since when it has what it has, in ms.
         gpu_milli, unavailable_milli: what it has; see `SupplyInterval`.
     """
@@ -28,41 +28,48 @@ class MeteredNode(Struct):
     healthy: tuple[bool, ...] = ()
     cordoned: bool = False
     lost: bool = False
-    held: dict[int, int] = field(default_factory=dict)
-    gangs: dict[str, None] = field(default_factory=dict)
+    shrunk: bool = False
+    pods: dict[str, tuple[PodPlacement, ...]] = field(default_factory=dict)
     since: int = 0
     gpu_milli: int = 0
     unavailable_milli: int = 0
 
     def describe(self, node: Node) -> None:
         """The node joined, came back, or is another one."""
+        self.shrunk = self.shrunk or len(node.devices) < len(self.healthy)
         self.flavor, self.lost = node.kind, False
         self.healthy = tuple(device.healthy for device in node.devices)
         self.cordoned = bool(node.cordoned)
 
-    def take(self, pod: PodPlacement, sign: int) -> None:
-        """Count what a pod holds; `sign` -1 = it holds it no more."""
-        for device in pod.devices:
-            milli = self.held.get(device, 0) + sign * pod.milli
-            if milli:
-                self.held[device] = milli
-            else:
-                self.held.pop(device, None)
+    def holds_what_is_gone(self) -> bool:
+        """Whether attempts hold devices that it has no more."""
+        return any(device >= len(self.healthy) for device in self._held())
+
+    @property
+    def open(self) -> bool:
+        """Whether all of it is there to be used, whatever is held."""
+        return not (self.lost or self.cordoned or self.shrunk) and all(self.healthy)
 
     def terms(self) -> tuple[int, int]:
         """Thousandths of all of its GPUs, and of those that neither are held nor can be."""
-        if self.lost and not self.gangs:
+        if self.open:
+            return WHOLE * len(self.healthy), 0
+        if self.lost and not self.pods:
             return 0, 0
-        devices = len(self.healthy)
-        gone = [held for index, held in self.held.items() if index >= devices]
-        whole = WHOLE * (devices + len(gone))
-        if self.lost or self.cordoned:
-            return whole, whole - sum(self.held.values())
-        shut = sum(WHOLE - held for held in gone)
-        if not all(self.healthy):
-            sick = (index for index, healthy in enumerate(self.healthy) if not healthy)
-            shut += sum(WHOLE - self.held.get(index, 0) for index in sick)
-        return whole, shut
+        held, devices = self._held(), dict(enumerate(self.healthy))
+        devices |= dict.fromkeys((each for each in held if each >= len(devices)), False)
+        closed = self.lost or self.cordoned
+        shut = (WHOLE - held.get(i, 0) for i, healthy in devices.items() if closed or not healthy)
+        return WHOLE * len(devices), sum(shut)
+
+    def _held(self) -> dict[int, int]:
+        """Device -> thousandths that attempts hold of it; those that none holds are left out."""
+        found: dict[int, int] = {}
+        for pods in self.pods.values():
+            for pod in pods:
+                for device in pod.devices:
+                    found[device] = found.get(device, 0) + pod.milli
+        return found
 
     def interval(self, end: int) -> SupplyInterval | None:
         """What it has had until now; None = nothing, or for no time."""
