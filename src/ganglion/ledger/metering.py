@@ -128,14 +128,14 @@ def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
     if wanted.queues is not None:
         found = found.where(table.queue.in_(sorted(wanted.queues)))
     made: dict[Group, UsageSum] = {}
+    width, day = len(by), by.index(UsageBy.DAY) if UsageBy.DAY in by else None
     for row in reader.rows(found.group_by(*groups) if groups else found):
-        *values, held, requested, attempts = row
+        group: tuple[Any, ...] = tuple(row[:width])
+        if day is not None:
+            group = (*group[:day], date_of(group[day]), *group[day + 1 :])
+        held, requested, attempts = row[width:]
         if held or attempts:
-            named = (
-                date_of(value) if each is UsageBy.DAY else str(value)
-                for each, value in zip(by, values, strict=True)
-            )
-            made[tuple(named)] = UsageSum(int(held), int(requested), int(attempts))
+            made[group] = UsageSum(int(held), int(requested), int(attempts))
     return made
 
 
