@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval, by_day
+from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
 from ganglion.metering.meter import HeldPlace, Meter
 from ganglion.metering.sums import (
     SupplySum,
@@ -264,8 +264,30 @@ def test_a_meter_that_has_not_begun_takes_nothing_in() -> None:
 
 
 def test_an_interval_is_cut_at_each_midnight_and_loses_nothing() -> None:
-    whole = SupplyInterval(DAY_MS - 1, 3 * DAY_MS, "a", "H100", 4_000, 0)
-    parts = [*by_day(whole)]
-    edges = [(each.begin_ms, each.end_ms) for each in parts]
-    assert edges == [(DAY_MS - 1, DAY_MS), (DAY_MS, 2 * DAY_MS), (2 * DAY_MS, 3 * DAY_MS)]
-    assert sum(overlap_ms(each, 0, FOR_EVER) for each in parts) == 2 * DAY_MS + 1
+    meter, known = Meter(), Known(gang("w"))
+    meter.begin(0, {}, (), ())
+    for event in (
+        ev.NodeAdded(0, node("a", 1)),
+        ev.GangPlaced(DAY_MS - 1, "w/0", 1, at_node("a", 0)),
+        ev.GangEnded(3 * DAY_MS, "w/0", 1, ev.Outcome.SUCCEEDED),
+    ):
+        meter.note(event, lambda _gang: known)
+    usage, _ = meter.drain()
+    edges = [(each.begin_ms, each.end_ms, each.begun) for each in usage]
+    day = DAY_MS
+    assert edges == [(day - 1, day, True), (day, 2 * day, False), (2 * day, 3 * day, False)]
+    assert sum(overlap_ms(each, 0, FOR_EVER) for each in usage) == 2 * DAY_MS + 1
+
+
+def test_days_of_what_is_open_are_those_that_it_is_cut_into() -> None:
+    meter, known = Meter(), Known(gang("w"))
+    meter.begin(0, {}, (), ())
+    meter.note(ev.NodeAdded(0, node("a", 1)), lambda _gang: known)
+    meter.note(ev.GangPlaced(5, "w/0", 1, at_node("a", 0)), lambda _gang: known)
+    now = 2 * DAY_MS + 7
+    opened, closed = dict[tuple[str, ...], UsageSum](), dict[tuple[str, ...], UsageSum]()
+    add_usage(opened, meter.open_usage(now), [UsageBy.DAY], 0, now)
+    meter.note(ev.GangEnded(now, "w/0", 1, ev.Outcome.FAILED), lambda _gang: known)
+    add_usage(closed, meter.drain()[0], [UsageBy.DAY], 0, now)
+    assert opened == closed
+    assert [day for (day,) in opened] == ["1970-01-01", "1970-01-02", "1970-01-03"]

@@ -5,7 +5,6 @@ for shares of a GPU as well.
 """
 
 from collections.abc import Iterator
-from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +14,7 @@ DAY_MS = 86_400_000
 
 
 class UsageInterval(Struct, frozen=True):
-    """What one attempt held on one node, within one day of UTC.
+    """What one attempt held on one node; in a ledger, within one day of UTC.
 
     Attributes:
         begin_ms, end_ms: from and before when; they are equal where an attempt ended at once.
@@ -54,7 +53,7 @@ class UsageInterval(Struct, frozen=True):
 
 
 class SupplyInterval(Struct, frozen=True):
-    """What one node had, within one day of UTC.
+    """What one node had.
 
     Attributes:
         begin_ms, end_ms: from and before when.
@@ -73,22 +72,13 @@ class SupplyInterval(Struct, frozen=True):
     unavailable_milli: int
 
 
-Interval = TypeVar("Interval", UsageInterval, SupplyInterval)
-
-
-def by_day(interval: Interval) -> Iterator[Interval]:
+def by_day(interval: UsageInterval) -> Iterator[UsageInterval]:
     """Cut an interval at each midnight of UTC; only the first part has `begun`."""
-    begin = interval.begin_ms
+    begin, begun = interval.begin_ms, interval.begun
     while (midnight := (begin // DAY_MS + 1) * DAY_MS) < interval.end_ms:
-        yield _part(interval, begin, midnight)
-        begin = midnight
-    yield _part(interval, begin, interval.end_ms)
-
-
-def _part(interval: Interval, begin: int, end: int) -> Interval:
-    if (begin, end) == (interval.begin_ms, interval.end_ms):
-        return interval
-    if isinstance(interval, UsageInterval):
-        begun = interval.begun and begin == interval.begin_ms
-        return replace(interval, begin_ms=begin, end_ms=end, begun=begun)
-    return replace(interval, begin_ms=begin, end_ms=end)
+        yield replace(interval, begin_ms=begin, end_ms=midnight, begun=begun)
+        begin, begun = midnight, False
+    if begin == interval.begin_ms:
+        yield interval
+    else:
+        yield replace(interval, begin_ms=begin, begun=False)

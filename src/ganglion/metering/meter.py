@@ -194,7 +194,7 @@ class Meter:
             for node, found in attempt.open.items():
                 interval = attempt.interval(node, found, end)
                 if interval:
-                    yield from by_day(interval)
+                    yield interval
 
     def open_supply(self, until: int) -> Iterator[SupplyInterval]:
         """The same for what nodes have."""
@@ -202,7 +202,7 @@ class Meter:
         for metered in self.nodes.values():
             interval = metered.interval(end)
             if interval:
-                yield from by_day(interval)
+                yield interval
 
     def _describe(self, node: Node) -> MeteredNode:
         """Know a node, or that it is another one now."""
@@ -310,7 +310,7 @@ class Meter:
         now, metered.flavor = metered.flavor, flavor or metered.flavor
         interval = metered.interval(self.now)
         if interval:
-            self._supply += by_day(interval)
+            self._supply.append(interval)
         metered.since, metered.flavor = self.now, now
         metered.gpu_milli, metered.unavailable_milli = terms
 

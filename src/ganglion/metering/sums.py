@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import chain
 
 from msgspec import Struct
 
-from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
+from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval, by_day
 
 
 class UsageBy(StrEnum):
@@ -72,7 +73,8 @@ def add_usage(
     until: int,
 ) -> None:
     """Add intervals, as far as they lie in a period, to the sums of their groups."""
-    for each in intervals:
+    parts = chain.from_iterable(map(by_day, intervals)) if UsageBy.DAY in by else intervals
+    for each in parts:
         lasted = overlap_ms(each, since, until)
         attempts = int(each.begun and since <= each.begin_ms < until)
         if lasted or attempts:
