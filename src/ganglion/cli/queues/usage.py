@@ -120,7 +120,7 @@ def told(page: "UsagePage") -> list[str]:
     if page.fleet is None:
         lines = [f"held {hours(page.total.held_gpu_us)} GPU-hours"]
     if page.metered_since is None:
-        return [*lines, "nothing is metered yet: the server began before it could"]
+        return [*lines, "nothing is metered yet"]
     if page.metered_since > page.since:
         lines.append(f"metered since {clock(page.metered_since)}")
     return lines
