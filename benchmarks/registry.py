@@ -36,6 +36,7 @@ BENCHES: dict[str, str] = {
     "failures": "benchmarks.failures.lost_time:BENCH",
     "access": "benchmarks.speed.access:BENCH",
     "audit": "benchmarks.speed.audit_trail:BENCH",
+    "usage": "benchmarks.speed.usage:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 

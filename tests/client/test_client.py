@@ -69,6 +69,10 @@ CALLS: dict[str, tuple[Callable[[Client], object], Any]] = {
     "GET /api/v1/nodes": (lambda c: c.nodes(), {"items": []}),
     "POST /api/v1/nodes/n/cordon": (lambda c: c.cordon("n", "why"), {}),
     "POST /api/v1/nodes/n/uncordon": (lambda c: c.uncordon("n"), {}),
+    "GET /api/v1/usage?by=user&by=day&since=30d&queue=q": (
+        lambda c: c.daily.usage(by=["user", "day"], since="30d", queues=["q"]),
+        {"since": 1, "until": 2},
+    ),
     "GET /api/v1/gpus": (lambda c: c.gpus(), {"items": []}),
 }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,8 @@ class Rig:
     def submit(self, name: str, key: str = "", force: bool = False, **document: Any) -> str:
         """Submit a workload of one GPU; returns its id."""
         data = {"name": name, "run": "true", "resources": {"gpus": 1}, **document}
-        request = submit.checked(data, user="ada", key=key, digest=str(data), force=force)
+        digest = sha256(str(data).encode()).hexdigest()
+        request = submit.checked(data, user="ada", key=key, digest=digest, force=force)
         return str(self.do(lambda draft: submit.submit(draft, request)).id)
 
     def turn(self, times: int = 1) -> None:

@@ -4,14 +4,18 @@ import random
 import signal
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import httpx2
 
 from ganglion.ledger.ledger import Ledger
-from ganglion.model.events import GangEnded, GangPlaced, GangStarted
+from ganglion.ledger.metering import closed_usage
+from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted
 from ganglion.model.policy import Policy
 from ganglion.server.recovery.recover import replayed
+from ganglion.server.recovery.verify import verified
 from tests.effort import examples
 from tests.server.process import Api, Nursery, until
 
@@ -123,12 +127,31 @@ def check_log(api: Api, gang: str, rank: int, counts: Path) -> None:
     assert count > KILLS
 
 
+def check_usage(usage: list[UsageInterval | SupplyInterval], events: list[Event]) -> None:
+    """Every attempt is charged once, from its placement to its end at least, without a gap."""
+    found = [each for each in usage if isinstance(each, UsageInterval)]
+    begins = {each.gang: each.at for each in events if isinstance(each, GangPlaced)}
+    ends = {each.gang: each.at for each in events if isinstance(each, GangEnded)}
+    places: dict[tuple[str, str], list[UsageInterval]] = {}
+    for each in found:
+        places.setdefault((each.gang, each.node), []).append(each)
+    assert Counter(each.gang for each in found if each.begun) == dict.fromkeys(begins, 1)
+    for (gang, _), intervals in places.items():
+        assert all(one.end_ms == two.begin_ms for one, two in pairwise(intervals))
+        assert intervals[0].begin_ms == begins[gang]
+        assert intervals[-1].end_ms >= ends[gang]
+
+
 def check_ledger(home: Path, workloads: list[str]) -> None:
     ledger = Ledger.open(home / "ledger.db")
     events = list(ledger.replay())
     mind = replayed(ledger, Policy())
     entries = ledger.events(limit=100_000)
+    usage = [each.interval for each in closed_usage(ledger, 0)]
+    with ledger.still() as still:
+        assert verified(still).flaws == []
     ledger.close()
+    check_usage(usage, events)
     for kind in (GangPlaced, GangStarted, GangEnded):
         seen = Counter(event.gang for event in events if isinstance(event, kind))
         assert seen == Counter(f"{workload}/0" for workload in workloads), kind

@@ -9,7 +9,7 @@ CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
 BELOW_SERVER = CORE | WORLDS | {"api", "collector", "extras", "specs", "compat", "lifecycle"}
 BELOW_SERVER |= {"audit", "helper", "identity"}
-BELOW_SERVER |= {"ledger", "repeats", "router", "seams", "tracing", "transport"}
+BELOW_SERVER |= {"ledger", "metering", "repeats", "router", "seams", "tracing", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "seams", "specs", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -25,7 +25,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "specs": frozenset({"model", "compat"}),
     "compat": frozenset({"model", "specs"}),
     "lifecycle": CORE,
-    "ledger": CORE | {"seams"},
+    "metering": frozenset({"model"}),
+    "ledger": CORE | {"metering", "seams"},
     "audit": frozenset({"model", "ledger", "seams"}),
     "helper": frozenset({"transport"}),
     "repeats": frozenset(),

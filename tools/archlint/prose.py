@@ -10,7 +10,17 @@ from collections.abc import Iterator, Mapping
 from tools.archlint.source import Finding, Source
 
 PARTS = frozenset(
-    {"model", "api", "engine", "lifecycle", "worlds", "server", "scenarios", "conformance"}
+    {
+        "model",
+        "api",
+        "engine",
+        "lifecycle",
+        "metering",
+        "worlds",
+        "server",
+        "scenarios",
+        "conformance",
+    }
 )
 FIELDS = frozenset({"cause", "held_for"})
 """Names that causes go by."""

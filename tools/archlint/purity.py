@@ -11,6 +11,7 @@ PURE_ROOMS = (
     "engine",
     "identity",
     "lifecycle",
+    "metering",
     "worlds.causes",
     "worlds.kubernetes.attempts",
     "worlds.kubernetes.cluster_view",

@@ -1,8 +1,13 @@
-"""Present use, and everything about one node."""
+"""Present use, everything about one node, and usage over a period.
 
-from msgspec import Struct
+Usage is in GPU-microseconds: thousandths of a GPU times milliseconds, so that it is an integer and
+every sum is exact. 3,600,000,000 of them are one GPU-hour.
+"""
+
+from msgspec import Struct, field
 
 from ganglion.api.nodes import NodeView
+from ganglion.api.page import Page
 from ganglion.api.policies import BookingView
 
 
@@ -105,3 +110,64 @@ class NodeDetail(Struct):
     occupants: tuple[Occupant, ...] = ()
     awaiting: tuple[Occupant, ...] = ()
     bookings: tuple[BookingView, ...] = ()
+
+
+class UsageRow(Struct):
+    """Usage of one group; what is not grouped by is empty.
+
+    Attributes:
+        queue: leaf queue that was charged.
+        user: who submitted the work.
+        workload: its id.
+        flavor: kind of node.
+        day: date in UTC.
+        held_gpu_us: GPU time that attempts kept from others, from their placement to their end.
+        requested_gpu_us: the same without pods that were asked to leave and had not left.
+        attempts: attempts that were placed in the period.
+    """
+
+    queue: str = ""
+    user: str = ""
+    workload: str = ""
+    flavor: str = ""
+    day: str = ""
+    held_gpu_us: int = 0
+    requested_gpu_us: int = 0
+    attempts: int = 0
+
+
+class FlavorUsage(Struct):
+    """All GPUs of one flavor over the period: held + idle + unavailable = capacity.
+
+    Attributes:
+        flavor: its name.
+        capacity_gpu_us: GPU time that there was.
+        held_gpu_us: held by attempts.
+        idle_gpu_us: held by none, although attempts might have started there.
+        unavailable_gpu_us: held by none, as the node was cordoned or lost, or the GPU was sick.
+    """
+
+    flavor: str
+    capacity_gpu_us: int = 0
+    held_gpu_us: int = 0
+    idle_gpu_us: int = 0
+    unavailable_gpu_us: int = 0
+
+
+class UsagePage(Page):
+    """Usage over a period, sorted by what it is grouped by.
+
+    Attributes:
+        since, until: the period, in ms.
+        metered_since: since when there are figures, in ms; None = there are none yet.
+        items: the groups.
+        total: all groups together, those on other pages included.
+        fleet: by flavor; None = the caller may not see the whole fleet, or asked for some queues.
+    """
+
+    since: int
+    until: int
+    metered_since: int | None = None
+    items: tuple[UsageRow, ...] = ()
+    total: UsageRow = field(default_factory=UsageRow)
+    fleet: tuple[FlavorUsage, ...] | None = None

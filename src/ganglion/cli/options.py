@@ -99,3 +99,29 @@ def watch(function: F) -> F:
     return click.option(
         "-w", "--watch", is_flag=True, help="Keep the screen up to date until Ctrl-C."
     )(function)
+
+
+def since_ms(text: str, now: int) -> int:
+    """Read the value of `--since`: a moment, or `all` for ever. Raises FieldError like `moment`."""
+    return 0 if text == "all" else moment(text, now, "--since")
+
+
+def moment(text: str, now: int, option: str) -> int:
+    """Read `24h` (ago), a date, or a date and time into ms since 1970.
+
+    Raises:
+        FieldError: it is none of these; names the option.
+    """
+    from ganglion.model.errors import FieldError
+    from ganglion.specs.grammar.times.durations import parse_duration
+    from ganglion.specs.grammar.times.instants import parse_when
+
+    try:
+        return max(now - parse_duration(text), 0)
+    except FieldError:
+        pass
+    try:
+        return parse_when(text, now)
+    except FieldError as error:
+        hint = "write 24h (ago), 2026-11-01 or 2026-11-01T08:00"
+        raise FieldError(error.problem, key=option, hint=hint) from error

@@ -100,6 +100,9 @@ COMMANDS: dict[str, CommandEntry] = {
         "Forward local ports to ports of a running pod, until Ctrl-C.",
         WORK,
     ),
+    "usage": CommandEntry(
+        "ganglion.cli.queues.usage:usage", "Sum up the GPU-hours that were held.", LOOK
+    ),
     "history": CommandEntry(
         "ganglion.cli.workloads.history:history",
         "List what has ended, with waits and GPU-hours.",

@@ -13,6 +13,7 @@ from ganglion.ledger.chain import GENESIS, Progress, chained, silent
 from ganglion.ledger.executors import Executors
 from ganglion.ledger.history import TRIMMED, trimmed
 from ganglion.ledger.lock import FileLock
+from ganglion.ledger.metering import IntervalNumbers
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Spacing, Submitted
 from ganglion.ledger.sql import database
@@ -72,7 +73,7 @@ class Ledger(Reader):
         super().__init__(engine, where)
         self._writer, self._lock = writer, lock
         self.executors, self.generation = Executors(engine, where, randomness), 0
-        self.spacing = Spacing()
+        self.spacing, self._intervals = Spacing(), IntervalNumbers()
         self.refresh()
 
     @classmethod
@@ -129,6 +130,7 @@ class Ledger(Reader):
         with faults(self.where), self._writer.begin():
             self.head = self._top(events.c.seq)
             self.cycle = self._top(cycles.c.cycle)
+            self._intervals.refresh(self._writer)
             self._numbers = count(self._top(workloads.c.number) + 1)
             newest = select(events.c.checksum).where(events.c.seq == self.head)
             self.checksum = bytes(self._writer.scalar(newest) or GENESIS)
@@ -179,10 +181,12 @@ class Ledger(Reader):
                 self.executors.confirm(self.generation, session)
             self._write_events(session, batch, entries)
             _write_workloads(session, batch)
+            self._intervals.write(session, self.cycle + 1, batch)
             if batch.cut:
                 session.execute(_NEW_CUT, [msgspec.structs.asdict(batch.cut)])
         self.head += len(entries)
         self.cycle += 1
+        self._intervals.written(batch)
         self.checksum = entries[-1].checksum or self.checksum if entries else self.checksum
         return entries
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.model.events import Event
 from ganglion.model.workload import Workload
 
@@ -94,6 +95,8 @@ class Batch(Struct):
         changed: workloads whose description changed.
         ended: workloads that are over.
         cut: where the ledger is cut; None = nowhere.
+        usage: what attempts held until now, or until an event of it.
+        supply: what nodes had likewise.
     """
 
     at: int
@@ -103,11 +106,14 @@ class Batch(Struct):
     changed: list[Changed] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     cut: Cut | None = None
+    usage: list[UsageInterval] = field(default_factory=list)
+    supply: list[SupplyInterval] = field(default_factory=list)
 
     @property
     def size(self) -> int:
         """Bytes that it takes on disk, about."""
         events = len(self.incoming) + len(self.decisions) + len(self.changed)
+        events += len(self.usage) + len(self.supply)
         documents = sum(len(new.document) for new in self.submitted)
         return 512 * (events + 1) + 2 * documents + sum(len(end.detail) for end in self.ended)
 

@@ -1,7 +1,8 @@
 """Ledgers as files: export, import, and backup while a server writes.
 
-An export is one JSON object a line: a header, the cycles, the events, the workloads, and a last
-line that counts them and names the head of the chain. A name that ends in `.gz` is compressed.
+An export is one JSON object a line: a header, the cycles, the events, the workloads, the intervals
+of usage and supply, and a last line that counts them and names the head of the chain. A name that
+ends in `.gz` is compressed.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from typing import IO, Any, cast
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Table, insert, select
 
 from ganglion.ledger.chain import GENESIS, Progress, link, silent
 from ganglion.ledger.ledger import Ledger
@@ -24,23 +25,34 @@ from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Cut, Entry, Snapshot
 from ganglion.ledger.sql import database
 from ganglion.ledger.sql.faults import faults
-from ganglion.ledger.sql.tables import SCHEMA, cuts, cycles, events, snapshots, workloads
+from ganglion.ledger.sql.tables import (
+    SCHEMA,
+    cuts,
+    cycles,
+    events,
+    snapshots,
+    supply,
+    usage,
+    workloads,
+)
 from ganglion.model.errors import Conflict, EnvironmentFault, FileError
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import SYSTEM_FILES, Files, FileStream, install, remove
 
-FORMAT, CUT = 1, 2
-"""Of exports of whole ledgers, and of those that were cut, which older versions cannot read."""
+FORMAT, CUT, METERED = 1, 2, 3
+"""Of exports of whole ledgers, of those that were cut, and of those with intervals: each cannot be
+read by the versions before it."""
 MOST = (1 << 63) - 1
 BINARY = ("document", "body", "detail")
 """Columns of workloads that hold bytes."""
 
 
-class Header(Struct, frozen=True):
-    """The first line."""
+class Header(Struct, frozen=True, omit_defaults=True):
+    """The first line; `cut`: whether a ledger with intervals was cut."""
 
     format: int
     schema: str
+    cut: bool = False
 
 
 class _Base(Struct, frozen=True):
@@ -50,13 +62,14 @@ class _Base(Struct, frozen=True):
     snapshot: Snapshot
 
 
-class TransferEnd(Struct, frozen=True):
+class TransferEnd(Struct, frozen=True, omit_defaults=True):
     """The last line: how much there is, and the checksum of the newest event in hexadecimal."""
 
     cycles: int
     events: int
     workloads: int
     checksum: str
+    intervals: int = 0
 
 
 class _Event(Struct, frozen=True, omit_defaults=True):
@@ -90,10 +103,11 @@ def exported(
     Raises:
         EnvironmentFault: the database does not answer, or the file cannot be written.
     """
-    counts, checksum = [0, 0, 0], GENESIS
+    counts, checksum = [0, 0, 0, 0], GENESIS
     with _appearing(file, effects) as scratch, _stream(scratch, file, effects.files) as out:
         base = _base(reader)
-        _line(out, Header(CUT if base else FORMAT, SCHEMA))
+        metered = () if until else _metered(reader)
+        _line(out, _header(cut=base is not None, metered=bool(metered)))
         if base:
             _line(out, base)
             checksum = base.cut.checksum
@@ -113,7 +127,11 @@ def exported(
         for row in () if until else _table(reader, workloads, workloads.c.number):
             _line(out, row | {name: _text(row, name) for name in BINARY})
             counts[2] += 1
-        end = TransferEnd(counts[0], counts[1], counts[2], checksum.hex())
+        for table in metered:
+            for row in _table(reader, table, table.c.number):
+                _line(out, row)
+                counts[3] += 1
+        end = TransferEnd(counts[0], counts[1], counts[2], checksum.hex(), counts[3])
         _line(out, end)
     return end
 
@@ -182,14 +200,14 @@ class _Import:
         self._connection, self._file, self._progress = connection, file, progress
         self._heads: dict[int, tuple[int, int]] = {}
         self._checksum, self._events = GENESIS, 0
-        self._workloads = 0
+        self._workloads = self._intervals = 0
 
     def read(self, lines: IO[bytes]) -> TransferEnd:
         """Take every line in."""
         header = msgspec.json.decode(lines.readline(), type=Header)
-        if header.format > CUT:
+        if header.format > METERED:
             raise ValueError(f"format {header.format} is of a newer version")
-        if header.format == CUT:
+        if header.cut or header.format == CUT:
             self._begin(msgspec.json.decode(lines.readline(), type=_Base))
         page = list[dict[str, Any]]()
         for line in lines:
@@ -214,7 +232,11 @@ class _Import:
     def _write(self, page: list[dict[str, Any]]) -> None:
         if not page:
             return
-        if "number" in page[0]:
+        if "begin_ms" in page[0]:
+            table = usage if "held_milli" in page[0] else supply
+            self._connection.execute(insert(table), page)
+            self._intervals += len(page)
+        elif "number" in page[0]:
             rows = [row | {name: _bytes(row[name]) for name in BINARY} for row in page]
             self._connection.execute(insert(workloads), rows)
             self._workloads += len(rows)
@@ -240,10 +262,23 @@ class _Import:
         return dict(zip(names, columns, strict=True)) | {"checksum": self._checksum}
 
     def _ended(self, end: TransferEnd) -> TransferEnd:
-        found = TransferEnd(len(self._heads), self._events, self._workloads, self._checksum.hex())
+        counts = (len(self._heads), self._events, self._workloads)
+        found = TransferEnd(*counts, self._checksum.hex(), self._intervals)
         if found != end:
             raise ValueError(f"it should have {end}, and has {found}")
         return end
+
+
+def _header(*, cut: bool, metered: bool) -> Header:
+    if metered:
+        return Header(METERED, SCHEMA, cut)
+    return Header(CUT if cut else FORMAT, SCHEMA)
+
+
+def _metered(reader: Reader) -> tuple[Table, ...]:
+    """The tables of intervals that have rows."""
+    tables = (usage, supply)
+    return tuple(each for each in tables if reader.rows(select(each.c.number).limit(1)))
 
 
 def _base(reader: Reader) -> _Base | None:

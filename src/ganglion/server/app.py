@@ -37,7 +37,7 @@ from ganglion.server.routes import (
     workspaces,
 )
 from ganglion.server.routes.bulk import verbs as bulk
-from ganglion.server.routes.fleet import bookings, drains, use
+from ganglion.server.routes.fleet import bookings, drains, usage, use
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
@@ -56,6 +56,7 @@ _ROUTES = (
     drains,
     history,
     use,
+    usage,
     terminals,
     access,
     holds,

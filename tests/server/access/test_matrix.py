@@ -19,6 +19,7 @@ OWNERS, ADMIN = frozenset({O, A}), frozenset({A})
 ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
+    "list_usage": EVERY,
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_tokens", "revoke_token", "who_am_i"), EVERY),
     **dict.fromkeys(("show_health", "show_readiness", "show_version"), EVERY),

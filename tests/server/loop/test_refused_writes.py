@@ -45,7 +45,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-BIG = {"run": "true # " + "x" * 20_000}
+BIG = {"run": "true # " + "x" * 40_000}
 """A job whose file needs new pages."""
 
 

@@ -16,6 +16,7 @@ import pytest
 from ganglion.engine.cycle import cycle
 from ganglion.engine.plugins.builtin import builtin_plugins
 from ganglion.model.causes import sentence
+from ganglion.model.events import ServerStarted
 from ganglion.model.policy import Policy
 from ganglion.server.controllers.controller import Controllers
 from ganglion.server.controllers.failures import FailuresController
@@ -52,6 +53,9 @@ def summary(mind: Mind) -> dict[str, Any]:
         },
         "spent": {name: each.gpu_ms for name, each in book.spending.of.items()},
     }
+    if book.meter.since is not None:
+        later = book.meter.now + 60_000
+        found["metered"] = [*book.meter.open_usage(later), *book.meter.open_supply(later)]
     return dict(msgspec.json.decode(msgspec.json.encode(found)))
 
 
@@ -102,6 +106,7 @@ def main(name: str) -> None:
     state = walked(7).state
     with tempfile.TemporaryDirectory() as folder:
         rig = Rig(Path(folder) / "home", keepers)
+        rig.do(lambda draft: draft.record(ServerStarted(draft.now, "", metered=True)))
         work(rig, Random(4), 40)
         known = Controllers(keepers())
         mind = replayed(rig.ledger, Policy(), known.note)

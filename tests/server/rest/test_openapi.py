@@ -40,7 +40,7 @@ EXPLAINED: dict[tuple[str, str], str] = {
         ("positive_data_acceptance", f"GET /api/v1/{each}"): CURSOR
         for each in (
             *("bookings", "drains", "gpus", "history", "nodes", "order", "policy/versions"),
-            *("queues", "schedules", "workloads"),
+            *("queues", "schedules", "usage", "workloads"),
         )
     },
     ("positive_data_acceptance", "GET /api/v1/workloads/{ref}/logs"): GRAMMAR,

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import connect
-from ganglion.cli.options import command, list_output, output, settings
+from ganglion.cli.options import command, list_output, output, settings, since_ms
 from ganglion.cli.output.event_lines import kept
 from ganglion.cli.output.formats import clock, now_ms, plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
 from ganglion.cli.server.audit_trail import placement, show, trail
 from ganglion.cli.server.ledger import DB, reading
-from ganglion.cli.workloads.history import since_ms
 from ganglion.extras import require
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from ganglion.cli.options import command, list_output, output
+from ganglion.cli.options import command, list_output, moment, output, since_ms
 from ganglion.cli.output.event_lines import details, subject
 from ganglion.cli.output.formats import DASH, clock, now_ms, plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list, print_pages
 from ganglion.cli.server.ledger import DB, reading
-from ganglion.cli.workloads.history import moment, since_ms
 
 if TYPE_CHECKING:
     from ganglion.audit.export import ExportedEvent as Row

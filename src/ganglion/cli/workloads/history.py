@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_queues, connect
-from ganglion.cli.options import command, list_output
+from ganglion.cli.options import command, list_output, moment, since_ms
 from ganglion.cli.output.formats import DASH, HOUR_MS, age, clock, now_ms, plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_list
 from ganglion.cli.workloads.ps import gpus
 from ganglion.client.states import style
-from ganglion.model.errors import FieldError
 
 if TYPE_CHECKING:
     from ganglion.api.workloads import HistoryItem
@@ -107,31 +106,6 @@ def history(
     print_list(rows, columns(), form, empty=f"nothing that fits has ended{span}")
     if rows and form in ("table", "wide"):
         note(totals(rows))
-
-
-def since_ms(text: str, now: int) -> int:
-    """Read the value of `--since`: a moment, or `all` for ever. Raises FieldError like `moment`."""
-    return 0 if text == "all" else moment(text, now, "--since")
-
-
-def moment(text: str, now: int, option: str) -> int:
-    """Read `24h` (ago), a date, or a date and time into ms since 1970.
-
-    Raises:
-        FieldError: it is none of these; names the option.
-    """
-    from ganglion.specs.grammar.times.durations import parse_duration
-    from ganglion.specs.grammar.times.instants import parse_when
-
-    try:
-        return max(now - parse_duration(text), 0)
-    except FieldError:
-        pass
-    try:
-        return parse_when(text, now)
-    except FieldError as error:
-        hint = "write 24h (ago), 2026-11-01 or 2026-11-01T08:00"
-        raise FieldError(error.problem, key=option, hint=hint) from error
 
 
 def hours(gpu_ms: int) -> str:

@@ -9,7 +9,7 @@ import httpx2
 import msgspec
 
 from ganglion.api.events import EventView
-from ganglion.api.use import NodeDetail, UsePage
+from ganglion.api.use import NodeDetail, UsagePage, UsePage
 from ganglion.api.workloads import HistoryItem, HistoryPage
 from ganglion.client.calls.paging import paged
 from ganglion.client.errors import ended, fault_of
@@ -64,6 +64,26 @@ class Daily:
     def use(self) -> UsePage:
         """Return what gangs and GPUs use now; takes half a second if none asked before."""
         return self._http.call("GET", "/use", UsePage)
+
+    def usage(
+        self,
+        *,
+        by: Sequence[str] = ("queue",),
+        since: str | int = "7d",
+        until: str | int = "",
+        queues: Sequence[str] = (),
+    ) -> UsagePage:
+        """Sum up the GPU time that attempts held over a period, all groups at once.
+
+        Args:
+            by: what to group by: `queue`, `user`, `workload`, `flavor`, `day`.
+            since: begin of the period: `7d` ago, a date and time, or ms.
+            until: its end, written as `since`; empty = now.
+            queues: only these and those below them; empty = all.
+        """
+        params = {"by": tuple(by), "since": str(since), "until": str(until) or None}
+        params |= {"queue": tuple(queues) or None}
+        return self._http.call("GET", "/usage", UsagePage, params=params)
 
     def node(self, name: str) -> NodeDetail:
         """Return everything about a node."""

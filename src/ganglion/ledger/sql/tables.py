@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     Index,
@@ -12,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0005"
+SCHEMA = "0006"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -104,5 +105,44 @@ executors = Table(
     Column("ended", LONG),
 )
 
+usage = Table(
+    "usage",
+    metadata,
+    Column("number", LONG, primary_key=True, autoincrement=False),
+    # That closed the interval.
+    Column("cycle", LONG, nullable=False),
+    # Both lie in one day of UTC: so a day is a group.
+    Column("begin_ms", LONG, nullable=False),
+    Column("end_ms", LONG, nullable=False),
+    Column("queue", String, nullable=False),
+    Column("user", String, nullable=False),
+    Column("workload", String, nullable=False),
+    Column("gang", String, nullable=False),
+    Column("attempt", LONG, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("flavor", String, nullable=False),
+    Column("node", String, nullable=False),
+    Column("requested_milli", LONG, nullable=False),
+    Column("held_milli", LONG, nullable=False),
+    Column("cpu_milli", LONG, nullable=False),
+    Column("memory_mib", LONG, nullable=False),
+    Column("begun", Boolean, nullable=False),
+)
+
+supply = Table(
+    "supply",
+    metadata,
+    Column("number", LONG, primary_key=True, autoincrement=False),
+    Column("cycle", LONG, nullable=False),
+    Column("begin_ms", LONG, nullable=False),
+    Column("end_ms", LONG, nullable=False),
+    Column("node", String, nullable=False),
+    Column("flavor", String, nullable=False),
+    Column("gpu_milli", LONG, nullable=False),
+    Column("unavailable_milli", LONG, nullable=False),
+)
+
+Index("usage_ended", usage.c.end_ms)
+Index("supply_ended", supply.c.end_ms)
 Index("workloads_by_name", workloads.c.name, workloads.c.number)
 Index("workloads_ended", workloads.c.ended)

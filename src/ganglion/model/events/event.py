@@ -51,9 +51,13 @@ class LedgerCut(EventBase, frozen=True, tag="ledger_cut"):
 
 
 class ServerStarted(EventBase, frozen=True, tag="server_started"):
-    """A server began; what it decides until the next such event, this version decided."""
+    """A server began; what it decides until the next such event, this version decided.
+
+    `metered`: it writes intervals of usage, see `docs/usage.md`; earlier versions do not.
+    """
 
     version: str
+    metered: bool = False
 
 
 Event = (

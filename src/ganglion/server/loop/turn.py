@@ -149,6 +149,7 @@ class Turn:
             draft.batch.ended.append(Ended(workload, at, shown.state, body))
         if not draft.batch:
             return []
+        draft.batch.usage, draft.batch.supply = draft.book.meter.drain()
         with self._metrics.commit():
             entries = draft.ledger.append(draft.batch)
         self._measure()

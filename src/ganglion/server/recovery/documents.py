@@ -32,6 +32,7 @@ from ganglion.lifecycle.sweeps import elastic_width as breath
 from ganglion.lifecycle.sweeps import halving, reconciler
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
+from ganglion.metering import meter, supply
 from ganglion.model import (
     behaviour,
     causes,
@@ -71,6 +72,11 @@ KINDS: Mapping[str, type] = {
     "gates_tally": gates.GangCounts,
     "guard": guard.FleetGuard,
     "levels": service_levels.Levels,
+    "meter": meter.Meter,
+    "metered_attempt": meter.MeteredAttempt,
+    "metered_node": supply.MeteredNode,
+    "metered_share": meter.NodeShare,
+    "metered_usage": meter.OpenUsage,
     "quarantine": quarantine.Quarantine,
     "replicas": replicas.Replicas,
     "replicas_past": replicas.Past,

@@ -14,6 +14,7 @@ from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import load
 from ganglion.ledger.chain import Progress, silent
+from ganglion.ledger.metering import last_ends
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Snapshot
 from ganglion.model.errors import EnvironmentFault, PluginError
@@ -121,11 +122,19 @@ def restored(
             log.warning("snapshot left out", seq=snapshot.seq, reason=error.message)
         else:
             known = found.entries
-            return _gone_on(ledger, mind, snapshot.seq, keepers.note, progress, known)
+            mind = _gone_on(ledger, mind, snapshot.seq, keepers.note, progress, known)
+            return _charged_once(ledger, mind)
     _check_whole(ledger)
     keepers.forget()
     mind = Mind(ClusterState(policy, plugins), Registry())
-    return _gone_on(ledger, mind, 0, keepers.note, progress)
+    return _charged_once(ledger, _gone_on(ledger, mind, 0, keepers.note, progress))
+
+
+def _charged_once(ledger: Reader, mind: Mind) -> Mind:
+    """Without an event that is damaged, what it closed looks open, and is in the ledger already."""
+    if mind.book.flaws:
+        mind.book.meter.skip(*last_ends(ledger))
+    return mind
 
 
 def _fitting(ledger: Reader, snapshot: Snapshot) -> LedgerCheckpoint:

@@ -14,6 +14,7 @@ import structlog
 from ganglion.engine.state.invariants import shared_wrongly
 from ganglion.engine.state.rollback import roll_back
 from ganglion.ledger.records import Cycle, Flaw
+from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.model.errors import Conflict
 from ganglion.model.events import (
     CheckpointCommitted,
@@ -41,6 +42,7 @@ OF_ATTEMPTS = get_args(OfAttempt)
 """Events of an attempt that has been placed; written only where they change something."""
 
 Noted = Callable[[Event], None]
+ClosedBy = tuple[list[UsageInterval], list[SupplyInterval]]
 
 log = structlog.get_logger(__name__)
 
@@ -49,13 +51,16 @@ def ignored(_event: Event) -> None:
     """No keeper listens."""
 
 
-def take(mind: Mind, cycle: Cycle, noted: Noted) -> None:
+def take(mind: Mind, cycle: Cycle, noted: Noted) -> ClosedBy:
     """Take one cycle in as it was taken in then.
 
     Args:
         mind: changed; `mind.book.flaws` gets what cannot be taken in.
         cycle: as it was read.
         noted: called with every event that was taken in.
+
+    Returns:
+        the intervals that the cycle closed; they are in the ledger.
     """
     flaws = iter(cycle.flaws)
     flaw, facts = next(flaws, None), len(cycle.incoming)
@@ -72,6 +77,7 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> None:
         set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
     mind.state.gangs.fresh.clear()  # the cycle that followed has turned to them
+    return mind.book.meter.drain()
 
 
 def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:
@@ -81,7 +87,7 @@ def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:
 def _happened(mind: Mind, seq: int, event: Event, noted: Noted) -> None:
     try:
         _apply(mind, event)
-        mind.book.note(event)
+        mind.note(event)
     # Whatever an event does to the engine, the home opens.
     except Exception as error:
         named = getattr(event, "gang", "")

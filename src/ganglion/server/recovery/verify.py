@@ -11,6 +11,7 @@ from ganglion.model.errors import InvariantBroken
 from ganglion.model.policy import Policy
 from ganglion.server.recovery.checkpoint import Unusable, read
 from ganglion.server.recovery.live_rows import enter_live
+from ganglion.server.recovery.metered_rows import MeteredRows
 from ganglion.server.recovery.recover import beginning, no_collection
 from ganglion.server.recovery.replay import ignored, take
 from ganglion.server.state.transaction import Mind
@@ -66,12 +67,14 @@ def verified(reader: Reader, progress: Progress = silent) -> LedgerVerdict:
     )
     wrong = {(flaw.seq, flaw.problem): flaw for flaw in rows.flaws}
     with no_collection():
-        mind = _replayed(reader, found, progress)
+        mind, metered = _replayed(reader, found, progress)
     known = {flaw.seq for flaw in rows.flaws}
     for flaw in mind.book.flaws.values():
         if flaw.seq not in known:
             wrong[flaw.seq, flaw.problem] = flaw
-    for flaw in (*_state(mind), *_snapshots(found)):
+    # Of other events other intervals follow, which are named no second time.
+    others = () if wrong else metered
+    for flaw in (*_state(mind), *_snapshots(found), *others):
         wrong[flaw.seq, flaw.problem] = flaw
     found.flaws = sorted(wrong.values(), key=lambda flaw: (flaw.seq, flaw.problem))
     found.live = len(mind.book.entries)
@@ -79,14 +82,20 @@ def verified(reader: Reader, progress: Progress = silent) -> LedgerVerdict:
     return found
 
 
-def _replayed(reader: Reader, found: LedgerVerdict, progress: Progress) -> Mind:
-    """Take every event in; on the way, compare the snapshots."""
+def _replayed(reader: Reader, found: LedgerVerdict, progress: Progress) -> tuple[Mind, list[Flaw]]:
+    """Take every event in; on the way, compare the snapshots and the intervals.
+
+    Returns:
+        the state, and what is wrong with the intervals.
+    """
     mind, told = beginning(reader, Policy())
+    base = next((each for each in reader.snapshots() if each.seq == told), None)
+    rows = MeteredRows(reader, base.cycle if base else 0)
     waiting = {each.seq: each for each in reader.snapshots() if each.seq > told}
     if told:
         found.snapshots.append(SnapshotVerdict(told, CUT))
     for cycle in reader.cycles(told):
-        take(mind, cycle, ignored)
+        rows.compare(cycle, take(mind, cycle, ignored))
         last = cycle.seqs[-1] if cycle.seqs else 0
         if last in waiting:
             found.snapshots.insert(0, _compared(mind, waiting.pop(last)))
@@ -96,7 +105,7 @@ def _replayed(reader: Reader, found: LedgerVerdict, progress: Progress) -> Mind:
     for seq in sorted(waiting):
         found.snapshots.insert(0, SnapshotVerdict(seq, "no such event ends a cycle", sound=False))
     enter_live(mind, reader.history.live(), {})
-    return mind
+    return mind, rows.end()
 
 
 _SHOWN = 10_000
@@ -141,6 +150,7 @@ def facts(mind: Mind) -> dict[str, object]:
         "policies": book.policies,
         "schedules": book.schedules.live,
         "use": book.spending.of,
+        "metering": (book.meter.since, book.meter.now, book.meter.nodes, book.meter.attempts),
         "flaws": book.flaws,
         "sessions": book.sessions,
     }

@@ -8,6 +8,7 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from ganglion.lifecycle.status import State
+from ganglion.metering.sums import UsageBy
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.server.rest.pages import Cursor, Limit, Paging
@@ -96,6 +97,19 @@ class BookingQuery(StateQuery):
 
     queue: list[Value] = Field([], max_length=MOST_VALUES, description="by name or path")
     user: list[Value] = Field([], max_length=MOST_VALUES)
+
+
+class UsageQuery(Paging):
+    """Which usage."""
+
+    by: list[UsageBy] = Field(
+        [UsageBy.QUEUE], max_length=MOST_VALUES, description="what to group by"
+    )
+    queue: list[Value] = Field(
+        [], max_length=MOST_VALUES, description="by name or path; those below it count too"
+    )
+    since: When = Field("7d", description="begin of the period: `7d` ago, or a time")
+    until: When = Field("", description="its end, written as `since`; empty = now")
 
 
 class VersionQuery(UserQuery):

@@ -14,6 +14,7 @@ from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
 from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
+from ganglion.metering.meter import Meter
 from ganglion.model.errors import NotFound
 from ganglion.model.events import (
     AlarmSet,
@@ -45,7 +46,7 @@ PARTS = (
     *("_open", "_over"),
 )
 """What a book consists of beside the live workloads."""
-LATER = ("sessions", "visits", "rights")
+LATER = ("sessions", "visits", "rights", "meter")
 """More of it, which the first version had not."""
 
 
@@ -108,6 +109,7 @@ class Registry:
         sessions: those in pods that have begun and not ended, by their ids.
         visits: the last sessions in pods of live workloads, by their ids.
         rights: grants and tokens.
+        meter: what attempts hold and what nodes have; see `Mind.note`.
         rebuilt: workloads whose rows are to be written again.
     """
 
@@ -123,6 +125,7 @@ class Registry:
         self.visits: dict[str, Visits] = {}
         self._names: dict[str, dict[str, None]] = {}
         self.rights = AccessRights()
+        self.meter = Meter()
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
+from ganglion.metering.meter import HeldPlace
 from ganglion.model.events import (
     AccessDenied,
     AccountJoined,
@@ -16,6 +17,7 @@ from ganglion.model.events import (
     HoldReleased,
     RoleGranted,
     RoleRevoked,
+    ServerStarted,
     SignedIn,
     SignedOut,
     TokenCreated,
@@ -45,6 +47,26 @@ class Mind(NamedTuple):
 
     state: ClusterState
     book: Registry
+
+    def note(self, event: Event) -> None:
+        """Have the book take in an event that the state has accepted."""
+        self.book.note(event)
+        meter = self.book.meter
+        if meter.since is not None:
+            meter.note(event, self.state.gangs.record)
+        elif isinstance(event, ServerStarted) and event.metered:
+            fleet = self.state.fleet
+            held = map(_held, self.state.gangs.records.values())
+            places = (place for place in held if place)
+            meter.begin(event.at, fleet.nodes, sorted(fleet.tree.gone()), places)
+
+
+def _held(record: GangRecord) -> HeldPlace | None:
+    """What the attempt of a gang holds; None = nothing."""
+    if record.phase not in HOLDING or record.placement is None:
+        return None
+    wanted = record.placement.pods if record.phase in SETTLED else ()
+    return HeldPlace(record.gang, record.attempt, wanted, record.leaving)
 
 
 class Transaction:
@@ -132,7 +154,7 @@ class Transaction:
 
     def _taken(self, event: Event) -> None:
         self.batch.incoming.append(event)
-        self.book.note(event)
+        self.mind.note(event)
         self._noted(event)
 
     def mark(self, begin: int, request: str, actor: str) -> None:
@@ -157,7 +179,7 @@ class Transaction:
     def decided(self, plan: Plan) -> None:
         """Take in what the engine decided and has applied already."""
         for event in plan.decisions:
-            self.book.note(event)
+            self.mind.note(event)
             self._noted(event)
         self.batch.decisions.extend(plan.decisions)
 

@@ -1,0 +1,117 @@
+"""How long usage takes to be summed up in a ledger with many intervals."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from time import perf_counter_ns, thread_time_ns
+from typing import Any
+
+from benchmarks.registry import Bench, BenchOptions, Progress, Report, Table
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.metering import UsageWanted, usage_sums
+from ganglion.ledger.records import Batch
+from ganglion.metering.intervals import DAY_MS, UsageInterval, by_day
+from ganglion.metering.sums import UsageBy
+
+INTERVALS = 1_000_000
+DAYS = 90
+AT_ONCE = 20_000
+"""Intervals of one cycle."""
+QUEUES, USERS, NODES, FLAVORS = 40, 300, 2_000, ("H100", "A100", "L4")
+ATTEMPTS = 4
+"""Intervals of one workload."""
+LONGEST_MS = 10_800_000
+QUESTIONS: tuple[tuple[UsageBy, ...], ...] = (
+    (),
+    (UsageBy.QUEUE,),
+    (UsageBy.USER,),
+    (UsageBy.WORKLOAD,),
+    (UsageBy.DAY,),
+    (UsageBy.QUEUE, UsageBy.DAY),
+)
+PERIODS = (DAYS + 1, 7)
+"""Days before the end that are summed up."""
+AIM_S = 2.0
+
+
+def run(options: BenchOptions, progress: Progress) -> Report:
+    """Fill a ledger once, and ask it every question for each period."""
+    load, count = round(os.getloadavg()[0], 1), options.gangs or INTERVALS
+    asked = dict[str, dict[str, Any]]()
+    with TemporaryDirectory() as folder:
+        ledger = Ledger.open(Path(folder) / "ledger.db")
+        held, end = _fill(ledger, count, progress)
+        for days in PERIODS:
+            for by in QUESTIONS:
+                name = f"{days} days by {', '.join(by) or 'nothing'}"
+                progress(len(asked), len(PERIODS) * len(QUESTIONS), name)
+                since = max(end - days * DAY_MS, 0)
+                wanted = UsageWanted(by, since, end, ledger.cycle)
+                asked[name] = _timed(ledger, wanted)
+        ledger.close()
+    for name, each in asked.items():
+        if name.startswith(str(PERIODS[0])) and each["held_gpu_us"] != held:
+            raise AssertionError(f"{name}: {each['held_gpu_us']} of {held} GPU-microseconds")
+    data: dict[str, Any] = {"bench": "usage", "load": load, "intervals": count, "asked": asked}
+    rows = tuple(
+        (name, f"{each['groups']:,}", f"{each['cpu_s']:.2f}", f"{each['wall_s']:.2f}")
+        for name, each in asked.items()
+    )
+    title = f"Usage of {count:,} intervals in {DAYS} days; load {load} before"
+    table = Table(title, ("period and groups", "groups", "CPU s", "s"), rows)
+    return Report(data, (table,), (f"SQLite, one thread; the aim is {AIM_S:g} s.",))
+
+
+def _timed(ledger: Ledger, wanted: UsageWanted) -> dict[str, Any]:
+    wall, cpu = perf_counter_ns(), thread_time_ns()
+    sums = usage_sums(ledger, wanted)
+    spent = {"cpu_s": thread_time_ns() - cpu, "wall_s": perf_counter_ns() - wall}
+    held = sum(each.held_gpu_us for each in sums.values())
+    took = {name: round(value / 1e9, 3) for name, value in spent.items()}
+    return {"groups": len(sums), "held_gpu_us": held, **took}
+
+
+def _fill(ledger: Ledger, count: int, progress: Progress) -> tuple[int, int]:
+    """Write intervals; returns the GPU-microseconds of all of them, and when the last one ends."""
+    held, end, rows = 0, 0, _intervals(count)
+    for begin in range(0, count, AT_ONCE):
+        progress(begin, count, "writing intervals")
+        batch = [each for _, each in zip(range(min(AT_ONCE, count - begin)), rows, strict=False)]
+        held += sum(each.held_milli * (each.end_ms - each.begin_ms) for each in batch)
+        end = max(end, *(each.end_ms for each in batch))
+        ledger.append(Batch(begin, usage=batch))
+    return held, end
+
+
+def _intervals(count: int) -> Iterator[UsageInterval]:
+    """Intervals in the order of their begins, cut at midnight."""
+    chance, number = Random(0), 0
+    while True:
+        begin = number * DAYS * DAY_MS // count
+        workload = f"train-{number // ATTEMPTS}"
+        whole = UsageInterval(
+            begin_ms=begin,
+            end_ms=begin + chance.randrange(1, LONGEST_MS),
+            queue=f"team-{number // ATTEMPTS % QUEUES}",
+            user=f"user-{number // ATTEMPTS % USERS}",
+            workload=workload,
+            gang=f"{workload}/0",
+            attempt=number % ATTEMPTS + 1,
+            kind="train",
+            flavor=FLAVORS[number // ATTEMPTS % len(FLAVORS)],
+            node=f"gpu-node-{chance.randrange(NODES)}",
+            requested_milli=8_000,
+            held_milli=8_000,
+            cpu_milli=64_000,
+            memory_mib=524_288,
+            begun=True,
+        )
+        number += 1
+        yield from by_day(whole)
+
+
+BENCH = Bench(
+    "usage", "How long usage takes to be summed up in a large ledger.", run, sizes=("gangs",)
+)

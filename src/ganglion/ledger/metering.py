@@ -1,0 +1,168 @@
+"""Intervals of usage and supply in a ledger; they are written once, and never change or leave."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+from sqlalchemy import Case, ColumnElement, Connection, Table, case, func, insert, select
+
+from ganglion.ledger.reader import PAGE, Reader
+from ganglion.ledger.records import Batch
+from ganglion.ledger.sql.statements import Prepared, Session
+from ganglion.ledger.sql.tables import supply, usage
+from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
+from ganglion.metering.sums import Group, SupplySum, UsageBy, UsageSum, date_of
+
+_NEW_USAGE, _NEW_SUPPLY = (Prepared(insert(each)) for each in (usage, supply))
+
+
+class IntervalNumbers:
+    """Counts the rows of both tables, so that each has a number without gaps."""
+
+    def __init__(self) -> None:
+        self._usage = self._supply = 0
+
+    def refresh(self, writer: Connection) -> None:
+        """Read again where the tables end."""
+        self._usage, self._supply = (
+            int(writer.scalar(select(func.max(each.c.number))) or 0) for each in (usage, supply)
+        )
+
+    def write(self, session: Session, cycle: int, batch: Batch) -> None:
+        """Write the intervals that a cycle closes."""
+        if batch.usage:
+            session.execute(_NEW_USAGE, _rows(batch.usage, self._usage, cycle))
+        if batch.supply:
+            session.execute(_NEW_SUPPLY, _rows(batch.supply, self._supply, cycle))
+
+    def written(self, batch: Batch) -> None:
+        """They are committed."""
+        self._usage += len(batch.usage)
+        self._supply += len(batch.supply)
+
+
+def _rows(
+    intervals: Sequence[UsageInterval] | Sequence[SupplyInterval], last: int, cycle: int
+) -> list[dict[str, Any]]:
+    numbered = enumerate(intervals, last + 1)
+    return [asdict(each) | {"number": number, "cycle": cycle} for number, each in numbered]
+
+
+class ClosedInterval(Struct, frozen=True):
+    """An interval as it lies in the ledger, with the number of the cycle that closed it."""
+
+    cycle: int
+    interval: UsageInterval | SupplyInterval
+
+
+def closed_usage(reader: Reader, after: int) -> Iterator[ClosedInterval]:
+    """The intervals of usage that cycles after one closed, in order."""
+    return _closed(reader, usage, UsageInterval, after)
+
+
+def closed_supply(reader: Reader, after: int) -> Iterator[ClosedInterval]:
+    """The same for supply."""
+    return _closed(reader, supply, SupplyInterval, after)
+
+
+def _closed(
+    reader: Reader, table: Table, kind: type[UsageInterval | SupplyInterval], after: int
+) -> Iterator[ClosedInterval]:
+    columns = [table.c[name] for name in kind.__struct_fields__]
+    wanted = select(table.c.number, table.c.cycle, *columns).where(table.c.cycle > after)
+    last = 0
+    while rows := reader.rows(
+        wanted.where(table.c.number > last).order_by(table.c.number).limit(PAGE)
+    ):
+        for number, cycle, *values in rows:
+            last = number
+            yield ClosedInterval(cycle, kind(*values))
+
+
+def last_ends(reader: Reader) -> tuple[dict[tuple[str, int, str], int], dict[str, int]]:
+    """When the last interval of each attempt on each node, and of each node, ended, in ms.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    place = (usage.c.gang, usage.c.attempt, usage.c.node)
+    used = reader.rows(select(*place, func.max(usage.c.end_ms)).group_by(*place))
+    node = supply.c.node
+    supplied = reader.rows(select(node, func.max(supply.c.end_ms)).group_by(node))
+    ends = {(gang, attempt, name): end for gang, attempt, name, end in used}
+    return ends, dict(supplied)
+
+
+class UsageWanted(Struct, frozen=True):
+    """Which usage to sum up.
+
+    Attributes:
+        by: what to group by.
+        since, until: begin and end of the period, in ms.
+        cycle: only what cycles up to this one closed.
+        queues: leaf queues to count; None = all.
+    """
+
+    by: Sequence[UsageBy]
+    since: int
+    until: int
+    cycle: int
+    queues: Collection[str] | None = None
+
+
+def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
+    """Closed usage of a period, by group.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    table, by, since, until = usage.c, wanted.by, wanted.since, wanted.until
+    groups = [_group(each) for each in by]
+    lasted = _overlap(usage, since, until)
+    begun = case((table.begun & (table.begin_ms >= since), 1), else_=0)
+    sums = (func.sum(table.held_milli * lasted), func.sum(table.requested_milli * lasted))
+    # `>=`: an attempt that ended at once has an interval of no length, and is counted.
+    found = select(*groups, *sums, func.sum(begun)).where(*_within(usage, since, until))
+    found = found.where(table.cycle <= wanted.cycle)
+    if wanted.queues is not None:
+        found = found.where(table.queue.in_(sorted(wanted.queues)))
+    made: dict[Group, UsageSum] = {}
+    width, day = len(by), by.index(UsageBy.DAY) if UsageBy.DAY in by else None
+    for row in reader.rows(found.group_by(*groups) if groups else found):
+        group: tuple[Any, ...] = tuple(row[:width])
+        if day is not None:
+            group = (*group[:day], date_of(group[day]), *group[day + 1 :])
+        held, requested, attempts = row[width:]
+        if held or attempts:
+            made[group] = UsageSum(int(held), int(requested), int(attempts))
+    return made
+
+
+def supply_sums(reader: Reader, since: int, until: int, cycle: int) -> dict[str, SupplySum]:
+    """Closed supply of a period in ms, by flavor; only what cycles up to one closed.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    table, lasted = supply.c, _overlap(supply, since, until)
+    sums = (func.sum(table.gpu_milli * lasted), func.sum(table.unavailable_milli * lasted))
+    found = select(table.flavor, *sums).where(*_within(supply, since, until))
+    rows = reader.rows(found.where(table.cycle <= cycle).group_by(table.flavor))
+    return {flavor: SupplySum(int(there), int(shut)) for flavor, there, shut in rows}
+
+
+def _group(by: UsageBy) -> ColumnElement[Any]:
+    return usage.c.begin_ms // DAY_MS if by is UsageBy.DAY else usage.c[by.value]
+
+
+def _overlap(table: Table, since: int, until: int) -> ColumnElement[int]:
+    """How much of a row lies in a period, in ms."""
+    begin: Case[int] = case((table.c.begin_ms < since, since), else_=table.c.begin_ms)
+    end: Case[int] = case((table.c.end_ms > until, until), else_=table.c.end_ms)
+    return end - begin
+
+
+def _within(table: Table, since: int, until: int) -> tuple[ColumnElement[bool], ...]:
+    begins = table.c.begin_ms < until
+    return (table.c.end_ms >= since, begins) if since else (begins,)

@@ -1,0 +1,107 @@
+"""Sums of intervals over a period and by group."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import chain
+
+from msgspec import Struct
+
+from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval, by_day
+
+
+class UsageBy(StrEnum):
+    """What usage is grouped by; a day is one of UTC."""
+
+    QUEUE = "queue"
+    USER = "user"
+    WORKLOAD = "workload"
+    FLAVOR = "flavor"
+    DAY = "day"
+
+
+Group = tuple[str, ...]
+"""A value for each thing that is grouped by."""
+
+
+class UsageSum(Struct):
+    """Usage over a period.
+
+    Attributes:
+        held_gpu_us, requested_gpu_us: GPU-microseconds, which are thousandths of a GPU x ms.
+        attempts: attempts that were placed in the period.
+    """
+
+    held_gpu_us: int = 0
+    requested_gpu_us: int = 0
+    attempts: int = 0
+
+    def add(self, held_gpu_us: int, requested_gpu_us: int, attempts: int) -> None:
+        """Add to it."""
+        self.held_gpu_us += held_gpu_us
+        self.requested_gpu_us += requested_gpu_us
+        self.attempts += attempts
+
+
+class SupplySum(Struct):
+    """What there was over a period, in GPU-microseconds; see `SupplyInterval`."""
+
+    capacity_gpu_us: int = 0
+    unavailable_gpu_us: int = 0
+
+    def add(self, capacity_gpu_us: int, unavailable_gpu_us: int) -> None:
+        """Add to it."""
+        self.capacity_gpu_us += capacity_gpu_us
+        self.unavailable_gpu_us += unavailable_gpu_us
+
+
+def date_of(day: int) -> str:
+    """The date of a day, counted from 1970-01-01 UTC."""
+    return datetime.fromtimestamp(day * DAY_MS // 1000, UTC).date().isoformat()
+
+
+def overlap_ms(interval: UsageInterval | SupplyInterval, since: int, until: int) -> int:
+    """How much of an interval lies at or after a time, and before another one; all in ms."""
+    return max(min(interval.end_ms, until) - max(interval.begin_ms, since), 0)
+
+
+def add_usage(
+    sums: dict[Group, UsageSum],
+    intervals: Iterable[UsageInterval],
+    by: Sequence[UsageBy],
+    since: int,
+    until: int,
+) -> None:
+    """Add intervals, as far as they lie in a period, to the sums of their groups."""
+    parts = chain.from_iterable(map(by_day, intervals)) if UsageBy.DAY in by else intervals
+    for each in parts:
+        lasted = overlap_ms(each, since, until)
+        attempts = int(each.begun and since <= each.begin_ms < until)
+        if lasted or attempts:
+            found = sums.setdefault(tuple(_value(each, one) for one in by), UsageSum())
+            found.add(each.held_milli * lasted, each.requested_milli * lasted, attempts)
+
+
+def _value(interval: UsageInterval, by: UsageBy) -> str:
+    match by:
+        case UsageBy.DAY:
+            return date_of(interval.begin_ms // DAY_MS)
+        case UsageBy.QUEUE:
+            return interval.queue
+        case UsageBy.USER:
+            return interval.user
+        case UsageBy.WORKLOAD:
+            return interval.workload
+        case UsageBy.FLAVOR:
+            return interval.flavor
+
+
+def add_supply(
+    sums: dict[str, SupplySum], intervals: Iterable[SupplyInterval], since: int, until: int
+) -> None:
+    """Add intervals, as far as they lie in a period, to the sums of their flavors."""
+    for each in intervals:
+        lasted = overlap_ms(each, since, until)
+        if lasted:
+            found = sums.setdefault(each.flavor, SupplySum())
+            found.add(each.gpu_milli * lasted, each.unavailable_milli * lasted)

@@ -1,0 +1,79 @@
+"""What one node has, and what keeps its devices from being used."""
+
+from msgspec import Struct, field
+
+from ganglion.metering.intervals import SupplyInterval
+from ganglion.model.fleet.node import Node
+from ganglion.model.placement import PodPlacement
+from ganglion.model.resources import WHOLE
+
+
+class MeteredNode(Struct):
+    """A node, with everything that its supply follows from.
+
+    Attributes:
+        name: of the node.
+        flavor: kind of node.
+        healthy: whether each of its devices is, by index; devices that are gone are not in it.
+        cordoned: whether nothing new may start there.
+        lost: whether it is gone.
+        shrunk: whether it ever came back with fewer devices, so that some may be held and gone.
+        pods: gang -> its pods that are there, those that leave included.
+        since: since when it has what it has, in ms.
+        gpu_milli, unavailable_milli: what it has; see `SupplyInterval`.
+    """
+
+    name: str
+    flavor: str
+    healthy: tuple[bool, ...] = ()
+    cordoned: bool = False
+    lost: bool = False
+    shrunk: bool = False
+    pods: dict[str, tuple[PodPlacement, ...]] = field(default_factory=dict)
+    since: int = 0
+    gpu_milli: int = 0
+    unavailable_milli: int = 0
+
+    def describe(self, node: Node) -> None:
+        """The node joined, came back, or is another one."""
+        self.shrunk = self.shrunk or len(node.devices) < len(self.healthy)
+        self.flavor, self.lost = node.kind, False
+        self.healthy = tuple(device.healthy for device in node.devices)
+        self.cordoned = bool(node.cordoned)
+
+    def holds_what_is_gone(self) -> bool:
+        """Whether attempts hold devices that it has no more."""
+        return any(device >= len(self.healthy) for device in self._held())
+
+    @property
+    def open(self) -> bool:
+        """Whether all of it is there to be used, whatever is held."""
+        return not (self.lost or self.cordoned or self.shrunk) and all(self.healthy)
+
+    def terms(self) -> tuple[int, int]:
+        """Thousandths of all of its GPUs, and of those that neither are held nor can be."""
+        if self.open:
+            return WHOLE * len(self.healthy), 0
+        if self.lost and not self.pods:
+            return 0, 0
+        held, devices = self._held(), dict(enumerate(self.healthy))
+        devices |= dict.fromkeys((each for each in held if each >= len(devices)), False)
+        closed = self.lost or self.cordoned
+        shut = (WHOLE - held.get(i, 0) for i, healthy in devices.items() if closed or not healthy)
+        return WHOLE * len(devices), sum(shut)
+
+    def _held(self) -> dict[int, int]:
+        """Device -> thousandths that attempts hold of it; those that none holds are left out."""
+        found: dict[int, int] = {}
+        for pods in self.pods.values():
+            for pod in pods:
+                for device in pod.devices:
+                    found[device] = found.get(device, 0) + pod.milli
+        return found
+
+    def interval(self, end: int) -> SupplyInterval | None:
+        """What it has had until now; None = nothing, or for no time."""
+        if end <= self.since or not self.gpu_milli:
+            return None
+        terms = (self.flavor, self.gpu_milli, self.unavailable_milli)
+        return SupplyInterval(self.since, end, self.name, *terms)

@@ -1,0 +1,76 @@
+"""The route for usage over a period."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+from ganglion.api.use import UsagePage, UsageRow
+from ganglion.identity.grants import Tree, lineage
+from ganglion.model.errors import FieldError
+from ganglion.server.access.caller import Caller
+from ganglion.server.requests.context import Here
+from ganglion.server.rest.filters import UsageQuery, instant, leaves
+from ganglion.server.rest.pages import Rank, cut
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
+from ganglion.server.views.usage import opened, usage_report
+
+router = Routes(tags=["cluster"], responses=ERRORS)
+
+
+@router.get("/usage")
+def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
+    """Sum up the GPU time that attempts held over a period, by queue, user, flavor or day.
+
+    Who may see the whole fleet is also given what there was, what was idle and what was
+    unavailable.
+    """
+    now, caller = here.service.now(), here.caller
+    since, until = _period(query, now)
+    by = tuple(dict.fromkeys(query.by))
+    with here.service.read() as mind:
+        found = opened(mind, here.service.ledger, now)
+        tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
+    queues, fleet = _queues(query, caller, tree), caller.sees_all and not query.queue
+    report = usage_report(here.service.ledger, found, by, (since, until), queues, fleet=fleet)
+    items, more = cut("usage", report.rows, _rank, query)
+    return UsagePage(
+        since=since,
+        until=until,
+        metered_since=found.since,
+        items=tuple(items),
+        total=report.total,
+        fleet=report.fleet,
+        next=more,
+    )
+
+
+def _rank(row: UsageRow) -> Rank:
+    """The group, and a name that no other has."""
+    group = (row.queue, row.user, row.workload, row.flavor, row.day)
+    return *group, "\n".join(group)
+
+
+def _period(query: UsageQuery, now: int) -> tuple[int, int]:
+    """Begin and end in ms. Raises FieldError."""
+    since = instant(query.since, now, "since") or 0
+    until = instant(query.until, now, "until")
+    until = now if until is None else min(until, now)
+    if since > until:
+        raise FieldError("the period ends before it begins", key="until", hint="see `since`")
+    return since, until
+
+
+def _queues(query: UsageQuery, caller: Caller, tree: Tree) -> frozenset[str] | None:
+    """Leaf queues that are asked for and may be seen; None = all that ever were."""
+    seen = None if caller.sees_all else caller.queues
+    if not query.queue:
+        return seen
+    below = _below(leaves(query.queue), tree)
+    return below if seen is None else below & seen
+
+
+def _below(wanted: frozenset[str], tree: Tree) -> frozenset[str]:
+    """Queues and all those under them; one that is gone is itself."""
+    under = (name for name in tree if not wanted.isdisjoint(lineage(name, tree)))
+    return wanted.union(under)

@@ -1,0 +1,99 @@
+"""Lives of random fleets through the engine, metered, and a second meter that counts literally."""
+
+from collections import Counter
+from random import Random
+
+from ganglion.engine.gangs.record import SETTLED
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.meter import Meter
+from ganglion.model import events as ev
+from ganglion.model.plan import Plan
+from ganglion.model.resources import WHOLE
+from tests.engine.test_machine import random_step
+from tests.engine.test_shrinking import Shrinking
+
+LENGTHS = (0, 1, 7, 1_000, 3_600_000, 86_400_000)
+"""Times in ms that pass between two steps."""
+
+
+class Literal:
+    """Adds up, moment by moment, what the engine's state says."""
+
+    def __init__(self) -> None:
+        self.held: Counter[str] = Counter()
+        self.capacity: Counter[str] = Counter()
+        self.unavailable: Counter[str] = Counter()
+
+    def passes(self, state: ClusterState, ms: int) -> None:
+        """Time passes, in which the state stays as it is."""
+        devices: Counter[tuple[str, int]] = Counter()
+        present = set[str]()
+        for record in state.gangs.records.values():
+            settled = record.placement.pods if record.placement and record.phase in SETTLED else ()
+            for pod in (*settled, *record.leaving):
+                present.add(pod.node)
+                for device in pod.devices:
+                    devices[pod.node, device] += pod.milli
+        gone = set(state.fleet.tree.gone())
+        for name, node in state.fleet.nodes.items():
+            here = {device for node_name, device in devices if node_name == name}
+            if name in gone and name not in present:
+                continue
+            for device in sorted(here | set(range(len(node.devices)))):
+                held = devices[name, device]
+                assert held <= WHOLE
+                known = device < len(node.devices)
+                open_ = known and node.devices[device].healthy and not node.cordoned
+                self.held[node.kind] += held * ms
+                self.capacity[node.kind] += WHOLE * ms
+                if not open_ or name in gone:
+                    self.unavailable[node.kind] += (WHOLE - held) * ms
+
+
+class MeteredLife(Shrinking):
+    """A life of a fleet; see `Engine` for what happens in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meter, self.literal = Meter(), Literal()
+        self.meter.begin(0, {}, (), ())
+        self.noted: list[ev.Event] = []
+        self.usage: list[UsageInterval] = []
+        self.supply: list[SupplyInterval] = []
+
+    def think(self, *events: ev.Event) -> Plan:
+        before = len(self.log)
+        plan = super().think(*events)
+        for event in self.log[before:]:
+            self.meter.note(event, self.state.gangs.record)
+        self.noted += self.log[before:]
+        usage, supply = self.meter.drain()
+        self.usage += usage
+        self.supply += supply
+        return plan
+
+    def waits(self, ms: int) -> None:
+        """Time passes."""
+        self.literal.passes(self.state, ms)
+        self.now += ms
+
+    def run(self, *events: ev.Event) -> Plan:
+        self.now -= 1000  # no time passes in a step; the engine's machine adds as much
+        return super().run(*events)
+
+
+def lived(seed: int, steps: int = 50) -> MeteredLife:
+    """A life of random steps and pauses."""
+    rng = Random(seed)
+    life = MeteredLife()
+    life.begin(rng, rng.randint(1, 6))
+    for _ in range(steps):
+        life.waits(rng.choice(LENGTHS))
+        if rng.random() < 0.3:
+            rng.choice((life.node_comes_back, life.leave))(rng)
+            continue
+        step, arguments = random_step(rng)
+        if not step.startswith("ask"):
+            getattr(life, step)(rng=rng, **arguments)
+    return life
