@@ -10,6 +10,7 @@ from ganglion.model.errors import (
     GanglionError,
     InputError,
     NotFound,
+    RateLimited,
     Stale,
 )
 from ganglion.transport.problem import Problem
@@ -35,6 +36,7 @@ _BY_STATUS: dict[int, type[GanglionError]] = {
     412: Stale,
     413: InputError,
     422: InputError,
+    429: RateLimited,
     503: EnvironmentFault,
 }
 
@@ -52,6 +54,9 @@ def error_of(response: httpx2.Response) -> GanglionError:
         error.hint = TOKEN_HINT
     if isinstance(error, Stale):
         error.etag = response.headers.get("etag", "")
+    if isinstance(error, RateLimited):
+        said = response.headers.get("retry-after", "")
+        error.wait_s = int(said) if said.isascii() and said.isdigit() else 0
     return error
 
 

@@ -23,6 +23,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host-name", action="append", default=[], help="a name it answers to")
     parser.add_argument("--allow-url", action="append", default=[], help="a private host")
     parser.add_argument("--max-connections", type=int, default=MOST_CALLERS, help="over TCP")
+    parser.add_argument("--dry-runs", type=int, help="a minute, of one user")
     parser.add_argument("--database", default="", help="URL of the ledger's database")
     parser.add_argument(
         "--take-over", action="store_true", help="execute a ledger that another home executed"
@@ -58,6 +59,7 @@ def _serve(args: argparse.Namespace) -> None:
         public=args.public,
         host_names=args.host_name,
         max_connections=args.max_connections,
+        most_dry_runs=args.dry_runs,
         allowed_urls=args.allow_url,
         database_url=args.database,
         take_over=args.take_over,

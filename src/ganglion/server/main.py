@@ -48,7 +48,7 @@ from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
-from ganglion.server.requests.context import ServerContext
+from ganglion.server.requests.context import ServerContext, dry_runs
 from ganglion.server.requests.pod_sessions import close_all
 from ganglion.server.rest.listening.address import bind, is_loopback, url_of
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
@@ -99,6 +99,7 @@ def serve(
     public: bool = False,
     host_names: Sequence[str] = (),
     max_connections: int = MOST_CALLERS,
+    most_dry_runs: int | None = None,
     allowed_urls: Sequence[str] = (),
     database_url: str = "",
     world: Callable[[Home], ServedWorld] | None = None,
@@ -126,6 +127,7 @@ def serve(
         public: allow an address that other machines can reach.
         host_names: names that requests may address the server by, beside those of loopback.
         max_connections: callers over TCP at once; one address may have half of them.
+        most_dry_runs: of one user, in a minute; None = 60.
         allowed_urls: hosts, addresses and networks that URLs of workload files may name although
             they are private.
         database_url: where the ledger lies instead of the home.
@@ -217,6 +219,7 @@ def serve(
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
             unsigned=lambda: signing.trouble or signing.unanchored,
+            dry_runs=dry_runs(most_dry_runs),
             effects=effects,
         )
         app = _guarded(context, host, host_names)

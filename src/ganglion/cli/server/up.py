@@ -40,6 +40,7 @@ class ServerWish(NamedTuple):
     services_port: int | None = None
     host_name: tuple[str, ...] = ()
     max_connections: int | None = None
+    dry_runs: int | None = None
     allow_url: tuple[str, ...] = ()
     db: str = ""
     take_over: bool = False
@@ -115,6 +116,12 @@ class ServerWish(NamedTuple):
     help="Most simultaneous TCP connections, half of them for one address. [default: 2048]",
 )
 @click.option(
+    "--dry-runs",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="Most dry runs of one user in a minute. [default: 60]",
+)
+@click.option(
     "--allow-url",
     multiple=True,
     metavar="HOST",
@@ -157,6 +164,7 @@ def _serve(wish: ServerWish) -> None:
         services_port=wish.services_port,
         host_names=wish.host_name,
         max_connections=wish.max_connections or MOST_CALLERS,
+        most_dry_runs=wish.dry_runs,
         allowed_urls=wish.allow_url,
         database_url=wish.db,
         ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),

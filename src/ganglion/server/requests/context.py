@@ -12,16 +12,29 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.model.errors import InputError
+from ganglion.model.errors import InputError, RateLimited
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.server.access.caller import Caller
+from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.gate import CALLER
+from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.loop.service import Service
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.worlds.local.machine.use import UseReader
+
+DRY_RUNS = 60
+"""Dry runs that one user may have in a minute, by default."""
+
+
+def dry_runs(most: int | None = None) -> Tries:
+    """Count dry runs by user.
+
+    Args:
+        most: of one user, in a minute; None = `DRY_RUNS`.
+    """
+    return Tries(RateLimit(most or DRY_RUNS, 60.0))
 
 
 class ServerContext(Struct):
@@ -42,6 +55,7 @@ class ServerContext(Struct):
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
+        dry_runs: of each user; decisions wait meanwhile.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -64,6 +78,7 @@ class ServerContext(Struct):
     unsent: Callable[[str], str] = lambda _workload: ""
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
+    dry_runs: Tries = field(default_factory=dry_runs)
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
@@ -82,6 +97,18 @@ class ServerContext(Struct):
     def user(self) -> str:
         """Name of the user who makes the request. Raises LookupError where this is for none."""
         return self.caller.subject.user
+
+    def take_dry_run(self) -> None:
+        """Count a dry run of the user who makes the request.
+
+        Raises:
+            RateLimited: there were too many within a minute.
+        """
+        wait_s = self.dry_runs.wait_s(self.user, self.effects.clock.monotonic())
+        if wait_s:
+            rule = "too many dry runs within a minute"
+            self.caller.denials.append(Denial("", rule))
+            raise RateLimited.after(wait_s, f"{self.user} asks for {rule}")
 
 
 def context_of(connection: HTTPConnection) -> ServerContext:

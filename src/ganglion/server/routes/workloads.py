@@ -104,6 +104,7 @@ async def submit_workload(
     """Submit a workload. The same Idempotency-Key gets the same answer and submits once."""
     if not dry_run:
         return await taken(here, body, key=idempotency_key, force=force)
+    here.take_dry_run()
     request = await _checked(here, body, key=idempotency_key, force=force)
     tried = await anyio.to_thread.run_sync(_tried, here, request)
     return sent(tried)

@@ -187,6 +187,7 @@ def _done(
     chosen = bulk_turns.Chosen(tuple(which.workloads), want)
     find = resolve if caller.sees_all else partial(_found, caller)
     if which.dry_run:
+        here.take_dry_run()
         with here.service.read() as mind:
             return bulk_turns.preview(mind, here.service.ledger, here.service.now(), chosen, find)
 

@@ -1,5 +1,6 @@
 """How often something may be tried: a bucket of tries per key, in bounded memory."""
 
+import threading
 from collections import OrderedDict
 from math import ceil
 
@@ -22,7 +23,7 @@ class _Bucket(Struct):
 
 
 class Tries:
-    """Counts tries by key.
+    """Counts tries by key. Safe from any thread.
 
     Args:
         limit: of every key.
@@ -30,16 +31,20 @@ class Tries:
     """
 
     def __init__(self, limit: RateLimit, most: int = MOST_KEYS) -> None:
-        self._limit, self._most = limit, most
+        self._limit, self._most, self._lock = limit, most, threading.Lock()
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def wait_s(self, key: str, now_s: float) -> int:
         """Take one try of a key; returns whole seconds until there is one, 0 = it was taken.
 
         Args:
-            key: an address or an account.
+            key: an address or a user.
             now_s: monotonic time.
         """
+        with self._lock:
+            return self._taken(key, now_s)
+
+    def _taken(self, key: str, now_s: float) -> int:
         speed = self._limit.tries / self._limit.per_s
         bucket = self._buckets.pop(key, None) or _Bucket(self._limit.tries, now_s)
         self._buckets[key] = bucket
