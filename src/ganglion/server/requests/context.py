@@ -55,6 +55,7 @@ class ServerContext(Struct):
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
+        tls_trouble: what is wrong with the certificate; empty = nothing, or there is none.
         dry_runs: of each user; decisions wait meanwhile.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
@@ -78,6 +79,7 @@ class ServerContext(Struct):
     unsent: Callable[[str], str] = lambda _workload: ""
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
+    tls_trouble: Callable[[], str] = lambda: ""
     dry_runs: Tries = field(default_factory=dry_runs)
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)

@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import ssl
 from collections.abc import Callable
 from types import FrameType
 
@@ -30,6 +31,7 @@ class HttpListener(uvicorn.Server):
         leaving: called when the end begins, so that endless answers end.
         most: callers over TCP at once; one address may have half of them. Fewer where the limit
             of open files is too low for them.
+        tls: what the next caller over TCP is encrypted with; None = they are not.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class HttpListener(uvicorn.Server):
         ready: Callable[[], None],
         leaving: Callable[[], None],
         most: int = MOST_CALLERS,
+        tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         able = affordable(most)
         if able < most:
@@ -45,7 +48,7 @@ class HttpListener(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=limited(able),
+                http=limited(able, tls),
                 backlog=BACKLOG,
                 timeout_keep_alive=int(IDLE_S),
                 ws=Conversation,
