@@ -182,7 +182,7 @@ def serve(
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        secrets, egress = SecretStore(place.root), Egress(allowed_urls)
+        secrets, egress, user = SecretStore(place.root), Egress(allowed_urls), _user()
         reach = Recipients(egress, secrets.value, effects)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
         keepers = [
@@ -202,7 +202,6 @@ def serve(
             progress=step,
             clock=effects.clock,
         )
-        user = _user()
         stack.enter_context(
             _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
         )
@@ -226,15 +225,13 @@ def serve(
             uncut=lambda: retention.trouble,
             unsigned=lambda: signing.trouble or signing.unanchored,
             dry_runs=dry_runs(most_dry_runs),
-            tls_trouble=shown.trouble if shown else lambda: "",
+            certificate=shown,
             effects=effects,
         )
         app = _guarded(context, host, host_names, tls=shown is not None)
         record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
         announce = partial(_announce, place, record, ready)
-        listener = HttpListener(
-            app, announce, feed.close, max_connections, shown.context if shown else None
-        )
+        listener = HttpListener(app, announce, feed.close, max_connections, shown)
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())

@@ -18,6 +18,7 @@ from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.gate import CALLER
 from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.loop.service import Service
+from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
@@ -55,7 +56,7 @@ class ServerContext(Struct):
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
-        tls_trouble: what is wrong with the certificate; empty = nothing, or there is none.
+        certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
@@ -79,7 +80,7 @@ class ServerContext(Struct):
     unsent: Callable[[str], str] = lambda _workload: ""
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
-    tls_trouble: Callable[[], str] = lambda: ""
+    certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)

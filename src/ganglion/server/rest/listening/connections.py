@@ -2,8 +2,6 @@
 
 import asyncio
 import socket
-import ssl
-from collections.abc import Callable
 
 import h11
 import structlog
@@ -11,6 +9,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.utilities import RemoteProtocolError
 
+from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.transport import unix
 from ganglion.transport.limits import (
     BODY_S,
@@ -99,8 +98,8 @@ class CallerServer(H11Protocol):
     """
 
     gate = CallerLimit(1 << 16)
-    tls: Callable[[], ssl.SSLContext] | None = None
-    """Set anew by `limited`; what the next connection over TCP is encrypted with."""
+    certificate: ServedCertificate | None = None
+    """Set anew by `limited`; None = plain HTTP."""
     headers_s, body_s = HEADERS_S, BODY_S
     _address = ""
     _timer: asyncio.TimerHandle | None = None
@@ -121,26 +120,28 @@ class CallerServer(H11Protocol):
         address = str((transport.get_extra_info("peername") or ("",))[0])
         if not self.gate.enter(address):
             log.warning("callers beyond the cap were refused", most=self.gate.most)
-            if self.tls:
+            if self.certificate:
                 transport.abort()  # an answer that is not encrypted would not be understood
             else:
                 RefusedConnection().take(transport)
             return
         self._address = address
-        if self.tls:
-            self._handshake = self.loop.create_task(self._encrypted(transport, self.tls()))
+        if self.certificate:
+            self._handshake = self.loop.create_task(self._encrypted(transport, self.certificate))
             return
         super().connection_made(transport)
         self._arm(self.headers_s)
 
-    async def _encrypted(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+    async def _encrypted(
+        self, transport: asyncio.Transport, certificate: ServedCertificate
+    ) -> None:
         """Go on behind TLS once both ends agree; a connection that does not get there is gone."""
         early, made = EarlyBytes(), None
         try:
             made = await self.loop.start_tls(
                 transport,
                 early,
-                context,
+                certificate.context(),
                 server_side=True,
                 ssl_handshake_timeout=self.headers_s,
                 ssl_shutdown_timeout=CLOSING_S,
@@ -267,12 +268,12 @@ class Conversation(WSProtocol):
             self.transport.write(FAILED)
 
 
-def limited(most: int, tls: Callable[[], ssl.SSLContext] | None = None) -> type[CallerServer]:
+def limited(most: int, certificate: ServedCertificate | None = None) -> type[CallerServer]:
     """Connections of one server, with a cap of their own.
 
     Args:
         most: callers over TCP at once.
-        tls: what the next one of them is encrypted with; None = they are not.
+        certificate: what they are shown; None = they speak plain HTTP.
     """
-    how = {"gate": CallerLimit(most), "tls": staticmethod(tls) if tls else None}
+    how = {"gate": CallerLimit(most), "certificate": certificate}
     return type("Connection", (CallerServer,), how)

@@ -2,7 +2,6 @@
 
 import signal
 import socket
-import ssl
 from collections.abc import Callable
 from types import FrameType
 
@@ -10,6 +9,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
+from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.server.rest.listening.connections import Conversation, limited
 from ganglion.tracing import spans
 from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
@@ -31,7 +31,7 @@ class HttpListener(uvicorn.Server):
         leaving: called when the end begins, so that endless answers end.
         most: callers over TCP at once; one address may have half of them. Fewer where the limit
             of open files is too low for them.
-        tls: what the next caller over TCP is encrypted with; None = they are not.
+        certificate: what callers over TCP are shown; None = they speak plain HTTP.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class HttpListener(uvicorn.Server):
         ready: Callable[[], None],
         leaving: Callable[[], None],
         most: int = MOST_CALLERS,
-        tls: Callable[[], ssl.SSLContext] | None = None,
+        certificate: ServedCertificate | None = None,
     ) -> None:
         able = affordable(most)
         if able < most:
@@ -48,7 +48,7 @@ class HttpListener(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=limited(able, tls),
+                http=limited(able, certificate),
                 backlog=BACKLOG,
                 timeout_keep_alive=int(IDLE_S),
                 ws=Conversation,
