@@ -90,7 +90,7 @@ def test_a_server_with_a_certificate_of_its_own_says_how_clients_recognise_it(
     monkeypatch.setenv("GANGLION_CA_FILE", str(cert))
     with Client(found[0], read_token(home)) as client:
         job = client.submit({"name": "a", "run": "sleep 600"}).id
-        until(lambda: client.workload(job).state == "running")
+        until(lambda: client.workload(job).state == "RUNNING")
     run = call("run", "--", "sh", "-c", "echo by the socket")
     assert (run.returncode, run.stdout) == (0, "by the socket\n"), run.stderr
     monkeypatch.setenv("GANGLION_URL", found[0])
