@@ -102,7 +102,7 @@ which wait. Tokens are not in it, values that look like credentials are replaced
 |---|---|
 | `GANGLION_HOME` | where token, ledger and logs live; `~/.ganglion` without it |
 | `GANGLION_URL`, `GANGLION_TOKEN` | the server to talk to; without them, that of the home |
-| `GANGLION_CA_FILE` | file of the authorities by which a server at `https://` is verified; without it, those of the system |
+| `GANGLION_CA_FILE` | authorities by which `https://` is verified; without it, the system's |
 | `GANGLION_CONTEXT` | the cluster to use, as `--context`: see [Kubernetes](kubernetes-submit.md) |
 | `GANGLION_SCHEDULER` | where that cluster's scheduler answers: `NAMESPACE/SERVICE:PORT` |
 | `GANGLION_DEBUG=1` | tracebacks, as `--debug` |

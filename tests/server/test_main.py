@@ -17,6 +17,7 @@ from ganglion.server.__main__ import main
 from ganglion.server.rest.listening.address import bind, check_host, is_loopback
 from ganglion.server.rest.listening.home import Home, ServerRecord
 from tests.server.process import CLUSTER, Api, Nursery, until
+from tests.server.rest.listening.certificates import write_pair
 
 
 @pytest.fixture
@@ -88,6 +89,19 @@ def test_bad_options_are_the_callers_mistake(
     assert code == 2
     assert message in said
     assert not (tmp_path / "h" / "server.json").exists()
+
+
+def test_all_that_is_wrong_with_certificate_and_key_is_said(
+    tmp_path: Path, cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = write_pair(tmp_path, days=-1)
+    Path(pair.key).chmod(0o644)
+    argv = ("--home", tmp_path / "h", "--cluster", cluster, "--port", 0)
+    code, said = refused(capsys, *argv, "--tls-cert", pair.cert, "--tls-key", pair.key)
+    assert code == 2
+    assert f"error: {pair.cert}: has expired on " in said
+    assert f"error: {pair.key}: other users may use the key" in said
+    assert f"hint: chmod 600 {pair.key}" in said
 
 
 def test_behind_tls_browsers_sign_in_at_an_address_of_https(

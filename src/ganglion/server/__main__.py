@@ -40,8 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         require("server")
         _serve(_parser().parse_args(argv))
     except GanglionError as error:
-        hint = f"\nhint: {error.hint}" if error.hint else ""
-        sys.stderr.write(f"error: {error}{hint}\n")
+        for each in error.errors or (error,):
+            hint = f"\nhint: {each.hint}" if each.hint else ""
+            sys.stderr.write(f"error: {each}{hint}\n")
         return error.exit_code
     return 0
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from starlette.responses import PlainTextResponse
+from starlette.testclient import WebSocketDenialResponse
 from starlette.types import Receive, Scope, Send
 
 from ganglion.client.errors import error_of
@@ -69,6 +70,21 @@ def test_tokens_that_count_for_nothing_slow_their_address_down(
     clock.sleep(2)
     assert statuses(client, WRONG[kind], 1) == {401}
     assert statuses(client, WRONG[kind], 1) == {429}
+
+
+def test_websockets_with_wrong_tokens_are_slowed_down_too(staff: Office) -> None:
+    client = staff.client("", "10.0.0.5")
+    header = {"Authorization": WRONG["unknown"], "Host": "localhost"}
+    found = list[int]()
+    for _ in range(WRONG_TOKENS.tries + 1):
+        with (
+            pytest.raises(WebSocketDenialResponse) as refused,
+            client.websocket_connect(f"{API}/workloads/x/attach", headers=header),
+        ):
+            pass
+        found.append(refused.value.status_code)
+    assert found == [401] * WRONG_TOKENS.tries + [429]
+    assert refused.value.json()["code"] == "state.rate_limited"
 
 
 def test_an_expired_token_counts_as_a_wrong_one(staff: Office) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from typing import TYPE_CHECKING
 
 import h11
 import structlog
@@ -9,7 +10,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.utilities import RemoteProtocolError
 
-from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.transport import unix
 from ganglion.transport.limits import (
     BODY_S,
@@ -19,6 +19,9 @@ from ganglion.transport.limits import (
     RefusedConnection,
 )
 from ganglion.transport.refusals import FAILED, LATE, UNREADABLE
+
+if TYPE_CHECKING:  # a scheduler of clusters has no TLS, and no `cryptography`
+    from ganglion.server.rest.listening.certificate import ServedCertificate
 
 PEER = "ganglion.peer"
 """Key in the state of a request's scope: the user at the other end of a Unix socket."""
@@ -98,7 +101,7 @@ class CallerServer(H11Protocol):
     """
 
     gate = CallerLimit(1 << 16)
-    certificate: ServedCertificate | None = None
+    certificate: "ServedCertificate | None" = None
     """Set anew by `limited`; None = plain HTTP."""
     headers_s, body_s = HEADERS_S, BODY_S
     _address = ""
@@ -133,7 +136,7 @@ class CallerServer(H11Protocol):
         self._arm(self.headers_s)
 
     async def _encrypted(
-        self, transport: asyncio.Transport, certificate: ServedCertificate
+        self, transport: asyncio.Transport, certificate: "ServedCertificate"
     ) -> None:
         """Go on behind TLS once both ends agree; a connection that does not get there is gone."""
         early, made = EarlyBytes(), None
@@ -268,7 +271,7 @@ class Conversation(WSProtocol):
             self.transport.write(FAILED)
 
 
-def limited(most: int, certificate: ServedCertificate | None = None) -> type[CallerServer]:
+def limited(most: int, certificate: "ServedCertificate | None" = None) -> type[CallerServer]:
     """Connections of one server, with a cap of their own.
 
     Args:

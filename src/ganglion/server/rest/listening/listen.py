@@ -4,15 +4,18 @@ import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.server.rest.listening.connections import Conversation, limited
 from ganglion.tracing import spans
 from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
+
+if TYPE_CHECKING:  # a scheduler of clusters has no TLS, and no `cryptography`
+    from ganglion.server.rest.listening.certificate import ServedCertificate
 
 LAST_WORDS_S = 3
 """How long requests may take to finish once the server is asked to end."""
@@ -40,7 +43,7 @@ class HttpListener(uvicorn.Server):
         ready: Callable[[], None],
         leaving: Callable[[], None],
         most: int = MOST_CALLERS,
-        certificate: ServedCertificate | None = None,
+        certificate: "ServedCertificate | None" = None,
     ) -> None:
         able = affordable(most)
         if able < most:
