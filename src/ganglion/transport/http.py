@@ -29,7 +29,8 @@ LONGEST_HEAD = 16_384
 _BODY_FOLLOWS = re.compile(
     rb"(?:POST|PUT|PATCH|DELETE) [^\r]+\r\n(?s:.*)\r\ncontent-length: *[1-9](?s:.*)\r\n\r\n\Z", re.I
 )
-UNAUTHORIZED = 401
+REFUSED = (401, 429)
+"""Statuses of a token that counts for nothing; the second where too many of them came."""
 MISDIRECTED = 421
 _requests = logging.getLogger("ganglion.requests")
 """Log of what a client sends; see `ganglion.client.trail`."""
@@ -107,7 +108,7 @@ class Bearer(httpx2.Auth):
         sent = self.token
         request.headers["Authorization"] = f"Bearer {sent}"
         response = yield request
-        if response.status_code == UNAUTHORIZED and (self.renew() or self.token != sent):
+        if response.status_code in REFUSED and (self.renew() or self.token != sent):
             _requests.info("again at once: the server has a new token")
             request.headers["Authorization"] = f"Bearer {self.token}"
             yield request

@@ -13,8 +13,9 @@ import pytest
 
 from ganglion.client import Client
 from ganglion.client.home import Unreachable
-from ganglion.model.errors import FileError
+from ganglion.model.errors import FileError, GanglionError, RateLimited
 from ganglion.seams.effects import SYSTEM
+from ganglion.server.access.token_limit import WRONG_TOKENS
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.address import bind
@@ -159,6 +160,30 @@ def test_a_client_sends_its_token_to_a_certificate_that_it_knows_and_asks_for_no
         big = client.submit({"name": "a", "run": "true", "env": {"TEXT": "x" * 200_000}})
         assert client.workload(big.id).name == "a"
     with Client(trusted.url.replace("localhost", ADDRESS), "secret") as client:
+        assert len(client.nodes()) == 2
+
+
+def test_a_client_reads_a_new_token_although_wrong_ones_came_from_its_address(
+    trusted: SafePlace,
+) -> None:
+    """The server was started anew, and another caller at its address tries tokens."""
+    known = ["former"]
+    with Client(trusted.url, lambda: known[-1]) as client:
+        with Client(trusted.url, "wrong") as other:
+            for _ in range(WRONG_TOKENS.tries):
+                with pytest.raises(GanglionError, match="missing or wrong"):
+                    other.nodes()
+            with pytest.raises(RateLimited):
+                other.nodes()
+        known.append("secret")
+        assert len(client.nodes()) == 2
+
+
+def test_a_server_of_this_machine_is_reached_past_proxies(
+    trusted: SafePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    with Client(trusted.url, "secret") as client:
         assert len(client.nodes()) == 2
 
 

@@ -44,8 +44,8 @@ class TokenLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and look at how it is answered."""
-        sends_token = scope["type"] != "lifespan" and "authorization" in Headers(scope=scope)
-        if not sends_token or PEER in scope.get("state", {}):
+        near = scope["type"] == "lifespan" or PEER in scope.get("state", {})
+        if near or "authorization" not in Headers(scope=scope):
             await self._app(scope, receive, send)
             return
         refused = False
