@@ -1,6 +1,8 @@
 """Callers that send wrong tokens, or ask for too many dry runs, are slowed down; no other is."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from ganglion.model.errors import RateLimited
 from ganglion.seams.effects import SYSTEM
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.token_limit import WRONG_TOKENS, TokenLimit
+from ganglion.server.commands.submission import submit
 from ganglion.server.requests.context import DRY_RUNS
 from ganglion.server.rest.listening.connections import PEER
 from tests.faults.clock import HandClock
@@ -169,6 +172,48 @@ def test_dry_runs_of_a_user_are_bounded_and_those_of_another_are_not(
         ("bob", "submit_workload", "too many dry runs within a minute"),
         ("bob", "cancel_many", "too many dry runs within a minute"),
     }
+
+
+def test_a_dry_run_that_takes_long_counts_as_several(
+    staff: Office, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decisions wait meanwhile: in the long run a user gets a tenth of their time."""
+    took_s = [4.0]
+
+    def slow(*given: Any) -> Any:
+        clock.sleep(took_s[0])
+        return quick(*given)
+
+    quick = submit.try_out
+    monkeypatch.setattr(submit, "try_out", slow)
+    assert [dry(staff.owner).status_code for _ in range(2)] == [200, 200]
+    refused = dry(staff.owner)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "16")
+    assert "too many dry runs" in refused.json()["detail"]
+    clock.sleep(16)
+    took_s[0] = 0.0
+    assert [dry(staff.owner).status_code for _ in range(2)] == [200, 429]
+
+
+def test_dry_runs_that_wait_for_a_slow_one_of_the_same_user_are_refused(
+    staff: Office, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = Barrier(2)
+
+    def slow(*given: Any) -> Any:
+        waiting.wait(10)  # the other one was counted, and waits for the state
+        clock.sleep(60)
+        return quick(*given)
+
+    def second() -> Any:
+        waiting.wait(10)
+        return dry(staff.owner)
+
+    quick = submit.try_out
+    monkeypatch.setattr(submit, "try_out", slow)
+    with ThreadPoolExecutor() as pool:
+        first, other = pool.submit(dry, staff.owner), pool.submit(second)
+        assert (first.result(30).status_code, other.result(30).status_code) == (200, 429)
 
 
 def test_dry_runs_of_the_owner_are_bounded_too(staff: Office) -> None:

@@ -42,17 +42,31 @@ class Tries:
             now_s: monotonic time.
         """
         with self._lock:
-            return self._taken(key, now_s)
+            bucket = self._filled(key, now_s)
+            if bucket.left < 1:
+                return self._until(1 - bucket.left)
+            bucket.left -= 1
+            return 0
 
-    def _taken(self, key: str, now_s: float) -> int:
-        speed = self._limit.tries / self._limit.per_s
+    def spend(self, key: str, tries: float, now_s: float) -> None:
+        """Take further tries of a key, also such as it does not have yet."""
+        with self._lock:
+            self._filled(key, now_s).left -= tries
+
+    def debt_s(self, key: str, now_s: float) -> int:
+        """Whole seconds until a key has paid for what it spent; 0 = it has."""
+        with self._lock:
+            return self._until(max(0.0, -self._filled(key, now_s).left))
+
+    def _filled(self, key: str, now_s: float) -> _Bucket:
+        """The bucket of a key, as full as it is by now."""
         bucket = self._buckets.pop(key, None) or _Bucket(self._limit.tries, now_s)
         self._buckets[key] = bucket
         if len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
-        bucket.left = min(self._limit.tries, bucket.left + (now_s - bucket.at) * speed)
-        bucket.at = now_s
-        if bucket.left < 1:
-            return ceil((1 - bucket.left) / speed)
-        bucket.left -= 1
-        return 0
+        gained = (now_s - bucket.at) * self._limit.tries / self._limit.per_s
+        bucket.left, bucket.at = min(self._limit.tries, bucket.left + gained), now_s
+        return bucket
+
+    def _until(self, tries: float) -> int:
+        return ceil(round(tries * self._limit.per_s / self._limit.tries, 6))

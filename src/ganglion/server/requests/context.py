@@ -1,7 +1,8 @@
 """What the routes work with."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import pydantic_core
@@ -22,11 +23,16 @@ from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
+from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.worlds.local.machine.use import UseReader
 
 DRY_RUNS = 60
 """Dry runs that one user may have in a minute, by default."""
+DRY_RUN_S = 0.1
+"""A dry run that takes longer counts as several, since decisions wait meanwhile."""
+DRY = "too many dry runs within a minute"
+"""The rule by which dry runs are refused."""
 
 
 def dry_runs(most: int | None = None) -> Tries:
@@ -107,11 +113,32 @@ class ServerContext(Struct):
         Raises:
             RateLimited: there were too many within a minute.
         """
-        wait_s = self.dry_runs.wait_s(self.user, self.effects.clock.monotonic())
-        if wait_s:
-            rule = "too many dry runs within a minute"
-            self.caller.denials.append(Denial("", rule))
-            raise RateLimited.after(wait_s, f"{self.user} asks for {rule}")
+        self._require(self.dry_runs.wait_s)
+
+    @contextmanager
+    def dry_run(self) -> Iterator[Mind]:
+        """The state, for a dry run that was counted; what it takes is counted too.
+
+        Raises:
+            RateLimited: those of the same user that came before took too long.
+        """
+        clock = self.effects.clock
+        with self.service.read() as mind:
+            self._require(self.dry_runs.debt_s)
+            began_s = clock.monotonic()
+            try:
+                yield mind
+            finally:
+                now_s = clock.monotonic()
+                more = max(0.0, (now_s - began_s) / DRY_RUN_S - 1)
+                self.dry_runs.spend(self.user, more, now_s)
+
+    def _require(self, wait_s: Callable[[str, float], int]) -> None:
+        """Raises RateLimited if the user has to wait."""
+        found = wait_s(self.user, self.effects.clock.monotonic())
+        if found:
+            self.caller.denials.append(Denial("", DRY))
+            raise RateLimited.after(found, f"{self.user} asks for {DRY}")
 
 
 def context_of(connection: HTTPConnection) -> ServerContext:

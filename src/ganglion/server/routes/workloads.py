@@ -159,7 +159,7 @@ def _refused(here: ServerContext, body: Body, error: FieldError) -> FieldError:
 
 def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
     needed(here.service.secrets, request.file, here.user)
-    with here.service.read() as mind:
+    with here.dry_run() as mind:
         check_submit(here.caller, mind, here.service.ledger, request.file)
         found = submit.try_out(mind, here.service.ledger, request, here.service.now())
     return reasons.Verdict(

@@ -188,7 +188,7 @@ def _done(
     find = resolve if caller.sees_all else partial(_found, caller)
     if which.dry_run:
         here.take_dry_run()
-        with here.service.read() as mind:
+        with here.dry_run() as mind:
             return bulk_turns.preview(mind, here.service.ledger, here.service.now(), chosen, find)
 
     def allowed(draft: Transaction, ref: str) -> object:
