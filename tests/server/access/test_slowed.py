@@ -201,7 +201,7 @@ def test_dry_runs_that_wait_for_a_slow_one_of_the_same_user_are_refused(
     waiting = Barrier(2)
 
     def slow(*given: Any) -> Any:
-        waiting.wait(10)  # the other one was counted, and waits for the state
+        waiting.wait(10)  # the other one comes while this one holds the state
         clock.sleep(60)
         return quick(*given)
 
