@@ -101,7 +101,9 @@ which wait. Tokens are not in it, values that look like credentials are replaced
 | Variable | Meaning |
 |---|---|
 | `GANGLION_HOME` | where token, ledger and logs live; `~/.ganglion` without it |
-| `GANGLION_URL`, `GANGLION_TOKEN` | the server to talk to; without them, that of the home |
+| `GANGLION_URL`, `GANGLION_TOKEN` | the server to talk to; without them, that of the home, or \
+of the latest `ganglion login`: see [the order](access.md#signing-in-from-the-command-line) |
+| `XDG_CONFIG_HOME` | where `ganglion/logins.json` lies; `~/.config` without it |
 | `GANGLION_CA_FILE` | authorities by which `https://` is verified; without it, the system's |
 | `GANGLION_CONTEXT` | the cluster to use, as `--context`: see [Kubernetes](kubernetes-submit.md) |
 | `GANGLION_SCHEDULER` | where that cluster's scheduler answers: `NAMESPACE/SERVICE:PORT` |

@@ -16,8 +16,9 @@ from ganglion.client import Client
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A home of its own, UTC, a clock that stands still."""
+    """A home and settings of its own, UTC, a clock that stands still."""
     monkeypatch.setenv("GANGLION_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in (
         "GANGLION_URL",
         "GANGLION_TOKEN",

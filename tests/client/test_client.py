@@ -283,6 +283,7 @@ def test_a_proxy_is_not_used_for_this_machine(url: str, monkeypatch: pytest.Monk
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GANGLION_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in ("GANGLION_URL", "GANGLION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path

@@ -74,6 +74,7 @@ def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("daily")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GANGLION_HOME", str(folder / "home"))
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
         for name in ("GANGLION_URL", "GANGLION_TOKEN", "COLUMNS", "FORCE_COLOR", "NO_COLOR"):
             patch.delenv(name, raising=False)
         site = Site(folder)

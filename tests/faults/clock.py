@@ -2,7 +2,7 @@
 
 import random
 
-from ganglion.seams.clock import SYSTEM_CLOCK, Clock
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock, SystemClock
 
 HOUR_MS = 3_600_000
 
@@ -36,6 +36,23 @@ class HandClock:
 
     async def pause(self, seconds: float) -> None:
         self.sleep(seconds)
+
+
+class SetClock(SystemClock):
+    """The clocks of this machine, with a wall clock that a test sets.
+
+    Attributes:
+        ahead_ms: by how much it was put forward; below 0 = back.
+    """
+
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+
+    def now_ns(self) -> int:
+        return super().now_ns() + self.ahead_ms * 1_000_000
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms
 
 
 class SteppingClock:

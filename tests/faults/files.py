@@ -7,7 +7,10 @@ from ganglion.seams.files import OWNER, SYSTEM_FILES, Where
 from tests.faults.plan import Plan
 
 READS = ("read", "names", "stat", "pread", "free")
-WRITES = ("open", "write", "truncate", "sync", "rename", "unlink", "mkdir", "chmod")
+WRITES = (
+    *("open", "write", "truncate", "sync", "rename", "unlink", "mkdir", "chmod"),
+    *("rmdir", "remove_tree", "scratch"),
+)
 
 
 class FaultyFiles:
@@ -19,15 +22,21 @@ class FaultyFiles:
         plan: which calls.
         number: of the error.
         room: bytes that are free; None = those of the real disk.
+        among: part of the paths of which calls may fail; empty = any.
     """
 
-    def __init__(self, plan: Plan, number: int = errno.ENOSPC, room: int | None = None) -> None:
-        self._plan, self._number, self._room = plan, number, room
-        self._real = SYSTEM_FILES
+    def __init__(
+        self, plan: Plan, number: int = errno.ENOSPC, room: int | None = None, among: str = ""
+    ) -> None:
+        self._plan, self._number, self._room, self._among = plan, number, room, among
+        self._real, self._opened = SYSTEM_FILES, dict[int, str]()
 
-    def _fails(self, call: str, path: object) -> None:
-        if self._plan.strikes(call):
-            raise OSError(self._number, os.strerror(self._number), str(path))
+    def _fails(self, call: str, place: Where | int) -> None:
+        is_open = isinstance(place, int)
+        path = self._opened.get(place, "") if isinstance(place, int) else str(place)
+        if self._among in path and self._plan.strikes(call):
+            named = () if is_open else (path,)  # the kernel names no file that is open
+            raise OSError(self._number, os.strerror(self._number), *named)
 
     def read(self, path: Where) -> bytes:
         self._fails("read", path)
@@ -43,7 +52,9 @@ class FaultyFiles:
 
     def open(self, path: Where, flags: int, mode: int = OWNER) -> int:
         self._fails("open", path)
-        return self._real.open(path, flags, mode)
+        descriptor = self._real.open(path, flags, mode)
+        self._opened[descriptor] = str(path)
+        return descriptor
 
     def pread(self, descriptor: int, count: int, offset: int) -> bytes:
         self._fails("pread", descriptor)
@@ -83,6 +94,18 @@ class FaultyFiles:
     def mkdir(self, path: Where, mode: int = 0o700) -> None:
         self._fails("mkdir", path)
         self._real.mkdir(path, mode)
+
+    def rmdir(self, path: Where) -> None:
+        self._fails("rmdir", path)
+        self._real.rmdir(path)
+
+    def remove_tree(self, path: Where) -> None:
+        self._fails("remove_tree", path)
+        self._real.remove_tree(path)
+
+    def scratch(self) -> str:
+        self._fails("scratch", "/tmp")
+        return self._real.scratch()
 
     def chmod(self, path: Where, mode: int) -> None:
         self._fails("chmod", path)

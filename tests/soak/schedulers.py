@@ -19,7 +19,10 @@ from tests.controlplane.proxy import Proxy
 EVERY_S = 5.0
 WARM_S = 60.0
 """From its start; what a process takes until then is no growth."""
-TIMERS = "timers: {assemble: 10s, replace: 5s, backoff: 0.5s, quarantine: 10s}\n"
+SETTINGS = """\
+timers: {assemble: 10s, replace: 5s, backoff: 0.5s, quarantine: 10s}
+devices: {agent: true}
+"""
 
 
 class Sample(Struct, frozen=True):
@@ -74,7 +77,7 @@ class Schedulers:
     def __init__(self, proxies: Mapping[str, Proxy], folder: Path) -> None:
         self.proxies, self._folder = proxies, folder
         self._settings = folder / "settings.yaml"
-        self._settings.write_text(TIMERS)
+        self._settings.write_text(SETTINGS)
         self._running: dict[str, Process] = {}
         self._lives: dict[str, Life] = {}
         self._resting: dict[str, float] = {}

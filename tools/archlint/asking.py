@@ -35,7 +35,6 @@ LIBRARIES = {"psutil", "pynvml"}
 TREES = ("/proc", "/sys")
 
 ASKING_ALLOWED: dict[tuple[str, str], str] = {
-    ("ganglion.worlds.local.machine.discover", "psutil"): "the size of the memory, which stays",
     ("ganglion.worlds.local.machine.discover", "/sys/fs/cgroup"): "a path that is handed to host",
     ("ganglion.worlds.local.machine.gpus", "/sys"): "a path that is handed to host",
 }

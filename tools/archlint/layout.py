@@ -24,7 +24,6 @@ FRAGMENTS_ALLOWED: dict[str, str] = {
     "specs.grammar.times.cron": BELOW,
     "worlds.kubernetes.cluster_view.quarantine": FULL,
     "worlds.kubernetes.controller_state.evictions": PART,
-    "worlds.kubernetes.feasibility.unsupported": BELOW,
     "worlds.kubernetes.submit.trouble": BELOW,
     "worlds.kubernetes.types.lease": PART,
     "worlds.local.attempts.listening": BELOW,

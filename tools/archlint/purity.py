@@ -160,6 +160,8 @@ MEMOS_ALLOWED: dict[tuple[str, str], str] = {
     ): "the same few names on every node",
     ("ganglion.worlds.kubernetes.gpu_discovery.products", "_by_instance"): "the same",
     ("ganglion.worlds.kubernetes.gpu_resources", "is_gpu_resource"): "asked for every container",
+    ("ganglion.worlds.kubernetes.feasibility.rule", "_own_rule"): "few templates make most pods",
+    ("ganglion.worlds.kubernetes.requests", "_ask_of"): "few templates make most pods",
     ("ganglion.worlds.kubernetes.requests", "_amount"): "the same few quantities in every pod",
 }
 """(module, function) -> why a bounded memo of immutable values is worth it there."""

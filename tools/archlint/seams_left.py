@@ -18,7 +18,6 @@ OUTLIVES = "starts a program that outlives its own process, and gives it a log"
 ROOT = "the root helper: `python -S` starts it, and every line of it is read with suspicion"
 BELOW = "keeps connections; tests put another `Exchange` in their place"
 TELLS = "stamps and names what it sends to a collector of traces: no decision follows from it"
-NOT_YET = "is not given it yet"
 
 
 class Left(NamedTuple):
@@ -67,24 +66,14 @@ LEFT: Sequence[Left] = (
     Left("worlds.kubernetes.http.reflect", "files", OWN_WORD),
     Left("worlds.kubernetes.http.session", "clock", BELOW),
     Left("worlds.kubernetes.sign_in.config", "files", INPUT),
-    Left("worlds.kubernetes.sign_in.credentials", "processes", NOT_YET),
     Left("worlds.kubernetes.sign_in.kubeconfig", "files", INPUT),
-    Left("worlds.kubernetes.sign_in.tls", "files", NOT_YET),
-    Left("worlds.local.attempts.launch", "files", NOT_YET),
     Left("worlds.local.attempts.reaching", "http", SOCKET),
-    Left("worlds.local.attempts.tracked", "files", NOT_YET),
-    Left("worlds.local.attempts.watch", "processes", NOT_YET),
     Left("worlds.local.executing", "clock files http", BARE),
     Left("worlds.local.holding", "clock files http processes", BARE),
-    Left("worlds.local.machine.discover", "processes", NOT_YET),
-    Left("worlds.local.machine.gpus", "files processes", NOT_YET),
     Left("worlds.local.machine.host", "clock", BARE),
     Left("worlds.local.machine.ports", "http", BARE),
     Left("worlds.local.ranks.slurm", "files", BARE),
-    Left("worlds.local.run_files.leftovers", "processes", NOT_YET),
-    Left("worlds.local.run_files.logs", "clock files", NOT_YET),
     Left("worlds.local.run_files.records", "clock", BARE),
-    Left("worlds.local.run_files.retention", "files", NOT_YET),
     Left("worlds.local.supervision.callers", "files processes", BARE),
     Left("worlds.local.supervision.children", "http processes", BARE),
     Left("worlds.local.supervision.frames", "clock", BARE),

@@ -170,11 +170,11 @@ def _commit(anchor: Anchor, note: str, effects: Effects) -> None:
 def _git(anchor: Anchor, effects: Effects, *argv: str) -> bytes:
     """Run git in the repository; returns what it wrote. Raises OSError: it failed."""
     command = ("git", "-C", anchor.git, *AUTHOR, *argv)
-    code, said = effects.processes.run(command, b"", GIT_ENV, GIT_S)
-    if code:
-        text = " ".join(said.decode(errors="replace").split())[:200]
-        raise OSError(errno.EIO, f"git {argv[0]}: {text or f'exit code {code}'}")
-    return said
+    done = effects.processes.run(command, b"", GIT_ENV, GIT_S)
+    if done.code:
+        text = " ".join(done.said.decode(errors="replace").split())[:200]
+        raise OSError(errno.EIO, f"git {argv[0]}: {text or f'exit code {done.code}'}")
+    return done.out
 
 
 def _syslog_line(note: str, at: int, pid: int) -> bytes:

@@ -44,6 +44,16 @@ COMMANDS: dict[str, CommandEntry] = {
         "Schedule the GPU pods of Kubernetes clusters.",
         START,
     ),
+    "login": CommandEntry(
+        "ganglion.cli.access.login:login",
+        "Sign in to a server with a code that you confirm in a browser.",
+        START,
+    ),
+    "logout": CommandEntry(
+        "ganglion.cli.access.login:logout",
+        "Revoke the token of a login at its server, and forget it.",
+        START,
+    ),
     "demo": CommandEntry(
         "ganglion.cli.simulation.demo:demo", "Watch three teams share a pretend cluster.", START
     ),

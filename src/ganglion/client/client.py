@@ -35,6 +35,7 @@ from ganglion.client.calls.terminals import Terminals
 from ganglion.client.filters import Filters, body_of
 from ganglion.client.home import home, read_token, server_of
 from ganglion.client.http import Http, path_of
+from ganglion.client.logins import chosen_login
 from ganglion.model.errors import GanglionError
 from ganglion.model.fleet.capacity import FlavorReport
 
@@ -69,12 +70,18 @@ class Client(Policies):
     def from_home(cls, *, timeout_s: float = 30.0) -> Self:
         """Connect to the server of this user, by its Unix socket where it has one.
 
-        `$GANGLION_URL` and `$GANGLION_TOKEN` win over what the home directory says.
+        `$GANGLION_URL` and `$GANGLION_TOKEN` win over what the home directory says. Without a
+        token, that of `ganglion login` at that URL is sent; without a URL, and where no server of
+        this user runs, the last login names the server.
 
         Raises:
-            EnvironmentFault: no server is running.
+            EnvironmentFault: no server is running, or the logins cannot be trusted.
+            FileError: the logins cannot be read.
         """
         url, token = os.environ.get("GANGLION_URL"), os.environ.get("GANGLION_TOKEN")
+        login = chosen_login()
+        if login:
+            return cls(login.url, login.token, timeout_s=timeout_s)
         if not url:
             return cls.of_home(home(), timeout_s=timeout_s)
         return cls(url, token or partial(read_token, home()), timeout_s=timeout_s)

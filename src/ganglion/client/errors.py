@@ -19,7 +19,10 @@ from ganglion.transport.http import cause_of, tls_trouble
 from ganglion.transport.problem import Problem
 from ganglion.transport.problem import error_of as raised
 
-TOKEN_HINT = "is $GANGLION_TOKEN set to another token, or the server another user's?"
+TOKEN_HINT = (
+    "is $GANGLION_TOKEN set to another token, or the server another user's?"
+    " after ganglion login: sign in again"
+)
 
 
 class FormerBody(msgspec.Struct):

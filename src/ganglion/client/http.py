@@ -66,7 +66,7 @@ class Http:
         unix: Path | None = None,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self.url, self._via = _checked(url), redacted_text(str(unix or url))
+        self.url, self._via = checked_url(url), redacted_text(str(unix or url))
         connect_s = min(CONNECT_S, timeout_s)
         self._line = SocketLine(unix, timeout_s, connect_s) if unix and transport is None else None
         bearer = None if unix else Bearer(token if callable(token) else lambda: token)
@@ -81,7 +81,7 @@ class Http:
             timeout=httpx2.Timeout(timeout_s, connect=connect_s),
             limits=httpx2.Limits(max_connections=None),  # every followed log holds one
             transport=transport,
-            **_https(self.url) if transport is None else {},
+            **https_settings(self.url) if transport is None else {},
         )
 
     def close(self) -> None:
@@ -286,13 +286,18 @@ def _given(params: Params | None) -> dict[str, Any]:
     return {name: value for name, value in (params or {}).items() if value is not None}
 
 
-def _https(url: str) -> dict[str, Any]:
+def https_settings(url: str) -> dict[str, Any]:
     """How a client reaches a server by TLS: past proxies where it is on this machine."""
     host = httpx2.URL(url).host
     return {"verify": tls_context(), "trust_env": not is_own(host, "127.0.0.1")}
 
 
-def _checked(url: str) -> str:
+def checked_url(url: str) -> str:
+    """The URL of a server, without a slash at its end.
+
+    Raises:
+        InputError: it is none.
+    """
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL:

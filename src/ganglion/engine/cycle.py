@@ -131,7 +131,7 @@ class _Round:
         free = state.fleet.totals.free_for(record.shapes) >= asked(record).gpu_milli
         placement = self._search(record)[1] if free and self._effort.may_repeat else None
         if placement:
-            give(state, record, placement, self._plan)
+            give(state, record, placement, self._plan, lambda: self._search(record)[1])
             self._turns.started()
         else:
             postpone(self._turns.lane(), self._plan)
@@ -144,7 +144,7 @@ class _Round:
         known = self._known_failure(record)
         reason, placement = (known, None) if known else self._search(record)
         if placement:
-            give(state, record, placement, plan)
+            give(state, record, placement, plan, lambda: self._search(record)[1])
             turns.started()
         elif trade := None if known else self._dealer.deal(record, reason):
             swap(state, record, trade, plan)

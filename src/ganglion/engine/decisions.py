@@ -1,6 +1,6 @@
 """What a cycle decides: applied at once, and added to its plan."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption.trade import PreemptionPlan
@@ -27,10 +27,30 @@ def start(state: ClusterState, record: GangRecord, placement: Placement, plan: P
     plan.starts.append(Start(record.gang, event.attempt, placement))
 
 
-def give(state: ClusterState, record: GangRecord, placement: Placement, plan: Plan) -> None:
-    """Start a gang, or promise it the place while others still have to leave it."""
-    if is_clear(state, record, placement, counted=False):
-        start(state, record, placement, plan)
+def give(
+    state: ClusterState,
+    record: GangRecord,
+    placement: Placement,
+    plan: Plan,
+    look: Callable[[], Placement | None] = lambda: None,
+) -> None:
+    """Start a gang, or promise it the place while others still have to leave it.
+
+    Args:
+        state: it and the plan are changed.
+        record: the gang.
+        placement: the best place, with what others leave.
+        plan: of the cycle.
+        look: finds the best place as things stand; one that is free now is preferred.
+    """
+    place: Placement | None = placement
+    if not is_clear(state, record, placement, counted=False):
+        with state.holdings.counting_what_leaves():
+            place = look()
+        if place and not is_clear(state, record, place, counted=False):
+            place = None
+    if place:
+        start(state, record, place, plan)
     else:
         decide(state, [GangReserved(plan.at, record.gang.id, placement)], plan)
 

@@ -61,6 +61,19 @@ class Files(Protocol):
     def mkdir(self, path: Where, mode: int = 0o700) -> None:
         """Make a directory."""
 
+    def rmdir(self, path: Where) -> None:
+        """Remove a directory that has nothing in it."""
+
+    def remove_tree(self, path: Where) -> None:
+        """Remove a directory with all in it that can be removed, and raise the first refusal.
+
+        No link is followed, also none that another process puts in a directory's place meanwhile.
+        What is gone already is no refusal.
+        """
+
+    def scratch(self) -> str:
+        """Make an empty directory for the owner only, where temporary files go."""
+
     def chmod(self, path: Where, mode: int) -> None:
         """Change who may use a file."""
 
@@ -126,6 +139,26 @@ class SystemFiles:
     def mkdir(self, path: Where, mode: int = 0o700) -> None:
         """Make a directory."""
         os.mkdir(path, mode)  # noqa: PTH102 - one system call
+
+    def rmdir(self, path: Where) -> None:
+        """Remove a directory that has nothing in it."""
+        os.rmdir(path)  # noqa: PTH106 - one system call
+
+    def remove_tree(self, path: Where) -> None:
+        """Remove a directory with all in it that can be removed, and raise the first refusal."""
+        import shutil  # noqa: PLC0415 - supervisors import this module, and remove nothing
+
+        refused: list[BaseException] = []
+        shutil.rmtree(path, onerror=lambda _call, _path, failed: refused.append(failed[1]))
+        for error in refused:
+            if not isinstance(error, FileNotFoundError):
+                raise error
+
+    def scratch(self) -> str:
+        """Make an empty directory for the owner only, where temporary files go."""
+        import tempfile  # noqa: PLC0415 - as `remove_tree`
+
+        return tempfile.mkdtemp(prefix="ganglion-")
 
     def chmod(self, path: Where, mode: int) -> None:
         """Change who may use a file."""
@@ -200,6 +233,20 @@ def exists(files: Files, path: Where) -> bool:
     return True
 
 
+def program(files: Files, name: str, search: str) -> str | None:
+    """Find a program in a search path, as `/usr/bin:/bin`; None = it has none of that name.
+
+    A folder of which the machine does not say what it has is passed over.
+    """
+    for folder in search.split(os.pathsep):
+        path = os.path.join(folder or ".", name)  # noqa: PTH118 - as the shell spells it
+        with contextlib.suppress(OSError):
+            mode = files.stat(path).st_mode
+            if modes.S_ISREG(mode) and mode & 0o111:
+                return path
+    return None
+
+
 def remove(files: Files, path: Where) -> None:
     """Remove a file, if it is there.
 
@@ -244,7 +291,7 @@ def replace_whole(
         durable: return once it survives a power cut; without that only readers see all or nothing.
 
     Raises:
-        OSError: the file is as it was, and nothing else is left behind.
+        OSError: the file, which it names, is as it was, and nothing else is left behind.
     """
     folder, name = os.path.split(os.fspath(path))  # a path may be text
     scratch = os.path.join(folder, f".{name}.{mark}")  # noqa: PTH118 - the same
@@ -252,7 +299,9 @@ def replace_whole(
     try:
         _written(files, scratch, content, durable=durable)
         files.rename(scratch, path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and not error.filename:
+            error.filename = os.fspath(path)  # the kernel names no file that is open
         with contextlib.suppress(OSError):  # what fails to write may fail to remove
             files.unlink(scratch)
         raise

@@ -19,7 +19,7 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
-from ganglion.model.errors import EnvironmentFault, FileError
+from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
@@ -31,6 +31,7 @@ from ganglion.seams.files import remove
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
+from ganglion.server.commands.bookings import BookingsKeeper
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
 from ganglion.server.controllers.controller import Controller
@@ -172,8 +173,8 @@ def serve(
             )
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
-            stack.callback(resign, held, place.root, effects.clock)
-            made = _local(held, place, nodes, umask, most_files)
+            stack.callback(resign, held, place.root, effects)
+            made = _local(held, place, nodes, umask, most_files, effects)
         stack.callback(made.close)
         feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
         link = partial(RouterLink, place.root, host, _beside(port, services_port), hosts=host_names)
@@ -268,17 +269,20 @@ def _published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
     return tell
 
 
-def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int, files: int) -> ServedWorld:
+def _local(
+    held: Held, place: Home, nodes: Sequence[Node], umask: int, most_files: int, effects: Effects
+) -> ServedWorld:
     """This machine, for the term of a ledger; jobs get the limits that the server was given."""
     return LocalWorld(
         place.root,
         nodes,
         run_of=run_of,
         umask=umask,
-        open_files=files,
+        open_files=most_files,
         term=held.term,
         inherits=held.inherits,
         least=newest_time(held.ledger),
+        effects=effects,
     )
 
 
@@ -321,9 +325,7 @@ def _umasked() -> Iterator[int]:
 def _guarded(context: ServerContext, host: str, names: Sequence[str], *, tls: bool) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
-    login = read_login(context.home.root, context.effects.files)
-    if tls and login and not login.is_secure:
-        raise FileError("login.yaml: public_url: the server speaks TLS", "write https://")
+    login = read_login(context.home.root, context.effects.files, tls=tls)
     known = Hosts([*names, login.authority] if login else names)
     return guarded(make_app(context), token, known, loopback=loopback, login=login)
 
@@ -353,7 +355,8 @@ def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list
     scraper.start()
     stack.callback(scraper.stop)
     services = ServicesController(door, Loads(scraper))
-    return [SchedulesKeeper(), FailuresController(), services, SweepsController()]
+    failures, sweeps = FailuresController(), SweepsController()
+    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps]
 
 
 @contextmanager

@@ -230,7 +230,8 @@ def _challenge(connected: socket.socket, authority: str, bearer: Bearer) -> None
         raise Unproven(_field(body, "detail"), _field(body, "hint"))
     raise Unproven(
         f"what listens at {authority} does not know the token; it was not sent",
-        "is that the server you mean? check $GANGLION_URL and $GANGLION_TOKEN",
+        "is that the server you mean? check $GANGLION_URL and $GANGLION_TOKEN;"
+        " after ganglion login: sign in again",
     )
 
 

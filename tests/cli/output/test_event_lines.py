@@ -48,6 +48,14 @@ def test_a_line_says_what_happened(event: dict[str, Any], said: str) -> None:
     assert "n1" in line
 
 
+@pytest.mark.parametrize("ahead_ms", [3_600_000, -3_600_000])
+def test_a_booking_is_told_by_the_wall_clock(ahead_ms: int) -> None:
+    booking = {"name": "pump", "nodes": ["n1"], "begin": AT, "end": AT + 3_600_000}
+    plain = line_of(EventView(7, {"at": AT, "type": "booking_set", "booking": booking}))
+    booking |= {"begin": AT - ahead_ms, "end": AT + 3_600_000 - ahead_ms, "ahead_ms": ahead_ms}
+    assert line_of(EventView(7, {"at": AT, "type": "booking_set", "booking": booking})) == plain
+
+
 AT = 1_800_000_000_000
 PLACE = {"pods": [{"node": "n1", "pod_set": "main", "rank": 0, "devices": []}]}
 BEHIND = {

@@ -1,5 +1,6 @@
 """A server that submits workloads by the clock."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,13 @@ from ganglion.server.commands import schedules
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.submission import submit
 from ganglion.server.state.schedules import StandingSchedule
+from tests.effort import examples
 from tests.server.conftest import Rig
 
 MINUTE = 60_000
+DAY = 24 * 60 * MINUTE
+EPOCH = 20_833 * DAY
+"""A midnight of the wall clock."""
 
 
 @pytest.fixture
@@ -226,3 +231,69 @@ def test_three_hours_back_silence_no_schedule_and_events_stay_in_order(rig: Rig)
     assert times == sorted(times)
     due = [each.due for each in rig.ledger.replay() if isinstance(each, ScheduleFired)]
     assert due[1] < due[0] < by_the_wall(rig) + 180 * MINUTE
+
+
+def fired(rig: Rig) -> list[ScheduleFired]:
+    return [each for each in rig.ledger.replay() if isinstance(each, ScheduleFired)]
+
+
+@pytest.mark.parametrize("seed", range(examples(6)))
+def test_a_date_of_a_fixed_hour_is_acted_upon_once_however_often_the_clock_is_set_by_an_hour(
+    rig: Rig, seed: int
+) -> None:
+    chance, began = random.Random(seed), EPOCH + 8 * 60 * MINUTE
+    rig.machine.ahead_ms = began - rig.machine.time
+    every_minute(rig, schedule={"cron": "10,40 9,10,11 * * *", "overlap": "allow"})
+    ahead, seen = rig.machine.ahead_ms, set[int]()
+    for _ in range(300):
+        if chance.random() < 0.1:
+            rig.machine.ahead_ms = ahead + chance.choice((-60, 0, 60)) * MINUTE
+        rig.machine.time += MINUTE // 2
+        rig.turn()
+        finish(rig)
+        new = [each for each in fired(rig) if each.at not in seen]
+        assert all(each.due <= by_the_wall(rig) for each in new), "no date comes before its time"
+        seen |= {each.at for each in new}
+    rig.machine.ahead_ms = ahead
+    acted = [each.due for each in fired(rig) if each.workload]
+    assert len(acted) == len(set(acted))
+    missed = sum("missed" in each.message for each in fired(rig))
+    assert len(acted) + missed >= 2
+    times = [entry.at for entry in rig.ledger.events(0, 100_000)]
+    assert times == sorted(times)
+    tomorrow = EPOCH + DAY + (9 * 60 + 9) * MINUTE
+    rig.machine.time += tomorrow - by_the_wall(rig)
+    rig.turn(2)  # what was missed meanwhile
+    before = len(fired(rig))
+    wait(rig, 2)
+    assert [each.due for each in fired(rig)[before:]] == [tomorrow + MINUTE], "none is silent"
+
+
+@pytest.mark.parametrize("stepped", [60, -60])
+def test_a_clock_that_is_set_and_set_back_lets_no_date_come_twice(rig: Rig, stepped: int) -> None:
+    rig.machine.ahead_ms = EPOCH + (9 * 60 + 30) * MINUTE - rig.machine.time
+    every_minute(rig, schedule={"cron": "0 10 * * *", "overlap": "allow"})
+    for minutes in (stepped, -stepped):
+        for _ in range(45):
+            wait(rig, 1)
+        finish(rig)
+        rig.machine.ahead_ms += minutes * MINUTE
+    for _ in range(120):
+        wait(rig, 1)
+    ten = EPOCH + 10 * 60 * MINUTE
+    assert [each.due for each in fired(rig) if each.workload] == [ten]
+
+
+@pytest.mark.parametrize("stepped", [60, -60])
+def test_a_clock_that_was_set_while_the_server_was_down_lets_no_date_come_twice(
+    rig: Rig, stepped: int
+) -> None:
+    rig.machine.ahead_ms = EPOCH + (9 * 60 + 59) * MINUTE - rig.machine.time
+    every_minute(rig, schedule={"cron": "0 10 * * *", "overlap": "allow"})
+    wait(rig, 2)
+    finish(rig)
+    rig.machine.ahead_ms += stepped * MINUTE
+    rig.crash()
+    for _ in range(120):
+        wait(rig, 1)
+    assert [each.due for each in fired(rig) if each.workload] == [EPOCH + 10 * 60 * MINUTE]

@@ -24,7 +24,7 @@ class _Form(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         of = dict(attrs)
         if tag == "input":
-            self.fields[of["name"] or ""] = of["value"] or ""
+            self.fields[of["name"] or ""] = of.get("value") or ""
 
 
 def fields(page: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from fastapi.testclient import TestClient
+from msgspec.structs import replace
 from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
@@ -20,16 +22,19 @@ from ganglion.cli.output.event_lines import line_of
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events.access import PodAccess, SessionStage, Verb
 from ganglion.model.policy import Policy
+from ganglion.seams.effects import SYSTEM
 from ganglion.server.loop import turn
 from ganglion.server.recovery import checkpoint
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.verify import facts, verified
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.requests.pod_sessions import KILLED, close_all
 from ganglion.server.requests.terminals import Ending, relay
 from ganglion.server.state.visits import SHOWN
 from ganglion.worlds.local.run_files import paths, records
 from ganglion.worlds.local.run_files.secret_store import ATTEMPTS, attempt_key
 from ganglion.worlds.local.supervision.frames import HEAD, STATUS, framed, status
+from tests.faults.clock import HOUR_MS, SetClock
 from tests.server.conftest import Rig
 from tests.server.loop.test_refused_writes import full_disk
 from tests.server.process import until
@@ -311,6 +316,63 @@ def test_what_a_killed_server_left_open_is_ended_by_the_next_one_and_the_ledger_
     assert len(accesses(rig)) == 2
     with rig.ledger.still() as reader:
         assert verified(reader).flaws == []
+
+
+@pytest.fixture
+def clock(rig: Rig, context: ServerContext, monkeypatch: pytest.MonkeyPatch) -> SetClock:
+    """The clock of the server; a test sets its wall clock."""
+    made = SetClock()
+    monkeypatch.setattr(rig.service, "_clock", made)
+    monkeypatch.setattr(context, "effects", SYSTEM._replace(clock=made))
+    return made
+
+
+def put(rig: Rig, clock: SetClock, ahead_ms: int) -> None:
+    """Set the wall clock."""
+    with rig.service.read():
+        clock.ahead_ms = rig.machine.ahead_ms = ahead_ms
+
+
+STEPS = pytest.mark.parametrize("ahead_ms", [HOUR_MS, -HOUR_MS])
+
+
+@STEPS
+def test_a_wall_clock_that_is_set_within_a_session_changes_neither_its_length_nor_its_end(
+    rig: Rig, job: str, pod: Supervisor, clock: SetClock, client: TestClient, ahead_ms: int
+) -> None:
+    began = time.monotonic()
+    with opened(client, f"{job}/exec") as there:
+        there.send_text(json.dumps({"command": ["ls"]}))
+        until(lambda: accesses(rig))
+        put(rig, clock, ahead_ms)
+        pod.done.set()
+        assert to_the_end(there)[-1][0] == STATUS
+    until(lambda: len(accesses(rig)) > 1)
+    most = (time.monotonic() - began) * 1000 + 1
+    assert ran(client, job, "ls") == {"exit_code": 3}  # nothing hangs afterwards
+    begun, ended, *_ = until(lambda: accesses(rig)[3:] and accesses(rig))
+    assert [each.stage for each in accesses(rig)] == 2 * [SessionStage.BEGUN, SessionStage.ENDED]
+    assert ended.session == begun.session
+    assert 0 <= (ended.duration_ms or 0) <= most
+    assert begun.at <= ended.at < begun.at + HOUR_MS
+    times = [entry.at for entry in rig.ledger.events(0, 100)]
+    assert times == sorted(times)
+
+
+@STEPS
+def test_a_session_that_a_killed_server_left_open_ends_once_whichever_way_the_clock_was_set(
+    rig: Rig, job: str, pod: Supervisor, ahead_ms: int
+) -> None:
+    access = PodAccess(0, f"{job}/0", 1, 0, Verb.EXEC, SessionStage.BEGUN, "x1", "ada", 1000)
+    rig.do(lambda draft: draft.record(replace(access, at=draft.now)))
+    rig.machine.ahead_ms = ahead_ms
+    for _ in range(2):
+        rig.crash()
+        rig.do(close_all)
+    begun, ended = accesses(rig)
+    assert (ended.stage, ended.reason, ended.session) == (SessionStage.ENDED, KILLED, "x1")
+    assert begun.at <= ended.at < begun.at + HOUR_MS
+    assert (ended.duration_ms or 0) >= 0
 
 
 @ON_BOTH

@@ -6,17 +6,33 @@ from typing import Any
 import pytest
 from tools.manifests import rendered
 
-from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS, POD
+from ganglion.worlds.kubernetes import markers
+from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster, Refused
+from tests.worlds.kubernetes.admission import ADMISSION, person, policies, refused
+from tests.worlds.kubernetes.crds import KINDS as CRDS
 from tests.worlds.kubernetes.crds import definition
-from tests.worlds.kubernetes.rbac import NAMESPACE, define_kinds
+from tests.worlds.kubernetes.rbac import define_kinds
+from tests.worlds.kubernetes.troubled import priority
 
 BY = "ganglion.dev/created-by"
-ROLE = "rbac.authorization.k8s.io"
-ADMISSION = "admissionregistration.k8s.io/v1"
 VERSION = "1.36.2"
 Objects = list[dict[str, Any]]
+Labels = dict[str, str]
+Body = dict[str, Any]
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "1", "controller": True}
+TEMPLATES: dict[str, Callable[[Body], Body]] = {
+    "JobSet": lambda t: {"replicatedJobs": [{"name": "a", "template": {"spec": {"template": t}}}]},
+    "LeaderWorkerSet": lambda t: {"leaderWorkerTemplate": {"workerTemplate": t}},
+    "PyTorchJob": lambda t: {"pytorchReplicaSpecs": {"Worker": {"template": t}}},
+    "MPIJob": lambda t: {"mpiReplicaSpecs": {"Worker": {"template": t}}},
+    "RayCluster": lambda t: {"workerGroupSpecs": [{"groupName": "a", "template": t}]},
+    "RayJob": lambda t: {"rayClusterSpec": {"headGroupSpec": {"template": t}}},
+    "RayService": lambda t: {"rayClusterConfig": {"headGroupSpec": {"template": t}}},
+    "Notebook": lambda t: {"template": t},
+}
+"""Kind of others -> its spec with a pod template."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +45,7 @@ def kinds(helm: str, cluster: Cluster) -> None:
         cluster.wait(lambda team=team: is_plain(cluster, pod("p", team)), forgotten)
 
 
-def is_plain(cluster: Cluster, body: dict[str, Any]) -> bool:
+def is_plain(cluster: Cluster, body: Body) -> bool:
     """Whether no policy refuses an object or notes who made it."""
     try:
         made = dry(cluster, body)
@@ -38,48 +54,14 @@ def is_plain(cluster: Cluster, body: dict[str, Any]) -> bool:
     return BY not in made["metadata"].get("annotations", {})
 
 
-def policies(*values: str) -> Objects:
-    found = rendered("admission.guard.enabled=false", *values, kubernetes=VERSION)
-    return [each for each in found if each["apiVersion"] == ADMISSION]
+def chosen(*values: str) -> Objects:
+    return policies(rendered("admission.guard.enabled=false", *values, kubernetes=VERSION))
 
 
 def install(cluster: Cluster, *values: str) -> None:
-    objects = policies(*values)
+    objects = chosen(*values)
     assert objects
     cluster.create(*objects)
-
-
-def person(cluster: Cluster, name: str) -> Cluster:
-    """A client of a user who may do anything in namespaces."""
-    if cluster.find(f"/apis/{ROLE}/v1/clusterrolebindings/{name}") is None:
-        cluster.create(
-            {
-                "apiVersion": f"{ROLE}/v1",
-                "kind": "ClusterRoleBinding",
-                "metadata": {"name": name},
-                "roleRef": {"apiGroup": ROLE, "kind": "ClusterRole", "name": "cluster-admin"},
-                "subjects": [{"kind": "User", "apiGroup": ROLE, "name": name}],
-            }
-        )
-    return Cluster(cluster.plane, cluster.plane.token(name))
-
-
-def refused(cluster: Cluster, what: Callable[[], object], text: str) -> None:
-    """Policies are taken up after a moment: once they are, it is refused so."""
-
-    said = [""]
-
-    def is_refused() -> bool:
-        try:
-            what()
-        except Refused as error:
-            said[0] = error.body
-        return text in said[0]
-
-    try:
-        cluster.wait(is_refused, f"refused: {text}", 15.0)
-    except AssertionError as error:
-        raise AssertionError(f"{error}; the server says {said[0] or 'yes'}") from error
 
 
 def queue(cluster: Cluster, name: str, **spec: Any) -> None:
@@ -87,21 +69,23 @@ def queue(cluster: Cluster, name: str, **spec: Any) -> None:
     cluster.create({"apiVersion": version, "kind": "Queue", "metadata": meta, "spec": spec})
 
 
-def pod(name: str, team: str, to: str = "red", **more: Any) -> dict[str, Any]:
+def pod(name: str, team: str, to: str = "red", **more: Any) -> Body:
     return manifests.pod(name, namespace=team, labels={"ganglion.dev/queue": to}, **more)
 
 
-def dry(cluster: Cluster, body: dict[str, Any]) -> dict[str, Any]:
+def dry(cluster: Cluster, body: Body) -> Body:
     """What the server would make of it."""
-    found: dict[str, Any] = cluster.call(
-        "POST", cluster.collection(body), body, params={"dryRun": "All"}
-    )
+    found: Body = cluster.call("POST", cluster.collection(body), body, params={"dryRun": "All"})
     return found
 
 
-def dry_patch(cluster: Cluster, path: str, body: dict[str, Any]) -> None:
-    headers = {"Content-Type": "application/merge-patch+json"}
-    cluster.call("PATCH", path, body, params={"dryRun": "All"}, headers=headers)
+def answer(cluster: Cluster, body: Body) -> str:
+    """Why the server would not make it; empty = it would."""
+    try:
+        dry(cluster, body)
+    except Refused as error:
+        return error.body
+    return ""
 
 
 def test_the_server_has_the_versions_that_the_chart_names(cluster: Cluster) -> None:
@@ -133,6 +117,85 @@ def test_a_pod_for_the_queue_of_others_is_refused_when_it_is_made(cluster: Clust
         dry(cluster, good)
 
 
+def test_every_way_to_name_a_queue_is_read_as_the_scheduler_reads_it(cluster: Cluster) -> None:
+    queue(cluster, "red", namespaces={"names": ["red"]}, max_priority=10)
+    queue(cluster, "blue", namespaces={"names": ["blue"]})
+    queue(cluster, "narrow", namespaces={})
+    home = {"metadata": {"labels": {"ganglion.dev/queue": "narrow"}}}
+    cluster.patch("/api/v1/namespaces/red", home)
+    install(cluster, "admission.queues.enabled=true")
+
+    def made(labels: Labels, inside: Labels, **more: Any) -> Body:
+        job = manifests.job("j", namespace="blue", labels=inside, **more)
+        job["metadata"]["labels"] = labels
+        return job
+
+    text = "queue red takes no pods of namespace blue: see its namespaces"
+    refused(cluster, lambda: dry(cluster, pod("p", "blue")), text)
+    for key in markers.QUEUES:
+        for job in (made({key: "red"}, {}), made({key: "blue"}, {key: "red"})):
+            assert text in answer(cluster, job), key
+        assert answer(cluster, made({key: "red"}, {key: "blue"})) == ""
+        note = manifests.pod("p", namespace="blue", annotations={key: "red"})
+        assert text in answer(cluster, note), key
+    # Ours goes first where one thing names several.
+    both = {"kai.scheduler/queue": "red", "ganglion.dev/queue": "blue"}
+    assert answer(cluster, made(both, {})) == ""
+    # What names none has the queue of its namespace, unless its maker may name another.
+    bare = manifests.pod("p", namespace="red")
+    assert "queue narrow takes no pods" in answer(cluster, bare)
+    for other in (
+        manifests.pod("p", namespace="red", owner=OWNER),
+        manifests.pod("p", namespace="red", annotations={"pod-group-name": "g"}),
+    ):
+        assert answer(cluster, other) == ""
+    claim = {"ganglion.dev/priority": "11"}
+    urgent = manifests.job("j", namespace="red", labels={"ganglion.dev/queue": "red"})
+    urgent["metadata"]["annotations"] = claim
+    assert "the highest priority in queue red is 10" in answer(cluster, urgent)
+    cluster.create(priority("low", 5))
+    classed = pod("p", "red", annotations=claim, priorityClassName="low")
+    assert answer(cluster, classed) == ""
+
+
+def test_kinds_of_others_are_refused_as_early_as_jobs(cluster: Cluster) -> None:
+    served = {kind: (group, version) for group, version, kind in CRDS if kind in TEMPLATES}
+    cluster.define(*(definition(*served[kind], kind) for kind in TEMPLATES))
+    queue(cluster, "red", namespaces={"names": ["red"]})
+    install(cluster, "admission.queues.enabled=true")
+    text = "queue red takes no pods of namespace blue: see its namespaces"
+
+    def made(kind: str, to: str, outside: Labels, scheduler: str = "ganglion") -> Body:
+        labels = {"ganglion.dev/queue": to} if to else {}
+        template = {"metadata": {"labels": labels}, "spec": {"schedulerName": scheduler}}
+        meta = {"name": "x", "namespace": "blue", "labels": outside}
+        body = {"apiVersion": "/".join(served[kind]), "kind": kind, "metadata": meta}
+        return body | {"spec": TEMPLATES[kind](template)}
+
+    outside = {"kueue.x-k8s.io/queue-name": "red"}
+    for kind in TEMPLATES:
+        refused(cluster, lambda kind=kind: dry(cluster, made(kind, "red", {})), text)
+        assert text in answer(cluster, made(kind, "", outside)), kind
+        assert answer(cluster, made(kind, "open", outside)) == "", kind
+        assert answer(cluster, made(kind, "red", {}, "default-scheduler")) == "", kind
+
+
+def test_of_kinds_without_templates_our_label_says_whose_they_are(cluster: Cluster) -> None:
+    group, version, kind = "trainer.kubeflow.org", "v1alpha1", "TrainJob"
+    cluster.define(definition(group, version, kind))
+    queue(cluster, "red", namespaces={"names": ["red"]})
+    install(cluster, "admission.queues.enabled=true")
+
+    def made(labels: Labels) -> Body:
+        meta = {"name": "x", "namespace": "blue", "labels": labels}
+        return {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": meta, "spec": {}}
+
+    text = "queue red takes no pods of namespace blue: see its namespaces"
+    refused(cluster, lambda: dry(cluster, made({"ganglion.dev/queue": "red"})), text)
+    dry(cluster, made({"kueue.x-k8s.io/queue-name": "red"}))
+    dry(cluster, made({"ganglion.dev/queue": "open"}))
+
+
 def test_the_user_is_recorded_and_nobody_can_write_another(cluster: Cluster) -> None:
     install(cluster, "admission.users.enabled=true")
     ada = person(cluster, "ada")
@@ -153,7 +216,7 @@ def test_the_user_is_recorded_and_nobody_can_write_another(cluster: Cluster) -> 
         made = dry(ada, cron)["spec"]["jobTemplate"]["metadata"]["annotations"][BY]
         return str(made)
 
-    def noted(body: dict[str, Any]) -> str:
+    def noted(body: Body) -> str:
         try:
             return str(dry(ada, body)["metadata"].get("annotations", {}).get(BY))
         except Refused as error:
@@ -182,21 +245,28 @@ def test_the_user_is_recorded_and_nobody_can_write_another(cluster: Cluster) -> 
     ada.close()
 
 
+def is_policy(body: Body, name: str) -> bool:
+    return body["metadata"]["name"] == f"ganglion-{name}" and "matchConstraints" in body["spec"]
+
+
+def covered(policy: Body) -> set[tuple[str, str]]:
+    rules = policy["spec"]["matchConstraints"]["resourceRules"]
+    return {(g, r) for rule in rules for g in rule["apiGroups"] for r in rule["resources"]}
+
+
 def test_every_kind_that_a_user_is_read_from_is_recorded_and_protected() -> None:
+    wanted = {(k.group, k.plural) for k in KINDS.values() if not k.plural.endswith("podgroups")}
     found = [
-        each
-        for each in policies("admission.users.enabled=true")
-        if each["metadata"]["name"] == "ganglion-users"
-        and "spec" in each
-        and "matchConstraints" in each["spec"]
+        covered(each) for each in chosen("admission.users.enabled=true") if is_policy(each, "users")
     ]
     assert len(found) == 2
-    for each in found:
-        rules = each["spec"]["matchConstraints"]["resourceRules"]
-        covered = {(g, r) for rule in rules for g in rule["apiGroups"] for r in rule["resources"]}
-        wanted = {(k.group, k.plural) for k in KINDS.values() if k.ident != POD}
-        missing = {each for each in wanted if not each[1].endswith("podgroups")} - covered
-        assert missing == set()
+    assert [wanted - each for each in found] == [set(), set()]
+    (queues,) = [
+        covered(each)
+        for each in chosen("admission.queues.enabled=true")
+        if is_policy(each, "queues")
+    ]
+    assert wanted - queues == {("apps", "replicasets")}  # a Deployment's
 
 
 def test_pods_of_labelled_namespaces_get_scheduler_and_queue(cluster: Cluster) -> None:
@@ -213,31 +283,11 @@ def test_pods_of_labelled_namespaces_get_scheduler_and_queue(cluster: Cluster) -
     cluster.wait(lambda: made("red", **usual) == ("canary", "red"), "the policy in force")
     assert made("red", labels={"ganglion.dev/queue": "own"}, **usual) == ("canary", "own")
     assert made("red", scheduler="another") == ("another", "")
+    # What is named elsewhere is not overridden: on the pod in other words, by its maker or group.
+    for key in markers.QUEUES[1:]:
+        assert made("red", labels={key: "own"}, **usual) == ("canary", "")
+        assert made("red", annotations={key: "own"}, **usual) == ("canary", "")
+    for key in (markers.COSCHEDULING, markers.VOLCANO, markers.KAI):
+        assert made("red", annotations={key: "g"}, **usual) == ("canary", "")
+    assert made("red", owner=OWNER, **usual) == ("canary", "")
     assert made("blue", **usual) == ("default-scheduler", "")
-
-
-def test_the_scheduler_itself_cannot_do_more_than_it_needs(cluster: Cluster) -> None:
-    cluster.create(*[e for e in rendered(kubernetes=VERSION) if e["apiVersion"] == ADMISSION])
-    user = f"system:serviceaccount:{NAMESPACE}:ganglion"
-    scheduler = person(cluster, user)
-    for space in ("kube-system", "red"):
-        cluster.create(manifests.job("j", namespace=space), manifests.pod("p", namespace=space))
-    evil = {"spec": {"ttlSecondsAfterFinished": 1}}
-    jobs = "/apis/batch/v1/namespaces/{}/jobs/j"
-    pods = "/api/v1/namespaces/{}/pods/p"
-    text = "the scheduler switches owners on and off, and changes nothing else of them"
-    refused(cluster, lambda: dry_patch(scheduler, jobs.format("red"), evil), text)
-    text = "the scheduler changes nothing in namespace kube-system"
-    stop = {"spec": {"suspend": True}, "metadata": {"annotations": {"ganglion.dev/x": "y"}}}
-    refused(cluster, lambda: scheduler.patch(jobs.format("kube-system"), stop), text)
-    refused(cluster, lambda: scheduler.delete(pods.format("kube-system"), grace=0), text)
-    image = {"spec": {"containers": [{"name": "main", "image": "evil"}]}}
-    path = pods.format("red")
-    text = "the scheduler does not change what pods run"
-    refused(cluster, lambda: scheduler.patch(path, image, "strategic"), text)
-    scheduler.patch(jobs.format("red"), stop)
-    scheduler.patch(path, {"metadata": {"labels": {"a": "b"}}})
-    scheduler.delete(path, grace=0)
-    # Others are not concerned.
-    cluster.patch(jobs.format("kube-system"), stop)
-    scheduler.close()

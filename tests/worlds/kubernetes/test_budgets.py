@@ -1,5 +1,10 @@
 """Pods that may not be stopped: under budgets, for those that may not ask, and the system's."""
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ganglion.worlds.kubernetes.names import VICTIM_OF
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, on
@@ -7,6 +12,7 @@ from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.manifests import Object
 from tests.controlplane.proxy import Proxy
 from tests.worlds.kubernetes.troubled import (
+    QUICK,
     Witness,
     all_run,
     overbooked,
@@ -130,6 +136,62 @@ def test_budgets_add_up_over_all_victims_of_a_plan(
             cluster.wait(lambda: all(told(cluster.pods()[each]) for each in high), "the reason")
         cluster.delete(f"{BUDGETS}/web")
         cluster.wait_bound(high)
+
+
+def test_a_gang_takes_what_is_idle_and_no_more_than_a_budget_allows(
+    cluster: Cluster, kubelets: Kubelets, manager: None
+) -> None:
+    """With eight GPUs idle beside, one of two replicas is enough; the other one stays."""
+    cluster.add_nodes(3, gpus=8)
+    cluster.create(priority("urgent", 1000))
+    with scheduling(cluster):
+        cluster.create(_replicas("web", 2))
+        cluster.wait(lambda: len(cluster.pods()) == 2 and all_run(cluster), "the replicas run")
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+        body: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
+        cluster.create(body | {"metadata": {"name": "web"}})
+        cluster.wait(lambda: _allowed(cluster, "web") == 1, "the budget's status")
+        before = list(cluster.pods())
+        with Witness(lambda: _all_touched(cluster, before)):
+            high = cluster.add_gang("high", 2, gpus=8, priorityClassName="urgent")
+            cluster.wait_bound(high)
+    assert len(set(before) & set(cluster.bound())) == 1
+    assert not overbooked(cluster)
+
+
+def _all_touched(cluster: Cluster, names: Sequence[str]) -> bool:
+    pods = cluster.pods()
+    return all(name not in pods or _touched(cluster, name) for name in names)
+
+
+def test_a_plan_that_stays_stuck_is_undone_and_others_leave(
+    cluster: Cluster, kubelets: Kubelets, proxy: Proxy, manager: None
+) -> None:
+    """A budget that is made at the first eviction stops it: after a time others are looked for."""
+    cluster.add_nodes(2, gpus=4)
+    cluster.create(priority("urgent", 1000), priority("some", 500))
+    settings = replace(QUICK, blocked_ms=3_000)
+    with scheduling(proxy, settings):
+        (first,) = cluster.add_pods(1, prefix="first", gpus=4, labels={"app": "kept"})
+        (other,) = cluster.add_pods(1, prefix="other", gpus=4, priorityClassName="some")
+        cluster.wait(lambda: len(cluster.bound()) == 2 and all_run(cluster), "both run")
+        proxy.add(Fault(on("POST", "/eviction$"), times=1, before=lambda: _budget(cluster, "kept")))
+        (high,) = cluster.add_pods(1, prefix="high", gpus=4, priorityClassName="urgent")
+        cluster.wait(lambda: _is_blocked(cluster), "the event")
+        assert victim(cluster, first)
+        with Witness(lambda: "deletionTimestamp" in cluster.pods()[first]["metadata"]):
+            cluster.wait_bound([high])
+            cluster.wait(lambda: _untouched(cluster, first), "its marks are off")
+    assert other not in cluster.pods()
+    assert not victim(cluster, first)
+    assert cluster.pods()[first]["status"]["phase"] == "Running"
+    assert not overbooked(cluster)
+    assert not kubelets.refused
+
+
+def victim(cluster: Cluster, name: str) -> str:
+    """The gang that a pod is marked to leave for; empty = none."""
+    return str(cluster.pods()[name]["metadata"].get("annotations", {}).get(VICTIM_OF, ""))
 
 
 def _replicas(app: str, count: int) -> Object:

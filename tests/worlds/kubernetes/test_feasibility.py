@@ -125,18 +125,30 @@ def test_pods_go_near_pods_that_run(cluster: Cluster) -> None:
         assert set(cluster.wait_bound(pods).values()) == {"node-2", "node-3"}
 
 
+SPREAD: Object = {
+    "maxSkew": 1,
+    "topologyKey": ZONE,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+
+
 def test_pods_are_spread_over_zones(cluster: Cluster) -> None:
     cluster.add_nodes(3, gpus=8, labels=lambda i: {ZONE: "abc"[i]})
-    spread = {
-        "maxSkew": 1,
-        "topologyKey": ZONE,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
     with scheduling(cluster):
-        pods = cluster.add_pods(6, labels={"app": "web"}, topologySpreadConstraints=[spread])
+        pods = cluster.add_pods(6, labels={"app": "web"}, topologySpreadConstraints=[SPREAD])
         found = sorted(cluster.wait_bound(pods).values())
         assert found == ["node-0", "node-0", "node-1", "node-1", "node-2", "node-2"]
+
+
+def test_a_gang_that_spreads_over_zones_starts_on_idle_nodes(cluster: Cluster) -> None:
+    """The rule counts pods of the gang itself, none of which runs yet."""
+    cluster.add_nodes(2, gpus=4, labels=lambda i: {ZONE: "ab"[i]})
+    with scheduling(cluster):
+        rules = {"labels": {"app": "web"}, "topologySpreadConstraints": [SPREAD]}
+        pods = cluster.add_gang("g", 4, gpus=2, **rules)
+        found = sorted(cluster.wait_bound(pods).values())
+        assert found == ["node-0", "node-0", "node-1", "node-1"]
 
 
 def test_a_gang_has_a_zone_for_itself(cluster: Cluster) -> None:
@@ -224,6 +236,14 @@ def test_what_cannot_be_done_is_refused_on_the_pod(
         cluster.create(manifests.pod("p", **change))
         wait_said(cluster, "p", words)
         assert not cluster.bound()
+
+
+def test_a_gated_pod_with_a_claim_is_refused_and_keeps_its_gate(cluster: Cluster) -> None:
+    cluster.add_nodes(1, gpus=2)
+    with scheduling(cluster):
+        cluster.create(gated("p", resourceClaims=[{"name": "gpu", "resourceClaimName": "x"}]))
+        wait_said(cluster, "p", "by resource claim (gpu), of which only the default")
+        assert cluster.get(f"{PODS}/p")["spec"]["schedulingGates"] == [{"name": GATE}]
 
 
 def test_gpus_of_two_kinds_at_once_are_refused_on_the_pod(cluster: Cluster) -> None:

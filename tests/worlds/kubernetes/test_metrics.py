@@ -59,17 +59,17 @@ def test_queues_waits_preemptions_and_requests_are_counted_and_told(
         assert value("ganglion_queue_gpus_used", **h100) == 3
         assert value("ganglion_queue_gpus_quota", **h100) == 1
         assert value("ganglion_queue_gpus_borrowed", **h100) == 2
-        assert value("ganglion_queue_wait_seconds_count", queue="red") == 1
+        assert value("ganglion_queue_wait_seconds_count", **h100) == 1
         cluster.wait(lambda: has_begun(scheduler), "the gang to run")
         cluster.wait_bound(add("owner", 3, "blue"))
         add("late", 2, "red")
-        cluster.wait(
-            lambda: value("ganglion_queue_gangs", queue="red", state="waiting"), "one to wait"
-        )
-        assert value("ganglion_queue_gpus_asked", queue="red") == 2
-        assert value("ganglion_queue_gangs", queue="blue", state="admitted") == 1
-        assert value("ganglion_preemptions_total", queue="red", cause="reclaimed") == 1
-        assert (value("ganglion_gpu_hours_lost_total", queue="red", cause="reclaimed") or 0) > 0
+        late = {"queue": "red", "flavor": "*"}
+        cluster.wait(lambda: value("ganglion_queue_gangs", **late, state="waiting"), "one to wait")
+        assert value("ganglion_queue_gpus_asked", **late) == 2
+        blue = {"queue": "blue", "flavor": "H100"}
+        assert value("ganglion_queue_gangs", **blue, state="admitted") == 1
+        assert value("ganglion_preemptions_total", **h100, cause="reclaimed") == 1
+        assert (value("ganglion_gpu_hours_lost_total", **h100, cause="reclaimed") or 0) > 0
         for resource, verb in (("pods/binding", "POST"), ("pods/eviction", "POST")):
             labels = {"verb": verb, "resource": resource, "answer": "ok"}
             assert value("ganglion_api_requests_total", **labels) in (3, 6)

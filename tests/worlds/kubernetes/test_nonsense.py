@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
@@ -43,7 +44,7 @@ def test_all_else_is_bound_and_each_odd_object_says_what_is_wrong(cluster: Clust
     cluster.create(*owners)
     odd += [_pod_of(cluster, each) for each in owners]
     cluster.create(*odd)
-    with scheduling(cluster) as scheduler:
+    with scheduling(cluster, Settings(device_agent=True)) as scheduler:
         good = cluster.add_gang("good", 2, gpus=4)
         cluster.wait_bound(good)
         names = {each["metadata"]["name"] for each in odd}

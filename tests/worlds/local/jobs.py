@@ -12,6 +12,7 @@ from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Checkpoint, Gang, PodSet, Run, Workload
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.local.run_files import paths
 from ganglion.worlds.local.world import LocalWorld, Reconciled
 
@@ -63,11 +64,12 @@ class Jobs:
         known |= {"workloads": self.workloads, "nodes": {n.name: n for n in self.nodes}}
         return self.world.reconcile(**known | believed)
 
-    def restart(self, **believed: Any) -> Reconciled:
-        """As if the server had died and come back."""
+    def restart(self, *, effects: Effects = SYSTEM, **believed: Any) -> Reconciled:
+        """As if the server had died and come back, on a machine of which some calls may fail."""
         self.world.close()
         self.facts = []
-        self.world = LocalWorld(self.home, self.nodes, environ={"PATH": "/usr/bin:/bin"})
+        environ = {"PATH": "/usr/bin:/bin"}
+        self.world = LocalWorld(self.home, self.nodes, environ=environ, effects=effects)
         return self.reconcile(**believed)
 
     def start_of(

@@ -100,14 +100,21 @@ def whocan(verb: str, resource: str, queue: str, form: str) -> None:
 @output("text", "json")
 def whoami(form: str) -> None:
     """Say who the server takes you for, and what you may do."""
+    from ganglion.client.logins import chosen_login
+
+    login = chosen_login()
     with connect() as client:
-        me = client.access.whoami()
+        me, url = client.access.whoami(), client.url
     if form == "json":
-        print_data(me, form)
+        import msgspec
+
+        print_data(msgspec.to_builtins(me) | {"url": url, "login": login is not None}, form)
         return
     groups = f", of {', '.join(me.groups)}" if me.groups else ""
     how = "the owner of the server" if me.owner else f"by token {me.token}"
     click.echo(f"{me.user}{groups}: {how}")
+    if login:
+        click.echo(f"signed in to {url} with ganglion login")
     if me.limit:
         click.echo(f"the token is limited to {me.limit}, until {clock(me.until)}")
     for each in me.grants:

@@ -73,11 +73,11 @@ def reason_of(crowd: ClusterGang) -> Reason | None:
     if found is None:
         waits = crowd.pods and "no scheduler has said anything about it yet"
         return Reason(Token.ORDER, waits or NO_PODS)
-    if found.reason == "SchedulingGated":
-        return Reason(Token.HELD, found.message or "its pods are gated")
     head, colon, rest = found.message.partition(": ")
     if colon and head in set(Token):
         return Reason(Token(head), rest)
+    if found.reason == "SchedulingGated":
+        return Reason(Token.HELD, found.message or "its pods are gated")
     return Reason(Token.CAPACITY, found.message or found.reason)
 
 

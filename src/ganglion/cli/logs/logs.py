@@ -83,10 +83,12 @@ def logs(
 def _is_down(error: EnvironmentFault) -> bool:
     """Whether no server of this home runs, while there are logs in it."""
     from ganglion.client.home import Unreachable, home
+    from ganglion.client.logins import chosen_login
     from ganglion.worlds.local.run_files.paths import logged_gangs
 
-    own = "GANGLION_URL" not in os.environ
-    return own and isinstance(error, Unreachable) and bool(logged_gangs(home()))
+    if "GANGLION_URL" in os.environ or not isinstance(error, Unreachable):
+        return False
+    return chosen_login() is None and bool(logged_gangs(home()))
 
 
 def _offline(ref: str, index: int | None, rank: int | None, part: LogOptions) -> None:

@@ -182,7 +182,7 @@ def _warned(event: Fields) -> str:
 def _booked(event: Fields) -> str:
     booking = event["booking"]
     whom = ", ".join((*booking.get("queues", ()), *booking.get("users", ()))) or "nobody"
-    nodes, begin = len(booking["nodes"]), clock(booking["begin"])
+    nodes, begin = len(booking["nodes"]), clock(booking["begin"] + booking.get("ahead_ms", 0))
     if booking.get("clears"):
         why = f": {booking['reason']}" if booking.get("reason") else ""
         return f"{nodes} node{'s' * (nodes != 1)} to be empty by {begin}{why}"

@@ -26,8 +26,12 @@ def down(cancel: bool) -> None:
     """
     from ganglion.cli.server.background import wait_gone
     from ganglion.client.home import Unreachable, home, read_server
+    from ganglion.client.logins import chosen_login
 
     record, left = read_server(home()), 0
+    if not record and not os.environ.get("GANGLION_URL") and chosen_login():
+        note("No server is running.")  # one is stopped elsewhere only if it is named
+        return
     try:
         with connect() as client:
             url = client.url

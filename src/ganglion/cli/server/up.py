@@ -1,5 +1,6 @@
 """`ganglion up`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -168,7 +169,8 @@ def _serve(wish: ServerWish) -> None:
     from ganglion.server.main import serve
     from ganglion.server.rest.listening.listen import MOST_CALLERS
 
-    cluster, nodes, policy = _read(wish)
+    warn = lambda line: note(f"{WARNING}{line}")  # noqa: E731 - shorter than a function
+    cluster, nodes, policy = _read(wish, warn)
     serve(
         home(),
         nodes=nodes,
@@ -185,13 +187,17 @@ def _serve(wish: ServerWish) -> None:
         ready=lambda url: _say_listening(url, wish),
         take_over=wish.take_over,
         say=lambda text: note(f"{TAKEN_OVER}{text}"),
-        warn=lambda line: note(f"{WARNING}{line}"),
+        warn=warn,
         progress=note,
     )
 
 
-def _read(wish: ServerWish) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | None]":
+def _read(
+    wish: ServerWish, warn: Callable[[str], None] = lambda _note: None
+) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | None]":
     """Return the cluster, its nodes and the policy, which is None for the one that was in force.
+
+    What a person should know about this machine goes to `warn`.
 
     Raises:
         FieldError: files or flags are wrong; with all that is wrong in any of them.
@@ -204,7 +210,7 @@ def _read(wish: ServerWish) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | No
     problems: list[FieldError] = []
     found = noted(lambda: _cluster(wish), problems)
     policy = noted(lambda: _policy(wish, found or Cluster()), problems)
-    nodes = noted(lambda: _nodes(wish, found or Cluster()), problems)
+    nodes = noted(lambda: _nodes(wish, found or Cluster(), warn), problems)
     noted(lambda: _check_tls(wish), problems)
     if problems or found is None or nodes is None:
         raise first_of(problems)
@@ -247,7 +253,7 @@ def _check_tls(wish: ServerWish) -> None:
         checked(pair, SYSTEM.files, SYSTEM.clock.now_ms())
 
 
-def _nodes(wish: ServerWish, cluster: "Cluster") -> "tuple[Node, ...]":
+def _nodes(wish: ServerWish, cluster: "Cluster", warn: Callable[[str], None]) -> "tuple[Node, ...]":
     """Return the nodes of the file, or this machine as the flags say."""
     from ganglion.specs.grammar import parse_memory
     from ganglion.worlds.local.machine.discover import machine_nodes
@@ -263,6 +269,7 @@ def _nodes(wish: ServerWish, cluster: "Cluster") -> "tuple[Node, ...]":
         racks=wish.racks,
         cpus=wish.cpus,
         memory=parse_memory(wish.memory) if wish.memory else None,
+        warn=warn,
     )
 
 

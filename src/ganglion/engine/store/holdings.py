@@ -1,7 +1,8 @@
 """What gangs hold and are promised, and what still leaves."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from operator import attrgetter
 
@@ -182,6 +183,28 @@ class Holdings:
         """These gangs hold a promise, in this order; the rest is made anew then."""
         self.promised = dict.fromkeys(gangs)
         self.promises += 1
+
+    @contextmanager
+    def counting_what_leaves(self) -> Iterator[None]:
+        """For a moment the tree counts pods that were asked to stop, as long as they are there."""
+        tree, before = self._fleet.tree, dict[int, tuple[int, int]]()
+        tree.settle()
+        for gang in dict.fromkeys(gang for gangs in self.leaving.values() for gang in gangs):
+            record = self._gangs.records[gang]
+            sights = self._sights(record)
+            for pod in record.leaving:
+                rank = tree.index.get(pod.node)
+                # A node may be gone, or have come back without devices that are held on it.
+                known = () if rank is None else tree.nodes[rank].devices
+                if rank is not None and all(each < len(known) for each in pod.devices):
+                    before.setdefault(rank, (tree.conditions[rank], tree.pods[rank]))
+                    tree.join(rank, sights[pod.pod_set], pod.devices, pod.milli)
+        try:
+            yield
+        finally:
+            for rank, (condition, pods) in before.items():
+                tree.pods[rank] = pods
+                tree.move(rank, condition)
 
     def _remember(self, record: GangRecord, sign: int) -> None:
         self._queues.remember(record.gang, record.charged, sign, self._progress.clock)

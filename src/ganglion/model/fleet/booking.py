@@ -13,13 +13,15 @@ class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     Attributes:
         name: unique.
         nodes: names of the nodes.
-        begin, end: times in ms.
+        begin, end: times in ms, by the clock of the scheduler.
         queues: queues whose gangs may use the nodes meanwhile; empty = none (maintenance).
         users: users who may use them meanwhile; empty = any of the queues.
         reason: for people.
         clears: gangs that it is not for are moved off the nodes, each after a checkpoint, and are
             stopped when it begins. Floors of workloads hold; a booking for no queue takes the
             nodes away at its begin all the same.
+        ahead_ms: by how much the wall clock was ahead of that clock when `begin` and `end` were
+            reckoned.
     """
 
     name: str
@@ -30,3 +32,14 @@ class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     users: tuple[str, ...] = ()
     reason: str = ""
     clears: bool = False
+    ahead_ms: int = 0
+
+    @property
+    def begins_at(self) -> int:
+        """When it begins by the wall clock, in ms."""
+        return self.begin + self.ahead_ms
+
+    @property
+    def ends_at(self) -> int:
+        """When it ends by the wall clock, in ms."""
+        return self.end + self.ahead_ms

@@ -29,7 +29,7 @@ class Denials:
 
     def __init__(self, service: "Service") -> None:
         self._service = service
-        self._last: dict[tuple[str, str, str, str], int] = {}
+        self._last: dict[tuple[str, str, str, str, str], int] = {}
 
     async def record(self, caller: Caller, operation: str) -> None:
         """Record what a caller was refused during a request."""
@@ -58,7 +58,7 @@ class Denials:
             log.warning("a denial is not recorded", user=user, error=error.message)
 
     def _is_news(self, user: str, token: str, operation: str, denial: Denial) -> bool:
-        key = (user, token, operation, denial.queue)
+        key = (user, token, operation, denial.queue, denial.rule)
         now, last = self._service.now(), self._last.get(key)
         if last is not None and now - last < AGAIN_MS:
             return False

@@ -34,18 +34,19 @@ class Tries:
         self._limit, self._most, self._lock = limit, most, threading.Lock()
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def wait_s(self, key: str, now_s: float) -> int:
+    def wait_s(self, key: str, now_s: float, *, taking: bool = True) -> int:
         """Take one try of a key; returns whole seconds until there is one, 0 = it was taken.
 
         Args:
-            key: an address or a user.
+            key: an address, a user or a session.
             now_s: monotonic time.
+            taking: False = only look whether there is one.
         """
         with self._lock:
             bucket = self._filled(key, now_s)
             if bucket.left < 1:
                 return self._until(1 - bucket.left)
-            bucket.left -= 1
+            bucket.left -= taking
             return 0
 
     def spend(self, key: str, tries: float, now_s: float) -> None:

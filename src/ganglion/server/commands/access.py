@@ -5,14 +5,17 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ganglion.identity.grants import GROUP, USER
-from ganglion.identity.tokens import digest, token_id
+from ganglion.identity.tokens import ALPHABET, CHANCE, assembled, digest, token_id
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.events import RoleGranted, RoleRevoked, TokenCreated, TokenRevoked
+from ganglion.seams.randomness import Randomness
 from ganglion.server.state.transaction import Transaction
 
 DAY_MS = 86_400_000
 MOST_DAYS = 366
 """Longest life of a personal token."""
+BYTES = 32
+"""Bytes of chance, of which a token holds two thirds."""
 
 
 class WantedToken(Struct, frozen=True):
@@ -66,6 +69,15 @@ def revoke(draft: Transaction, subject: str, role: str, queue: str, by: str) -> 
             "see: ganglion role list",
         )
     draft.record(RoleRevoked(draft.now, subject, role, queue, by))
+
+
+def new_token(randomness: Randomness) -> str:
+    """Draw a personal token, which counts once `make_token` has recorded it."""
+    number, chance = int.from_bytes(randomness.token_bytes(BYTES)), list[int]()
+    for _ in range(CHANCE):
+        number, digit = divmod(number, len(ALPHABET))
+        chance.append(digit)
+    return assembled(chance)
 
 
 def make_token(draft: Transaction, wish: WantedToken, token: str, by: str) -> TokenCreated:

@@ -1,9 +1,10 @@
-"""Signing in and out with a browser: `/login`, `/login/callback`, `/account`, `/logout`."""
+"""Signing in and out with a browser: `/login`, `/login/callback`, `/account`, `/logout`.
 
-import hmac
+Command lines that a browser confirms are the matter of `device`.
+"""
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs
 
 import anyio
 import structlog
@@ -20,22 +21,33 @@ from ganglion.server.access.permissions import BadSession, Permissions
 from ganglion.server.commands.sign_in import sign_in, sign_out
 from ganglion.server.login import pages
 from ganglion.server.login.accounts import account_of
+from ganglion.server.login.device import DEVICE, PAIR, TOKEN, DeviceLogin
+from ganglion.server.login.forms import form_of, parameter, require_own_page
 from ganglion.server.login.id_tokens import BadIdToken
 from ganglion.server.login.pending import BYTES, LASTING_MS, PendingSignIn, PendingSignIns
 from ganglion.server.login.provider import CALLBACK, Provider
 from ganglion.server.login.settings import LoginSettings
 from ganglion.server.rest.problems import status_of
+from ganglion.server.rest.request_id import serve_for
 from ganglion.transport.limits import network_of
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
 
 LOGIN, LOGOUT, ACCOUNT = "/login", "/logout", "/account"
-METHODS: Mapping[str, str] = {LOGIN: "GET", CALLBACK: "GET", ACCOUNT: "GET", LOGOUT: "POST"}
-"""Path -> the method that it takes."""
+_GET, _POST = ("GET", "HEAD"), ("POST",)
+METHODS: Mapping[str, tuple[str, ...]] = {
+    LOGIN: _GET,
+    CALLBACK: _GET,
+    ACCOUNT: _GET,
+    LOGOUT: _POST,
+    PAIR: _GET + _POST,
+    DEVICE: _POST,
+    TOKEN: _POST,
+}
+"""Path -> the methods that it takes."""
 PER_ADDRESS = RateLimit(tries=30, per_s=60.0)
 """Sign-ins that may begin."""
-MOST_FORM = 4 << 10
 MOST_TARGET = 2_000
 
 log = structlog.get_logger(__name__)
@@ -65,6 +77,7 @@ class BrowserLogin:
         self._provider = Provider(settings, effects)
         self._pending, self._tries = PendingSignIns(effects.randomness), Tries(PER_ADDRESS)
         self._denials = Denials(service)
+        self._devices = DeviceLogin(settings, service, self._denials, effects)
         prefix = "__Host-" if settings.is_secure else ""
         self.cookie, self._begun = f"{prefix}ganglion", f"{prefix}ganglion-login"
 
@@ -85,18 +98,31 @@ class BrowserLogin:
 
     async def _answer(self, request: Request) -> Response:
         path = request.url.path
-        if request.method not in (METHODS[path], "HEAD" if METHODS[path] == "GET" else ""):
-            answer = pages.refusal(405, f"{path} takes {METHODS[path]} only")
-            answer.headers["Allow"] = METHODS[path]
+        if request.method not in METHODS[path]:
+            allowed = ", ".join(METHODS[path])
+            answer = pages.refusal(405, f"{path} takes {allowed} only")
+            answer.headers["Allow"] = allowed
             return answer
         if path == LOGIN:
             return await self._begin(request)
         if path == CALLBACK:
             return await self._come_back(request)
+        if path in (DEVICE, TOKEN):
+            return await self._devices.answer(request)
+        return await self._of_session(request)
+
+    async def _of_session(self, request: Request) -> Response:
+        """Answer for a page of users who are signed in."""
+        path = request.url.path
         try:
             caller = await anyio.to_thread.run_sync(self._permissions.session, self._sent(request))
         except BadSession as error:
+            if path == PAIR and request.method != "POST":
+                return self._devices.after_sign_in(request)
             return pages.refusal(401, error.message, error.hint)
+        serve_for(caller.subject.user)
+        if path == PAIR:
+            return await self._devices.page(request, caller)
         return await self._leave(request, caller) if path == LOGOUT else _account(caller)
 
     def _sent(self, request: Request) -> str:
@@ -110,7 +136,7 @@ class BrowserLogin:
             hint = f"try again in {wait_s} s"
             return pages.refusal(429, "too many sign-ins have begun from here", hint, wait_s)
         await self._provider.metadata()  # where it is down, nothing is begun
-        target = _local(_single(request, "next"))
+        target = _local(parameter(request, "next"))
         attempt = self._pending.begin(
             request.cookies.get(self._begun, ""), target, self._service.now()
         )
@@ -120,7 +146,7 @@ class BrowserLogin:
 
     async def _come_back(self, request: Request) -> Response:
         """Take the browser back from the provider, and begin its session."""
-        browser, state = request.cookies.get(self._begun, ""), _single(request, "state")
+        browser, state = request.cookies.get(self._begun, ""), parameter(request, "state")
         attempt = self._pending.take(state, browser, self._service.now())
         if attempt is None:
             hint = "it is too old, was used before, or was begun in another browser; sign in again"
@@ -146,15 +172,15 @@ class BrowserLogin:
     async def _code(self, request: Request) -> str:
         """The code of the provider's answer. Raises Forbidden where it has none, and says why."""
         known = await self._provider.metadata()
-        issuer = _single(request, "iss")
+        issuer = parameter(request, "iss")
         named = known.authorization_response_iss_parameter_supported
         if (named or issuer) and issuer != self._settings.issuer:
             raise Forbidden("the answer is one of another provider", "sign in again")
-        error = _single(request, "error")
+        error = parameter(request, "error")
         if error:
-            why = f"{error[:100]} {_single(request, 'error_description')[:300]}".strip()
+            why = f"{error[:100]} {parameter(request, 'error_description')[:300]}".strip()
             raise Forbidden(f"the provider refuses: {why}")
-        code = _single(request, "code")
+        code = parameter(request, "code")
         if not code:
             raise Forbidden("the provider sends no code", "sign in again")
         return code
@@ -178,10 +204,7 @@ class BrowserLogin:
 
     async def _leave(self, request: Request, caller: Caller) -> Response:
         """End a session; its requests that are being answered end within a second."""
-        form = parse_qs((await request.body())[:MOST_FORM].decode("ascii", "replace"))
-        given = form.get("csrf", [""])[0]
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), caller.csrf.encode()):
-            raise Forbidden("the request does not come from a page of this server")
+        require_own_page(await form_of(request), caller)
         user, session = caller.subject.user, caller.token
         await self._service.answer(lambda draft: sign_out(draft, session, user, own=True))
         said = "<p>This session has ended. You may still be signed in at the provider.</p>"
@@ -203,12 +226,6 @@ class BrowserLogin:
 
 def _account(caller: Caller, follow: str = "") -> Response:
     return pages.account(caller.subject.user, caller.subject.groups, caller.csrf, follow)
-
-
-def _single(request: Request, name: str) -> str:
-    """A parameter of the query; empty = it is missing, or there are several."""
-    found = request.query_params.getlist(name)
-    return found[0] if len(found) == 1 else ""
 
 
 def _local(target: str) -> str:

@@ -206,10 +206,10 @@ def _done(argv: list[str], typed: bytes, env: dict[str, str], effects: Effects) 
         EnvironmentFault: it failed or took too long.
     """
     try:
-        code, said = effects.processes.run(argv, typed, env, COMMAND_S)
+        done = effects.processes.run(argv, typed, env, COMMAND_S)
     except TimeoutError:
         raise EnvironmentFault(f"it took longer than {COMMAND_S:g} s") from None
-    if code:
-        lines = said.decode(errors="replace").strip().splitlines()
+    if done.code:
+        lines = done.said.decode(errors="replace").strip().splitlines()
         last = f": {lines[-1][:SAID]}" if lines else ""
-        raise EnvironmentFault(f"it ended with exit code {code}{last}")
+        raise EnvironmentFault(f"it ended with exit code {done.code}{last}")

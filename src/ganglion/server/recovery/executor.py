@@ -11,7 +11,6 @@ from ganglion.ledger.executors import depose, newest, refusal
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import EnvironmentFault, InUse, NotExecutor
 from ganglion.model.executor import Executor, Term, is_one_home, may_look, was_restarted
-from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import Files, make_folder
 from ganglion.worlds.local.attempts.succession import end_all
@@ -75,7 +74,7 @@ def hold(
         before = [each for each in ledger.executors.terms() if each.generation < term.generation]
         for each in before:
             if each.ended is None:
-                say(_cleared(ledger, each, term, effects.clock))
+                say(_cleared(ledger, each, term, effects))
                 ledger.executors.ended(each.generation, effects.clock.now_ms())
         ledger.generation = term.generation
     except BaseException:
@@ -121,13 +120,13 @@ def _claimed(
         raise
 
 
-def _cleared(ledger: Ledger, before: Term, term: Term, clock: Clock) -> str:
+def _cleared(ledger: Ledger, before: Term, term: Term, effects: Effects) -> str:
     """Wait until nothing that an earlier term started can run; says what was done."""
-    old, here = before.executor, term.executor
+    old, here, clock = before.executor, term.executor, effects.clock
     if was_restarted(old, here):
         return f"{old.host} was restarted since {old.path} ran gangs: none is left"
     if may_look(old, here):
-        found = end_all(Path(old.path), before.ledger, term.generation)
+        found = end_all(Path(old.path), before.ledger, term.generation, effects)
         return f"ended {found.attempts} attempts of {old}, waited {found.waited_s:.1f} s"
     if not ledger.history.live():
         return f"{old} has nothing to end: all workloads of the ledger have ended"
@@ -146,7 +145,7 @@ def _is_ended(ledger: Ledger, generation: int) -> bool:
     return any(t.generation == generation and t.ended for t in ledger.executors.terms())
 
 
-def resign(held: Held, home: Path, clock: Clock = SYSTEM.clock) -> None:
+def resign(held: Held, home: Path, effects: Effects = SYSTEM) -> None:
     """Once another home has taken over: end what this one runs, and report to the other.
 
     Raises:
@@ -156,8 +155,8 @@ def resign(held: Held, home: Path, clock: Clock = SYSTEM.clock) -> None:
     newest = terms[-1]
     if newest.generation == held.term.generation:
         return
-    found = end_all(home.resolve(), newest.ledger, newest.generation)
-    held.ledger.executors.ended(held.term.generation, clock.now_ms())
+    found = end_all(home.resolve(), newest.ledger, newest.generation, effects)
+    held.ledger.executors.ended(held.term.generation, effects.clock.now_ms())
     log.info("resigned", to=str(newest.executor), attempts=found.attempts)
 
 

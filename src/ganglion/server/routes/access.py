@@ -19,10 +19,8 @@ from ganglion.api.server import Done
 from ganglion.identity.decide import may_give, who_can
 from ganglion.identity.grants import Grant, Resource
 from ganglion.identity.roles import AccessVerb, ResourceKind, Role
-from ganglion.identity.tokens import ALPHABET, CHANCE, assembled
 from ganglion.model.errors import FieldError
 from ganglion.model.events import RoleGranted, TokenCreated
-from ganglion.seams.randomness import Randomness
 from ganglion.server.access.caller import Caller
 from ganglion.server.commands import access
 from ganglion.server.requests.context import Here
@@ -30,9 +28,6 @@ from ganglion.server.rest.filters import MOST_MS
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-
-BYTES = 32
-"""Bytes of chance, of which a token holds two thirds."""
 
 router = Routes(tags=["access"], responses=ERRORS)
 
@@ -188,7 +183,7 @@ def list_tokens(here: Here) -> TokenPage:
 @router.post("/tokens", status_code=201)
 def create_token(here: Here, wish: TokenWish) -> NewToken:
     """Make a personal token; the answer is the only place that has it."""
-    token = assembled(_chance(here.effects.randomness))
+    token = access.new_token(here.effects.randomness)
     caller = here.caller
     asked = access.WantedToken(
         wish.user,
@@ -223,11 +218,3 @@ def _about(event: TokenCreated) -> TokenView:
         event.by,
         event.at,
     )
-
-
-def _chance(randomness: Randomness) -> list[int]:
-    number, found = int.from_bytes(randomness.token_bytes(BYTES)), list[int]()
-    for _ in range(CHANCE):
-        number, digit = divmod(number, len(ALPHABET))
-        found.append(digit)
-    return found

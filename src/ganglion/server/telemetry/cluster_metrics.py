@@ -1,6 +1,7 @@
 """What Prometheus may ask of a cluster's scheduler, by queue and flavor."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter as Tally
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -16,11 +17,17 @@ from ganglion.model.events import (
     GangPlaced,
     GangStopping,
     GangSubmitted,
+    NodeAdded,
+    NodeLost,
     Outcome,
 )
+from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
+from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Amount, GpuRequest
+from ganglion.model.workload import Gang
 from ganglion.server.telemetry.metrics import WAITS, Bounded
+from ganglion.specs.grammar.amounts import CPU_FLAVOR
 from ganglion.worlds.causes import trade_of
 from ganglion.worlds.kubernetes.http.tally import Call
 from ganglion.worlds.kubernetes.reporting.reports import figures_of
@@ -30,31 +37,41 @@ MS_PER_HOUR = 3_600_000
 MILLI = 1000
 
 
+_Key = tuple[str, str]
+"""Queue and flavor."""
+
+
 class QueueRow(Struct, frozen=True):
     """One queue at the moment that it is asked.
 
     Attributes:
         used, deserved, quota, borrowed: GPUs by flavor (`*` = of any), those below it included.
-        waiting, admitted: gangs of the queue itself.
-        asked: GPUs that its waiting gangs ask for.
+        waiting, admitted: gangs of the queue itself, by the flavor that they ask for (`*` = of
+            any, or of several) or have.
+        asked: GPUs that its waiting gangs ask for, likewise.
     """
 
     used: dict[str, float]
     deserved: dict[str, float]
     quota: dict[str, float]
     borrowed: dict[str, float]
-    waiting: int
-    admitted: int
-    asked: float
+    waiting: dict[str, int]
+    admitted: dict[str, int]
+    asked: dict[str, float]
 
 
 def rows_of(state: ClusterState) -> dict[str, QueueRow]:
     """All queues, by name."""
-    asked: dict[str, int] = {}
+    flavors = frozenset(state.fleet.totals.flavors())
+    waiting, admitted, asked = Tally[_Key](), Tally[_Key](), Tally[_Key]()
     for record in state.gangs.records.values():
-        if record.phase is not Phase.ENDED and record.phase not in HOLDING:
-            gpus = sum(each.count * _milli(each.request.gpu) for each in record.gang.pod_sets)
-            asked[record.gang.queue] = asked.get(record.gang.queue, 0) + gpus
+        gang, placement = record.gang, record.placement
+        if record.phase in HOLDING and placement:
+            admitted[gang.queue, _held_flavor(state, placement)] += 1
+        elif record.phase is not Phase.ENDED:
+            key = gang.queue, _asked_flavor(gang, flavors)
+            waiting[key] += 1
+            asked[key] += sum(each.count * _milli(each.request.gpu) for each in gang.pod_sets)
     found = {}
     for name, figures in figures_of(state).items():
         used, quota = _gpus(figures.used), _gpus(state.queues.by_name[name].quota)
@@ -63,11 +80,34 @@ def rows_of(state: ClusterState) -> dict[str, QueueRow]:
             _gpus(figures.deserved),
             quota,
             _borrowed(used, quota),
-            figures.pending,
-            figures.running,
-            asked.get(name, 0) / MILLI,
+            _of_queue(waiting, name),
+            _of_queue(admitted, name),
+            {flavor: milli / MILLI for flavor, milli in _of_queue(asked, name).items()},
         )
     return found
+
+
+def _of_queue(tally: Mapping[_Key, int], queue: str) -> dict[str, int]:
+    return {flavor: count for (of, flavor), count in tally.items() if of == queue}
+
+
+def _held_flavor(state: ClusterState, placement: Placement) -> str:
+    """The flavor of a gang that has a place: that of its first pod; `*` = its node is gone."""
+    tree, node = state.fleet.tree, placement.pods[0].node if placement.pods else ""
+    return tree.node(node).kind if node in tree.index else ANY_FLAVOR
+
+
+def _asked_flavor(gang: Gang, flavors: Collection[str]) -> str:
+    """The flavor that a gang asks for; `*` = any, several, or a type that the fleet has not.
+
+    What people write is no label of its own: there is no end of it.
+    """
+    asked = [each.request.gpu for each in gang.pod_sets if each.request.gpu.count]
+    types = {types for each in asked for types in (each.types or (ANY_FLAVOR,))}
+    if not asked:
+        return CPU_FLAVOR
+    found = types.pop() if len(types) == 1 else ANY_FLAVOR
+    return found if found in flavors else ANY_FLAVOR
 
 
 def _milli(request: GpuRequest) -> int:
@@ -117,17 +157,17 @@ class ClusterGauges(Collector):
         """Yield everything as of now."""
         rows = self._rows()
         gangs = GaugeMetricFamily(
-            "ganglion_queue_gangs", "Gangs of a queue, by state.", labels=["queue", "state"]
-        )
-        asked = GaugeMetricFamily(
-            "ganglion_queue_gpus_asked", "GPUs that waiting gangs ask for.", labels=["queue"]
+            "ganglion_queue_gangs",
+            "Gangs of a queue, by state and by the flavor that they ask for or have.",
+            labels=["queue", "flavor", "state"],
         )
         for name, row in rows.items():
-            gangs.add_metric([name, "waiting"], row.waiting)
-            gangs.add_metric([name, "admitted"], row.admitted)
-            asked.add_metric([name], row.asked)
-        yield from (gangs, asked)
+            for state, counts in (("waiting", row.waiting), ("admitted", row.admitted)):
+                for flavor, count in counts.items():
+                    gangs.add_metric([name, flavor, state], count)
+        yield gangs
         for kind, text in (
+            ("asked", "GPUs that waiting gangs ask for."),
             ("used", "GPUs in use in a queue, those below it included."),
             ("deserved", "GPUs that a queue is entitled to now."),
             ("quota", "GPUs that a queue is guaranteed."),
@@ -185,32 +225,38 @@ class ClusterCounters:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._nodes: dict[str, str] = {}
         self._queue_of: dict[str, tuple[str, int, int]] = {}
+        self._flavors: dict[str, str] = {}
         self._stopping: dict[str, Cause] = {}
         self._queues = Bounded(MOST_QUEUES)
         self._waits = Histogram(
             "ganglion_queue_wait_seconds",
             "From submission to the first place.",
-            ["queue"],
+            ["queue", "flavor"],
             buckets=WAITS,
             registry=registry,
         )
         self._preemptions = Counter(
             "ganglion_preemptions",
             "Preempted gangs, by cause.",
-            ["queue", "cause"],
+            ["queue", "flavor", "cause"],
             registry=registry,
         )
         self._lost = Counter(
             "ganglion_gpu_hours_lost",
             "Lost work, by cause: of the last checkpoint, or the start.",
-            ["queue", "cause"],
+            ["queue", "flavor", "cause"],
             registry=registry,
         )
 
     def follow(self, event: Event) -> None:
         """Something happened."""
-        if isinstance(event, GangSubmitted):
+        if isinstance(event, NodeAdded):
+            self._nodes[event.node.name] = event.node.kind
+        elif isinstance(event, NodeLost):
+            self._nodes.pop(event.name, None)
+        elif isinstance(event, GangSubmitted):
             gang = event.gang
             self._queue_of[gang.id] = gang.queue, gang.submitted, event.at
         elif isinstance(event, GangPlaced):
@@ -222,13 +268,17 @@ class ClusterCounters:
 
     def _placed(self, event: GangPlaced) -> None:
         queue, submitted, seen = self._queue_of.get(event.gang, ("", 0, 0))
+        first = event.placement.pods[0].node if event.placement.pods else ""
+        flavor = self._flavors[event.gang] = self._nodes.get(first, ANY_FLAVOR)
         # One that was found running was placed before it was seen.
         if event.attempt == 1 and queue and event.at >= seen:
-            self._waits.labels(self._queues.of(queue)).observe(max(0, event.at - submitted) / 1000)
+            wait_s = max(0, event.at - submitted) / 1000
+            self._waits.labels(self._queues.of(queue), flavor).observe(wait_s)
 
     def _ended(self, event: GangEnded) -> None:
         queue, _, _ = self._queue_of.get(event.gang, ("", 0, 0))
         stopped = self._stopping.pop(event.gang, None)
+        flavor = self._flavors.pop(event.gang, ANY_FLAVOR)
         if not event.requeue:
             self._queue_of.pop(event.gang, None)
         if not queue or not event.attempt:
@@ -237,6 +287,6 @@ class ClusterCounters:
         is_trade = event.outcome is Outcome.PREEMPTED
         cause = trade.value if is_trade and trade else event.outcome.value
         if is_trade:
-            self._preemptions.labels(name, cause).inc()
+            self._preemptions.labels(name, flavor, cause).inc()
         if event.lost_gpu_ms:
-            self._lost.labels(name, cause).inc(event.lost_gpu_ms / MS_PER_HOUR)
+            self._lost.labels(name, flavor, cause).inc(event.lost_gpu_ms / MS_PER_HOUR)

@@ -182,7 +182,7 @@ def _text(found: Explanation) -> str:
 def _leaving(state: ClusterState, gang: str, now: int) -> str:
     """That a gang runs on a node that is to be empty; nothing where it does not."""
     for booking, leaver in leaving(state, gang, now):
-        by = datetime.fromtimestamp(booking.begin / 1000, UTC)
+        by = datetime.fromtimestamp(booking.begins_at / 1000, UTC)
         why = f" ({booking.reason})" if booking.reason else ""
         return (
             f"; it is on nodes that are to be empty by {by:%Y-%m-%d %H:%M} UTC for"
@@ -385,13 +385,13 @@ def capacity_page(state: ClusterState, query: TextQuery = ALL) -> nodes.Capacity
 
 
 def booking_view(booking: Booking, now: int) -> policies.BookingView:
-    """A booking as it is at a time in ms."""
+    """A booking as it is at a time in ms, by the clock of the server."""
     running = "active" if now < booking.end else "over"
     return policies.BookingView(
         name=booking.name,
         nodes=booking.nodes,
-        begin=booking.begin,
-        end=booking.end,
+        begin=booking.begins_at,
+        end=booking.ends_at,
         queues=booking.queues,
         users=booking.users,
         reason=booking.reason,

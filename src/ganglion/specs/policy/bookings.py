@@ -204,7 +204,8 @@ def booked(file: BookingFile, fleet: Iterable[Node], path: Path, wrong: Wrong) -
 def written_booking(booking: Booking) -> dict[str, object]:
     """A booking as a file would say it."""
     found: dict[str, object] = {"name": booking.name, "nodes": list(booking.nodes)}
-    found |= {"begin": print_instant(booking.begin), "end": print_instant(booking.end)}
+    begin, end = print_instant(booking.begins_at), print_instant(booking.ends_at)
+    found |= {"begin": begin, "end": end}
     more: dict[str, Sequence[str]] = {"queues": list(booking.queues), "users": list(booking.users)}
     found |= {key: value for key, value in more.items() if value}
     found |= {"reason": booking.reason} if booking.reason else {}

@@ -18,7 +18,7 @@ from ganglion.model.events import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.worlds.kubernetes.attempts.admit import admit, forget
+from ganglion.worlds.kubernetes.attempts.admit import COMING_MS, admit, forget, is_being_made
 from ganglion.worlds.kubernetes.attempts.lifecycle import answered, lost, tend
 from ganglion.worlds.kubernetes.attempts.plan_to_orders import carry
 from ganglion.worlds.kubernetes.attempts.readiness import next_look
@@ -357,6 +357,9 @@ class ClusterController:
         for gang in sorted(scene.gangs.touched, key=self._rank)[: self._most]:
             admit(scene, feasible, scene.site_of(gang), gang, now)
             scene.gangs.touched.discard(gang)
+            found = scene.gangs.founds.get(gang)
+            if found and is_being_made(found, now):
+                heappush(self._timers, (now + COMING_MS, gang))
         self._most = min(2 * self._most, MOST_ADMITTED) if scene.gangs.touched else FEW_ADMITTED
 
     def _rank(self, gang: str) -> tuple[int, int, str]:

@@ -19,6 +19,7 @@ from ganglion.model.executor import Term
 from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Gang, Run, Workload
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local.attempts.launch import LaunchSetup, prepare, resized
 from ganglion.worlds.local.attempts.tracked import Key, TrackedAttempts, names
@@ -80,6 +81,7 @@ class LocalWorld:
         term: the ledger and the generation of it that this home executes; None = unknown.
         inherits: whether another home executed the ledger before and its attempts were ended,
             so that what has no record here is lost, and not to be started.
+        effects: the clocks of `clock`, and what attempts are watched with.
 
     Raises:
         EnvironmentFault: another server uses this home, or it cannot be written.
@@ -98,23 +100,21 @@ class LocalWorld:
         open_files: int = 0,
         term: Term | None = None,
         inherits: bool = False,
+        effects: Effects = SYSTEM,
     ) -> None:
         self.nodes = tuple(nodes)
         self._lock = _only_one(home)
         # Processes name their run directory: another spelling of it must not hide them.
         self._home, self._inherits = home.resolve(), inherits
         if clock is None:
-            steady = steady_clock(self._home, least)
+            steady = steady_clock(self._home, least, effects.clock)
             self._clock, self._wall = steady.__call__, steady.wall
         else:
             self._clock = self._wall = clock
-        inherited = inheritable(environ)
-        secrets, numbered = SecretStore(self._home), _numbered(nodes)
-        self._ground = LaunchSetup(
-            self._home, numbered, inherited, run_of, secrets, umask, open_files, term
-        )
-        self._attempts = TrackedAttempts(self._home, term.ledger if term else "")
-        self._retention = Retention(self._home, lambda: tuple(self._attempts.live))
+        given = _numbered(nodes), inheritable(environ), run_of, SecretStore(self._home)
+        self._ground = LaunchSetup(self._home, *given, umask, open_files, term)
+        self._attempts = TrackedAttempts(self._home, term.ledger if term else "", effects)
+        self._retention = Retention(self._home, lambda: (*self._attempts.live,), effects.clock)
         self._outages = Outages(self._home, self.nodes)
         self._health = DeviceWatcher(self.nodes, self._clock)
         self._doubtful: list[tuple[int, GangEnded]] = []
@@ -299,6 +299,7 @@ class LocalWorld:
         if self._attempts.is_over(gang, attempt) or self._attempts.adopt(gang, attempt):
             return
         try:
+            self._attempts.set_aside(gang, attempt)
             workload, ports = _workload(start.gang, workloads), self._attempts.ports()
             self._attempts.begin(gang, attempt, prepare(self._ground, start, workload, ports))
         except InputError as error:
@@ -329,7 +330,7 @@ class LocalWorld:
     def _fail(
         self, gang: str, attempt: int, outcome: Outcome, message: str, cause: str = ""
     ) -> None:
-        self._attempts.note_over(gang, attempt)
+        self._attempts.give_up(gang, attempt)
         ended = GangEnded(self.now(), gang, attempt, outcome, message=message, cause=cause)
         self._facts.append(ended)
 

@@ -22,6 +22,8 @@ topology:
 timers:
   provision: 20m
   reach: 5s
+devices:
+  agent: true
 """
 
 
@@ -32,10 +34,11 @@ def test_everything_that_is_said_counts_and_the_rest_is_as_usual() -> None:
     assert found.sources.ignored == {Level.REGION}
     assert found.sources.relative == {Level.RACK}
     assert (found.provision_ms, found.reach_ms) == (1_200_000, 5_000)
+    assert found.device_agent
     assert (found.default_queue, found.retell_ms) == ("mine", 7)
 
 
-@pytest.mark.parametrize("text", ["{}", "topology: {}\ntimers: {}\n"])
+@pytest.mark.parametrize("text", ["{}", "topology: {}\ntimers: {}\ndevices: {}\n"])
 def test_a_file_that_says_nothing_changes_nothing(text: str) -> None:
     assert parse_settings(text) == Settings()
 
@@ -57,6 +60,7 @@ def test_every_timer_is_a_setting() -> None:
         ("topology:\n  levels: {a: node}\n", "topology.levels.a", 2, "no level above nodes"),
         ("topology:\n  ignore: [gpu]\n", "topology.ignore", 2, "no topology level `gpu`"),
         ("reach: 5s\n", "reach", 1, "belongs under `timers`"),
+        ("devices:\n  agent: perhaps\n", "devices.agent", 2, "true"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, key: str, line: int, said: str) -> None:

@@ -17,6 +17,9 @@ from tests.worlds.kubernetes.controller import nonsense
 from tests.worlds.kubernetes.controller.stage import Body, Stage
 from tests.worlds.kubernetes.controller.test_rules import bound, node, reason
 
+AGENT = Settings(device_agent=True)
+"""Parts of GPUs are read, not refused for what they are."""
+
 GROUPS = st.lists(
     st.one_of(
         nonsense.pods().map(lambda body: [body]),
@@ -70,7 +73,7 @@ NAMED: dict[str, list[Body]] = {
 
 @pytest.mark.parametrize("bodies", NAMED.values(), ids=NAMED)
 def test_others_are_bound_in_the_same_turn_and_the_odd_one_says_why(bodies: list[Body]) -> None:
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     stage.show(node(0), manifests.pod("good"), *bodies)
     stage.turn()
     assert bound(stage) == {"good": "n0"}
@@ -80,7 +83,7 @@ def test_others_are_bound_in_the_same_turn_and_the_odd_one_says_why(bodies: list
 
 @pytest.mark.parametrize("amount", [2**40, 4_097])
 def test_a_node_with_more_gpus_than_any_machine_has_is_closed_and_says_so(amount: int) -> None:
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     stage.show(node(0), manifests.node("odd", gpus=amount), manifests.pod("good"))
     stage.turn()
     assert bound(stage) == {"good": "n0"}
@@ -96,7 +99,7 @@ def test_a_node_with_more_gpus_than_any_machine_has_is_closed_and_says_so(amount
 
 
 def test_a_node_in_use_that_starts_to_claim_nonsense_keeps_its_pods() -> None:
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     stage.show(node(0), manifests.pod("good"))
     stage.turn()
     (order,) = stage.ordered(Bind)
@@ -115,7 +118,7 @@ def _bound_before(name: str, annotations: dict[str, str]) -> Body:
 
 
 def test_a_running_pod_whose_marks_became_nonsense_stops_no_restart_and_keeps_its_gpu() -> None:
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     odd = _bound_before("odd", {"ganglion.dev/gpu-fraction": "a lot"})
     stage.show(node(0, gpus=1), node(1, gpus=1), odd, manifests.pod("good"))
     stage.turn()
@@ -124,7 +127,7 @@ def test_a_running_pod_whose_marks_became_nonsense_stops_no_restart_and_keeps_it
 
 @pytest.mark.parametrize("resource", ["amd.com/gpu", "nvidia.com/mig-1g.5gb"])
 def test_a_nomination_to_a_node_without_such_gpus_is_taken_back(resource: str) -> None:
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     odd = manifests.pod("odd", resource=resource) | {"status": {"nominatedNodeName": "n0"}}
     stage.show(node(0), manifests.pod("good"), odd)
     stage.turn()
@@ -144,14 +147,14 @@ def test_sets_of_no_pods_are_left_out_of_a_gang_that_has_others() -> None:
     }
     master = manifests.pod("odd-master-0", labels=labels)
     bodies = _owned("PyTorchJob", "kubeflow.org/v1", {"pytorchReplicaSpecs": replicas}, master)
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     stage.show(node(0), *bodies)
     stage.turn()
     assert bound(stage) == {"odd-master-0": "n0"}
 
 
 def test_a_reason_is_no_longer_than_people_read_whatever_it_repeats() -> None:
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     stage.show(
         node(0), manifests.pod("odd", annotations={"ganglion.dev/topology-required": "x" * 9_000})
     )
@@ -160,13 +163,13 @@ def test_a_reason_is_no_longer_than_people_read_whatever_it_repeats() -> None:
     assert "topology-required" in reason(stage, "odd")
 
 
-@settings(max_examples=examples(80, nightly=100_000), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(500, nightly=100_000), suppress_health_check=list(HealthCheck))
 @given(GROUPS)
 def test_whatever_objects_say_others_are_bound_and_nothing_raises(
     groups: Sequence[list[Body]],
 ) -> None:
     """The first group is there when the scheduler starts, the others come while it runs."""
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     stage.show(*(node(number, gpus=8) for number in range(6)), manifests.pod("good"))
     stage.show(*groups[0])
     stage.turn()
@@ -199,7 +202,7 @@ def test_what_fails_over_one_object_is_counted_and_shown_and_all_else_is_decided
         return original(*args, **kwargs)
 
     monkeypatch.setattr(module, name, fails)
-    stage = Stage(settings=Settings(isolate=True))
+    stage = Stage(settings=Settings(isolate=True, device_agent=True))
     stage.show(node(0), manifests.node("odd"), manifests.pod("odd"), manifests.pod("good"))
     stage.turn()
     assert bound(stage)["good"] == "n0"
@@ -208,7 +211,7 @@ def test_what_fails_over_one_object_is_counted_and_shown_and_all_else_is_decided
 
 
 def test_a_gang_that_is_half_bound_in_a_queue_that_is_not_there_is_no_failure_of_ours() -> None:
-    stage = Stage()
+    stage = Stage(settings=AGENT)
     half, rest = manifests.gang("half", 2, labels={"ganglion.dev/queue": "nowhere"})
     half["spec"]["nodeName"] = "nn"
     stage.show(node("n"), half | {"status": {"phase": "Running"}}, rest, manifests.pod("other"))

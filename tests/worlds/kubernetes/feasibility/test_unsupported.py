@@ -23,7 +23,11 @@ def test_an_ordinary_pod_is_not_refused() -> None:
 def test_devices_by_resource_claim_are_left_to_others() -> None:
     claims = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
     ours = pod(resourceClaims=claims, schedulerName="ganglion")
-    assert "resource claim (gpu)" in refused(ours)
+    assert "resource claim (gpu), of which only the default scheduler keeps" in refused(ours)
+    assert "without schedulerName ganglion" in refused(ours)
+    gates = [{"name": "ganglion.dev/gate-canary"}]
+    gated = pod(resourceClaims=claims, schedulerName="default-scheduler", schedulingGates=gates)
+    assert "without gate ganglion.dev/gate-canary" in refused(gated)
     assert refused(pod(resourceClaims=claims, schedulerName="default-scheduler")) == ""
 
 

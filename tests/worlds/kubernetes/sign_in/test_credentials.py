@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.seams.effects import SYSTEM
+from ganglion.seams.processes import Finished
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import ApiUnavailable, ForbiddenRequest
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
@@ -22,6 +23,7 @@ from tests.controlplane.cluster import Cluster
 from tests.faults.clock import HandClock
 from tests.faults.files import FaultyFiles
 from tests.faults.plan import FaultPlan
+from tests.faults.processes import ScriptedProcesses
 from tests.worlds.kubernetes.http.double import Asked, Double, Script, status_of, using, whole
 
 VERSION = "client.authentication.k8s.io/v1"
@@ -40,6 +42,7 @@ hPLe5xFfKxucSGm9nzIh+jKi28g=
 """
 """Good for a hundred years; its key is lost."""
 
+NONE = ApiEndpoint(name="none", url="https://none")
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -122,7 +125,7 @@ def test_a_printed_token_ends_by_the_wall_clock_whichever_way_that_is_set(tmp_pa
     clock = HandClock(wall_ms=1_900_000_000_000)
     ends = datetime.fromtimestamp(clock.wall_ms / 1_000 + 3_600, UTC).isoformat()
     plugin = printing(tmp_path, "t", expirationTimestamp=ends)
-    program = CredentialProgram(plugin, ApiEndpoint(name="none", url="https://none"), clock)
+    program = CredentialProgram(plugin, NONE, SYSTEM._replace(clock=clock))
     for ahead_s, ran in ((0, 1), (-7_200, 1), (3_500, 1), (3_580, 2)):
         clock.wall_ms = 1_900_000_000_000 + ahead_s * 1_000
         assert asyncio.run(program.proof()).header == "Bearer t"
@@ -163,6 +166,32 @@ def test_a_program_that_fails_is_named_with_its_words(
     with pytest.raises(EnvironmentFault, match=said) as caught:
         asking(accepting(), Person(exec=plugin))
     assert plugin.command in caught.value.message
+
+
+def test_a_program_that_hangs_is_named_and_run_again_for_the_next_request(tmp_path: Path) -> None:
+    said = {"token": "t"}
+    answers = (TimeoutError(), Finished(0, json.dumps({"status": said}).encode(), b"a warning"))
+    processes = ScriptedProcesses(*answers)
+    plugin = Plugin(api_version=VERSION, command="/opt/login", args=["--for=ada"])
+    source = CredentialProgram(plugin, NONE, SYSTEM._replace(processes=processes))
+    with pytest.raises(EnvironmentFault) as caught:
+        asyncio.run(source.proof())
+    assert caught.value.message == "/opt/login printed no credentials within 60 s"
+    assert asyncio.run(source.proof()).header == "Bearer t"
+    assert [each.argv for each in processes.ran] == [("/opt/login", "--for=ada")] * 2
+
+
+@pytest.mark.parametrize("cut", [0, 1, 20])
+def test_a_program_whose_output_is_cut_off_is_named_and_its_last_proof_is_not_kept(
+    cut: int,
+) -> None:
+    whole = json.dumps({"status": {"token": "t"}}).encode()
+    processes = ScriptedProcesses(Finished(0, whole[:cut]), Finished(0, whole))
+    plugin = Plugin(api_version=VERSION, command="/opt/login")
+    source = CredentialProgram(plugin, NONE, SYSTEM._replace(processes=processes))
+    with pytest.raises(EnvironmentFault, match=r"^/opt/login printed no ExecCredential"):
+        asyncio.run(source.proof())
+    assert asyncio.run(source.proof()).header == "Bearer t"
 
 
 def test_a_program_that_is_not_there_is_named_with_how_to_get_it(tmp_path: Path) -> None:

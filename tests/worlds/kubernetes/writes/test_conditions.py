@@ -200,7 +200,19 @@ def test_a_pod_says_why_it_waits_and_only_when_that_changes(cluster: Cluster) ->
     assert condition.last_transition_time == "2025-06-15T15:06:40Z"
 
 
-def test_gated_bound_and_leaving_pods_are_told_nothing(cluster: Cluster) -> None:
+def test_a_pod_at_our_gate_says_why_it_waits_and_that_it_is_gated(cluster: Cluster) -> None:
+    cluster.create(manifests.pod("ours", schedulingGates=[{"name": "ganglion.dev/gate"}]))
+    assert why(cluster, pod(cluster, "ours"), "4 GPUs are missing") is WriteVerdict.DONE
+    condition = pod(cluster, "ours").condition("PodScheduled")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "SchedulingGated")
+    assert condition.message == "4 GPUs are missing"
+    assert why(cluster, pod(cluster, "ours"), "4 GPUs are missing") is WriteVerdict.UNCHANGED
+
+
+def test_pods_at_gates_of_others_and_bound_and_leaving_ones_are_told_nothing(
+    cluster: Cluster,
+) -> None:
     cluster.create(manifests.pod("gated", schedulingGates=[{"name": "a.example.com/b"}]))
     cluster.create(manifests.pod("bound", nodeName="node-0"))
     before = {name: pod(cluster, name) for name in ("gated", "bound")}

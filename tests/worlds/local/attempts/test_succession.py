@@ -1,5 +1,6 @@
 """What one home runs ends before another home starts it."""
 
+import errno
 import os
 import shutil
 import signal
@@ -9,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.faults.files import FaultyFiles
+from tests.faults.plan import Nth
 from tests.worlds.local.jobs import NODES, Jobs, until
 
 from ganglion.model.errors import EnvironmentFault
@@ -200,3 +203,26 @@ def test_a_home_keeps_its_id_and_a_copy_has_its_own(tmp_path: Path) -> None:
     assert identify(home) == first
     moved = home.rename(tmp_path / "moved")
     assert (identify(moved).home, identify(moved).path) == (first.home, str(moved))
+
+
+@pytest.mark.parametrize("call", ["unlink", "remove_tree"])
+def test_what_cannot_be_removed_of_another_ledger_stops_only_the_start_that_has_its_name(
+    terms: Terms, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    gang = terms.run(SAVES)
+    pid_of(terms, gang)
+    terms.again(term(ledger="M"))
+    assert "ready" in terms.log(gang)
+    run, plan = terms.directory(gang), Nth(1, call, stays=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "files", FaultyFiles(plan, errno.EACCES, among=str(run)))
+        starts = [terms.start_of("true"), terms.start_of("true", name="other")]
+        terms.execute(*starts)
+        end, other = terms.end(gang), terms.end("other-1/0")
+    assert (end.outcome, other.outcome) == (Outcome.START_FAILED, Outcome.SUCCEEDED)
+    assert end.message.startswith("cannot prepare the run: [Errno 13] Permission denied: ")
+    assert str(run) in end.message
+    terms.again(term(ledger="M"))  # it is of another ledger still: nothing takes it for its own
+    terms.run("echo mine", attempt=1)
+    assert terms.end(gang).outcome is Outcome.SUCCEEDED
+    assert terms.log(gang) == "mine\n"

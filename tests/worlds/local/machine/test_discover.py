@@ -1,11 +1,15 @@
 """This machine as nodes, and pretend ones."""
 
+import errno
+import os
 from pathlib import Path
 
 import psutil
 import pytest
+from tests.faults.plan import Nth
+from tests.faults.processes import FaultyProcesses
 
-from ganglion.model.errors import FieldError
+from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Device
 from ganglion.worlds.local.machine.discover import (
@@ -22,6 +26,22 @@ def test_this_machine_has_cpus_and_memory() -> None:
     machine = this_machine(Path("/nowhere"))
     assert machine.cpu_milli >= 1000
     assert machine.memory_mib == psutil.virtual_memory().total // 1024**2
+
+
+def test_a_machine_that_does_not_say_its_memory_asks_for_the_flag_and_for_nothing_else(
+    tmp_path: Path,
+) -> None:
+    silent = FaultyProcesses(Nth(1, "memory", stays=True), errno.EIO)
+    machine, said = this_machine(Path("/nowhere"), silent), list[str]()
+    assert (machine.memory_mib, machine.cpu_milli >= 1000) == (0, True)
+    with pytest.raises(EnvironmentFault, match="the memory of this machine is unknown") as caught:
+        machine_nodes(machine=machine)
+    assert "--memory" in caught.value.hint
+    (node,) = machine_nodes(machine=machine, memory=1_000, warn=said.append)
+    assert node.memory_mib == 1_000
+    assert said[-1] == f"the memory of this machine is unknown: [Errno 5] {os.strerror(errno.EIO)}"
+    (tmp_path / "memory.max").write_text(f"{512 * 1024**2}\n")
+    assert this_machine(tmp_path, silent).memory_mib == 512
 
 
 def test_the_limits_of_a_container_are_the_machine(tmp_path: Path) -> None:

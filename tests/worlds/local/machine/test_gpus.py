@@ -6,8 +6,10 @@ from typing import Any
 
 import pynvml
 import pytest
+from tests.faults.processes import ScriptedProcesses
 
-from ganglion.worlds.local.machine import gpus
+from ganglion.seams.processes import Finished
+from ganglion.worlds.local.machine import gpus, topo
 from ganglion.worlds.local.machine.gpus import find_gpus, run_topo, short_type
 
 MATRICES = Path(__file__).parent / "matrices"
@@ -169,6 +171,41 @@ def test_the_matrix_is_what_the_program_prints(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     assert run_topo() == "topo -m\n"
-    program.write_text("#!/bin/sh\nexec sleep 60\n")
-    monkeypatch.setattr(gpus, "TOPO_TIMEOUT_S", 0.1)
-    assert run_topo() == ""
+
+
+WHOLE = (MATRICES / "bridges.txt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (TimeoutError(), "no answer within 20 s"),
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+        (Finished(9, b"", b"NVIDIA-SMI has failed\n"), "NVIDIA-SMI has failed"),
+        (Finished(-9, b""), "exit code -9"),
+        (Finished(0, b"Usage:\n"), "it prints no matrix"),
+        *[(Finished(0, WHOLE[:cut]), "its output is cut off") for cut in (90, 180, 400)],
+    ],
+)
+def test_a_matrix_that_cannot_be_had_whole_costs_no_device_and_is_named(
+    end: Finished | OSError, said: str
+) -> None:
+    given = {"sysfs": Path("/nowhere"), "environ": {}}
+    processes = ScriptedProcesses(end)
+    found = find_gpus(nvml=FakeNvml(), processes=processes, **given)  # type: ignore[arg-type]  # of any kind
+    assert [d.uuid for d in found.devices] == [f"GPU-{i}aaa" for i in range(8)]
+    assert all(d.healthy for d in found.devices)
+    assert [d.island for d in found.devices] == [*range(8)]
+    (note,) = found.notes
+    assert note == f"nvidia-smi topo -m: {said}; no GPU is known to have NVLink to another"
+    (ran,) = processes.ran
+    assert (ran.argv, ran.timeout_s) == (("nvidia-smi", "topo", "-m"), 20)
+
+
+def test_wherever_a_matrix_is_cut_off_no_link_is_made_up() -> None:
+    whole = topo.parse(WHOLE.decode())
+    assert whole.whole
+    for cut in range(len(WHOLE)):
+        found = topo.parse(WHOLE[:cut].decode())
+        if found.gpus == whole.gpus and found.whole:
+            assert found.links == whole.links

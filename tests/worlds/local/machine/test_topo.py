@@ -14,7 +14,9 @@ HALVES = [0, 0, 0, 0, 1, 1, 1, 1]
 
 
 def read(name: str) -> Matrix:
-    return parse((MATRICES / f"{name}.txt").read_text())
+    found = parse((MATRICES / f"{name}.txt").read_text())
+    assert found.whole
+    return found
 
 
 def listed(found: dict[int, int]) -> list[int]:

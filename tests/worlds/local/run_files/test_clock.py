@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tests.faults.clock import SetClock
 from tests.worlds.local.jobs import Jobs, until
 
 from ganglion.model.events import GangEnded, GangStarted
+from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import clock, records
 from ganglion.worlds.local.run_files.clock import SteadyClock
@@ -96,3 +98,19 @@ def test_a_job_that_runs_while_the_clock_is_set_ends_after_it_started(
     [ended] = jobs.seen(GangEnded)
     assert started.at - 20 <= before <= ended.at + 20 <= jobs.world.now() + 20
     assert ended.at - started.at < MINUTE
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+def test_a_world_tells_both_times_by_the_seam_and_an_hour_moves_only_that_of_the_wall(
+    jobs: Jobs, step: int
+) -> None:
+    set_clock = SetClock()
+    jobs.restart(effects=SYSTEM._replace(clock=set_clock))
+    gang = jobs.run("echo ready; read line; exit 7", name="w")
+    before, wall = jobs.world.now(), jobs.world.wall()
+    set_clock.ahead_ms += step
+    assert abs(jobs.world.wall() - wall - step) < MINUTE
+    assert 0 <= jobs.world.now() - before < MINUTE
+    end = jobs.end(gang)
+    (started,) = jobs.seen(GangStarted)
+    assert started.at <= end.at < started.at + MINUTE

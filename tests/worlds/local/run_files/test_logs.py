@@ -1,6 +1,7 @@
 """Reading logs: whole, the last lines, recent output, as it grows."""
 
 import asyncio
+import errno
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -10,9 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.faults.clock import HandClock
+from tests.faults.files import FaultyFiles
+from tests.faults.plan import FaultPlan
 from tests.worlds.local.jobs import Jobs
 
-from ganglion.model.errors import NotFound
+from ganglion.model.errors import EnvironmentFault, NotFound
+from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import logs, records
 from ganglion.worlds.local.run_files.logs import attempts, ranks, start_of, stream
 from ganglion.worlds.local.supervision.children import Children
@@ -130,6 +135,61 @@ def test_following_all_ranks_cuts_no_line_and_meets_late_ranks(tmp_path: Path) -
         return await asyncio.wait_for(task, 10)
 
     assert asyncio.run(follow()) == b"[0] begun\n[1] late\n"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
+@pytest.mark.parametrize("calls", [("open",), ("pread",), ("stat",)])
+def test_a_log_that_cannot_be_read_is_named_once_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, calls: tuple[str, ...]
+) -> None:
+    for rank in range(3):
+        write(tmp_path, f"a{rank}\nb{rank}", rank)
+    broken, plan = tmp_path / "logs" / GANG / "1" / "rank-1.log", FaultPlan(1, 0.0)
+    plan._rates.update(dict.fromkeys(calls, 1.0))
+    monkeypatch.setattr(host, "files", FaultyFiles(plan, number, among=str(broken)))
+    said = f"[1] ganglion: {broken} cannot be read: {os.strerror(number)}\n"
+    assert read(tmp_path) == f"[0] a0\n[0] b0\n{said}[2] a2\n[2] b2\n"
+    with pytest.raises(EnvironmentFault, match=f"{broken} cannot be read") as caught:
+        read(tmp_path, rank=1)
+    assert os.strerror(number) in caught.value.message
+    assert read(tmp_path, rank=2) == "a2\nb2"
+    looks = 0
+
+    def ended() -> bool:
+        nonlocal looks
+        looks, plan.calm = looks + 1, looks >= 3
+        return looks > 5
+
+    followed = gather(stream(tmp_path, GANG, 1, ended=ended, clock=HandClock()))
+    found = asyncio.run(followed).decode().splitlines(keepends=True)
+    assert found.count(said) == 1, "once, although it was looked at again and again"
+    assert [each for each in found if each.startswith("[1]")] == [said, "[1] a1\n", "[1] b1\n"]
+    assert looks == 6
+
+
+def test_no_byte_is_lost_or_doubled_while_reads_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = b"".join(b"line %d\n" % n for n in range(200))
+    path, plan, clock = write(tmp_path, b""), FaultPlan(7, 0.4), HandClock()
+    write(tmp_path, b"", 1)
+    monkeypatch.setattr(host, "files", FaultyFiles(plan, errno.EIO, among=path.name))
+    monkeypatch.setattr(logs, "CHUNK", 64)
+    at = 0
+
+    def ended() -> bool:
+        nonlocal at
+        with path.open("ab") as file:
+            file.write(whole[at : at + 100])
+        at, plan.calm = at + 100, at >= len(whole)
+        return at > len(whole) + 100
+
+    found = asyncio.run(gather(stream(tmp_path, GANG, 1, ended=ended, clock=clock))).splitlines()
+    kept = [line for line in found if b"ganglion: " not in line]
+    assert b"\n".join(kept) + b"\n" == whole.replace(b"line", b"[0] line")
+    assert plan.struck["pread"]
+    assert plan.struck["open"]
+    assert clock.steady_s > 1_000 + logs.POLL_S
 
 
 def test_a_line_without_end_does_not_fill_the_memory(

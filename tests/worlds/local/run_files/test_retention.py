@@ -1,16 +1,23 @@
 """Runs and logs are kept by age and by size, and those of live attempts always."""
 
+import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.faults.clock import HandClock
+from tests.faults.files import FaultyFiles
+from tests.faults.plan import Nth, at_every_call
 from tests.worlds.local.jobs import Jobs
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import logs, paths, records
 from ganglion.worlds.local.run_files.retention import (
     DAY_MS,
     MB,
+    Retention,
     RetentionRule,
     pruned,
     rule_of,
@@ -128,3 +135,83 @@ def test_the_older_layout_is_still_read(tmp_path: Path) -> None:
     assert logs.ranks(tmp_path, "w-1/0", 1) == (0,)
     assert paths.attempts_on_disk(tmp_path) == [("w-1/0", 1)]
     assert paths.logged_gangs(tmp_path) == ["w-1/0"]
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes calls fail from now on: those of some names, for paths that have a part."""
+
+    def breaks(among: str, *calls: str, plan: Nth | None = None) -> None:
+        files = FaultyFiles(plan or Nth(1, *calls, stays=True), errno.EACCES, among=among)
+        monkeypatch.setattr(host, "files", files)
+
+    return breaks
+
+
+@pytest.mark.parametrize("call", ["names", "stat", "read", "unlink", "remove_tree"])
+def test_an_attempt_that_cannot_be_removed_is_named_and_keeps_no_other(
+    tmp_path: Path, disk: Callable[..., None], call: str
+) -> None:
+    for number in range(3):
+        ran(tmp_path, f"w-{number}/0", 40)
+    run = paths.run_dir(tmp_path, "w-1/0", 1)
+    disk(str(run), call)
+    found = sweep(tmp_path, RetentionRule(days=30), (), NOW)
+    disk("", plan=Nth(0))
+    assert set(found.attempts) == {("w-0/0", 1), ("w-2/0", 1)}
+    assert set(found.refused) == {("w-1/0", 1)}
+    assert str(run) in found.refused["w-1/0", 1]
+    assert left(tmp_path) == ["w-1/0"]
+    assert pruned(tmp_path, "w-1/0", 1) == ""
+    assert "removed by age" in pruned(tmp_path, "w-0/0", 1)
+    again = sweep(tmp_path, RetentionRule(days=30), (), NOW)
+    assert (set(again.attempts), again.refused) == ({("w-1/0", 1)}, {})
+    assert left(tmp_path) == []
+
+
+def test_whatever_is_refused_on_the_way_an_attempt_is_removed_by_the_next_sweep(
+    tmp_path: Path, disk: Callable[..., None]
+) -> None:
+    calls = ("names", "stat", "read", "unlink", "remove_tree", "rmdir")
+
+    def story(plan: Nth) -> None:
+        disk("", plan=Nth(0))
+        ran(tmp_path, "w-1/0", 40)
+        (paths.run_dir(tmp_path, "w-1/0", 1) / "reports").mkdir()
+        ran_of_old(tmp_path, "old-2/0", 40)
+        disk("w-1", plan=plan)
+        sweep(tmp_path, RetentionRule(days=30), (), NOW)
+        disk("", plan=Nth(0))
+        sweep(tmp_path, RetentionRule(days=30), (), NOW)
+        assert left(tmp_path) == []
+
+    assert at_every_call(story, *calls) > 10
+
+
+def test_an_attempt_that_cannot_be_tidied_keeps_no_other_from_being_tidied_or_removed(
+    tmp_path: Path, disk: Callable[..., None]
+) -> None:
+    for number in range(3):
+        ran(tmp_path, f"w-{number}/0", 40)
+        records.write(paths.run_dir(tmp_path, f"w-{number}/0", 1) / records.STOP, {})
+    (tmp_path / "retention.json").write_text(json.dumps({"days": 0, "megabytes": 0}))
+    stops = [paths.run_dir(tmp_path, f"w-{n}/0", 1) / records.STOP for n in range(3)]
+    retention = Retention(tmp_path, tuple, HandClock(NOW))
+    disk(str(stops[1]), "unlink")
+    retention.sweep()
+    assert [stop.exists() for stop in stops] == [False, True, False]
+    (tmp_path / "retention.json").write_text(json.dumps({"days": 30}))
+    retention.sweep()
+    assert left(tmp_path) == ["w-1/0"]
+    disk("", plan=Nth(0))
+    (tmp_path / "retention.json").write_text("{")  # nothing is removed, what is over is tidied
+    retention.sweep()
+    assert left(tmp_path) == ["w-1/0"]
+    assert not stops[1].exists()
+
+
+def test_an_end_that_says_no_time_is_left_alone_and_keeps_no_other(tmp_path: Path) -> None:
+    ran(tmp_path, "w-0/0", 40)
+    ran(tmp_path, "w-1/0", 40)
+    records.write(paths.run_dir(tmp_path, "w-0/0", 1) / records.EXIT, {"outcome": "failed"})
+    assert set(sweep(tmp_path, RetentionRule(days=30), (), NOW).attempts) == {("w-1/0", 1)}

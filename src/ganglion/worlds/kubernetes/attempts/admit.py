@@ -1,5 +1,6 @@
 """Gangs that were found, brought to the engine's notice."""
 
+from ganglion.model.errors import InputError
 from ganglion.model.events import GangEnded, GangSubmitted, GangUpdated, Outcome
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes import names
@@ -7,11 +8,15 @@ from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.gang_of import gang_of
 from ganglion.worlds.kubernetes.cluster_view.tenancy import home_queue, trespass, unguaranteed
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
+from ganglion.worlds.kubernetes.feasibility.unsupported import needs_agent
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
     FeasibilityPlugin,
     FeasibilityTurn,
 )
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
+
+COMING_MS = 5_000
+"""How long after the last pod others of its gang are expected: controllers make some a second."""
 
 _DEFINING = (
     "queue",
@@ -43,7 +48,8 @@ def admit(
     scene.facts.understood("gang", gang_id)
     if found.refused:
         scene.facts.set_apart("gang", gang_id, found.refused)
-    complaint = found.refused or _settled(found) or misfit(scene, site, found) or found.lacking
+    lacks = "" if is_being_made(found, now) else found.lacking
+    complaint = found.refused or _settled(found) or misfit(scene, site, found) or lacks
     try:
         gang = None if complaint else gang_for(scene, feasible, site, found, now)
         complaint = complaint or (_unguaranteed(scene, gang) if gang else "")
@@ -62,6 +68,15 @@ def admit(
         scene.facts.apply(GangSubmitted(now, gang))
     elif record.gang.held:
         scene.facts.apply(GangUpdated(now, gang_id, held=False))
+
+
+def is_being_made(found: FoundGang, now: int) -> bool:
+    """Whether the owner of a gang is making its pods: it is looked for a place for them already.
+
+    What has to leave for them leaves while they are made. None is bound before all are there, and
+    the place is given back where they do not come.
+    """
+    return found.is_coming and found.got_pods(now, COMING_MS)
 
 
 def _settled(found: FoundGang) -> str:
@@ -124,6 +139,10 @@ def gang_for(
         GanglionError: what is wrong about its pods.
     """
     gang_id = site.prefix + found.key
+    if not scene.settings.device_agent:
+        why = next(filter(None, (needs_agent(each.request) for each in found.sets)), "")
+        if why:
+            raise InputError(why)
     feasible.learn(site, gang_id, found)
     record = scene.record(gang_id)
     submitted = record.gang.submitted if record else min(found.created_ms or now, now)

@@ -26,11 +26,12 @@ from ganglion.model.events import (
     GangUpdated,
     Outcome,
 )
+from ganglion.model.fleet.node import Device
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.resources import GpuRequest
+from ganglion.model.resources import WHOLE, GpuRequest
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.attempts.admit import admit, gang_for
+from ganglion.worlds.kubernetes.attempts.admit import admit, gang_for, queue_of
 from ganglion.worlds.kubernetes.attempts.lifecycle import leave
 from ganglion.worlds.kubernetes.attempts.readiness import is_ready
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
@@ -42,7 +43,6 @@ from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityTurn
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import read_ms
 from ganglion.worlds.kubernetes.types.victims import victim_of
-from ganglion.worlds.kubernetes.workload_discovery.annotations import Said
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
 
 BEGUN = "begun/"
@@ -209,46 +209,45 @@ def _sitting(
     """Where the engine counts pods that are bound, in its own numbering."""
     requests = {each.name: each.request.gpu for each in gang.pod_sets}
     counts: dict[str, int] = {}
-    taken: dict[str, set[int]] = {}
+    taken: dict[str, Counter[int]] = {}
     found = []
     for member in seated:
         number = counts.get(member.pod_set, 0)
         counts[member.pod_set] = number + 1
         node = site.prefix + member.pod.spec.node_name
         gpu = requests[member.pod_set]
-        devices = _devices(scene, node, gpu, member.pod, taken.setdefault(node, set()))
+        devices = _devices(scene, node, gpu, member.pod, taken.setdefault(node, Counter()))
         milli = _milli(scene, node, gpu, devices)
         found.append(PodPlacement(member.pod_set, number, node, devices, milli))
     return found
 
 
 def _devices(
-    scene: ControllerState, node: str, gpu: GpuRequest, pod: Pod, taken: set[int]
+    scene: ControllerState, node: str, gpu: GpuRequest, pod: Pod, taken: Counter[int]
 ) -> tuple[int, ...]:
     """The devices a pod was given, or, where no annotation says, free ones."""
-    if not gpu.count:
-        return ()
-    known = scene.state.fleet.tree.node(node).devices
-    told = pod.metadata.annotations.get(names.DEVICES, "")
-    given = tuple(int(each) for each in told.split(",") if each.isdigit())
-    if len(given) == gpu.count and all(each < len(known) for each in given):
-        taken.update(given)
-        return given
-    condition = condition_of(scene.state, node)
-    order = sorted(
-        (i for i in range(len(known)) if i not in taken),
-        key=lambda i: (i in condition.sick, -condition.gpu[i], i),
-    )
-    # A node that lost a GPU may have fewer than are in use.
-    devices = tuple(sorted(order[: gpu.count]))
-    taken.update(devices)
+    known, condition = scene.state.fleet.tree.node(node).devices, condition_of(scene.state, node)
+    wanted = [_milli_on(device, gpu) for device in known]
+    free = [i for i, milli in enumerate(wanted) if condition.gpu[i] - taken[i] >= milli]
+    told = pod.metadata.annotations.get(names.DEVICES, "").split(",")
+    devices = tuple(sorted({int(each) for each in told if each.isdigit()}))
+    if len(devices) != gpu.count or not set(devices).issubset(free):
+        # Pods that were bound by hand, or a GPU that is gone, leave fewer than are asked for.
+        order = sorted(free, key=lambda i: (i in condition.sick, -condition.gpu[i], i))
+        devices = tuple(sorted(order[: gpu.count]))
+    taken.update({i: wanted[i] for i in devices})
     return devices
 
 
 def _milli(scene: ControllerState, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -> int:
     if not devices:
         return 0
-    return gpu.milli_on(scene.state.fleet.tree.node(node).devices[devices[0]].memory_mib)
+    return _milli_on(scene.state.fleet.tree.node(node).devices[devices[0]], gpu)
+
+
+def _milli_on(device: Device, gpu: GpuRequest) -> int:
+    """What a pod that runs takes of a device: all of it, where that is too small or unknown."""
+    return min(WHOLE, gpu.milli_on(device.memory_mib))
 
 
 def _is_whole(gang: Gang, pods: Sequence[Member] | Sequence[PodPlacement]) -> bool:
@@ -283,7 +282,7 @@ def _as_large_as(gang: Gang, pods: Sequence[PodPlacement]) -> Gang:
 
 
 def _see_off(
-    scene: ControllerState, site: ClusterView, now: int, taken: dict[str, set[int]], uid: str
+    scene: ControllerState, site: ClusterView, now: int, taken: dict[str, Counter[int]], uid: str
 ) -> None:
     """A pod that is on its way out holds its place until it is gone, as a gang of its own.
 
@@ -291,14 +290,15 @@ def _see_off(
     """
     pod = site.pods[uid]
     gang_id = f"{site.prefix}{LEAVING}{uid}"
-    queue = Said((pod.metadata,)).queue() or scene.settings.default_queue
-    is_somewhere = pod.spec.node_name in site.nodes
-    if uid in scene.attempts.seated or queue not in scene.state.queues.by_name or not is_somewhere:
+    queue = queue_of(scene, site, site.grouping.of_leaving(pod))
+    queues, is_seated = scene.state.queues, uid in scene.attempts.seated
+    is_chargeable = queue in queues.by_name and queues.shares.is_leaf(queue)
+    if is_seated or not is_chargeable or pod.spec.node_name not in site.nodes:
         return
     pod_set = PodSet("main", 1, request=request_of(pod, site.asks.of(pod), site.types_of))
     gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)
     node = site.prefix + pod.spec.node_name
-    devices = _devices(scene, node, pod_set.request.gpu, pod, taken.setdefault(node, set()))
+    devices = _devices(scene, node, pod_set.request.gpu, pod, taken.setdefault(node, Counter()))
     milli = _milli(scene, node, pod_set.request.gpu, devices)
     place = PodPlacement("main", 0, node, devices, milli)
     scene.facts.apply(GangSubmitted(now, gang))

@@ -2,7 +2,7 @@
 
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gpu_discovery.stock import WHOLE_GPUS
-from ganglion.worlds.kubernetes.requests import Ask
+from ganglion.worlds.kubernetes.requests import PENDING, Ask
 from ganglion.worlds.kubernetes.types.bounds import DEVICES
 from ganglion.worlds.kubernetes.types.pod import Pod, PodStatus
 
@@ -36,7 +36,7 @@ def asks_otherwise(before: Pod, now: Pod) -> bool:
 
 
 def _resizing(status: PodStatus) -> tuple[object, ...]:
-    pending = next((each for each in status.conditions if each.type == "PodResizePending"), None)
+    pending = next((each for each in status.conditions if each.type == PENDING), None)
     statuses = (*status.container_statuses, *status.init_container_statuses)
     return (
         pending and pending.reason,

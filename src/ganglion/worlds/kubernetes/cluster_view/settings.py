@@ -21,6 +21,8 @@ class Settings(Struct, frozen=True):
         retell_ms: least time between two reasons of one sort written on one pod.
         provision_ms: how long the volumes of a gang may take to be made.
         reach_ms: how long a start waits for clusters that cannot be reached, if others can.
+        device_agent: whether an agent on the nodes gives containers the devices that are recorded
+            on their pods; without one, parts of GPUs are refused.
         instance: which of several schedulers of a cluster this is.
         records_users: whether admission records, and protects, who created an object.
         sources: where the levels of the topology are read from.
@@ -40,6 +42,7 @@ class Settings(Struct, frozen=True):
     provision_ms: int = 600_000
     reach_ms: int = 30_000
     records_users: bool = False
+    device_agent: bool = False
     instance: Instance = FIRST
     sources: TopologySources = DISCOVERED
     isolate: bool = False

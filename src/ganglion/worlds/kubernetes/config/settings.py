@@ -4,6 +4,8 @@ topology:
   levels: {example.com/row: block}
 timers:
   provision: 20m
+devices:
+  agent: true
 """
 
 from pathlib import Path
@@ -94,20 +96,32 @@ class TimersFile(Mapping):
     )
 
 
+class DevicesFile(Mapping):
+    """What the nodes of all clusters have."""
+
+    agent: f.Flag = described(
+        "whether an agent on the nodes gives containers the devices recorded on their pods, "
+        "which parts of GPUs need",
+        USUAL.device_agent,
+    )
+
+
 class SettingsFile(Mapping):
     """A settings file as a person writes it."""
 
     topology: TopologyFile = described("where levels are read from", TopologyFile())
     timers: TimersFile = described("how long things may take", TimersFile())
+    devices: DevicesFile = described("what the nodes have", DevicesFile())
 
 
 SCOPES: dict[str, type[Mapping]] = {
     "": SettingsFile,
     "topology": TopologyFile,
     "timers": TimersFile,
+    "devices": DevicesFile,
 }
 KEYS = {scope: tuple(model.model_fields) for scope, model in SCOPES.items()}
-VOCABULARY = Vocabulary(KEYS, {}, {"": {"topology": "topology", "timers": "timers"}})
+VOCABULARY = Vocabulary(KEYS, {}, {"": {key: key for key in SCOPES if key}})
 """The keys of a settings file."""
 
 
@@ -135,4 +149,6 @@ def parse_settings(text: str, name: str = "", usual: Settings = USUAL) -> Settin
     given: dict[str, Any] = {
         f"{key}_ms": getattr(file.timers, key) for key in file.timers.model_fields_set
     }
+    if "agent" in file.devices.model_fields_set:
+        given["device_agent"] = file.devices.agent
     return replace(usual, sources=sources, **given)

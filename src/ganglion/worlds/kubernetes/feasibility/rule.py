@@ -1,8 +1,9 @@
 """Everything about a pod that rules out nodes whatever else runs on them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes.feasibility.clauses import (
@@ -16,8 +17,9 @@ from ganglion.worlds.kubernetes.feasibility.node_preferences import Taste, commo
 from ganglion.worlds.kubernetes.feasibility.pins import pins_of
 from ganglion.worlds.kubernetes.feasibility.taints import Tolerations, tolerated, tolerations_of
 from ganglion.worlds.kubernetes.feasibility.volumes import Volumes
+from ganglion.worlds.kubernetes.types.affinity import Affinity
 from ganglion.worlds.kubernetes.types.node import Taint
-from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.types.pod import Pod, PodSpec
 
 TAINT = "taint:"
 BARRED = "barred:"
@@ -45,11 +47,25 @@ class PodRule(Struct, frozen=True, cache_hash=True):
 
 def rule_of(pod: Pod, volumes: Volumes) -> PodRule:
     """The rule of a pod as its volumes are now."""
+    spec = pod.spec
+    affinity = Affinity(node_affinity=spec.affinity.node_affinity) if spec.affinity else None
+    about = PodSpec(
+        node_selector=spec.node_selector, affinity=affinity, tolerations=spec.tolerations
+    )
+    own = _own_rule(json.encode(about))
+    if not spec.volumes:
+        return own
     pins = pins_of(pod, volumes)
-    own = dict.fromkeys(node_clauses(pod))
-    more = tuple(each for each in dict.fromkeys(pins.clauses) if each not in own)
-    tolerations = tolerations_of(pod.spec.tolerations)
-    return PodRule((*own, *more), tolerations, pins.trouble, (), more, taste_of(pod))
+    more = tuple(each for each in dict.fromkeys(pins.clauses) if each not in own.clauses)
+    return replace(own, clauses=(*own.clauses, *more), impossible=pins.trouble, pins=more)
+
+
+@lru_cache(maxsize=16_384)
+def _own_rule(written: bytes) -> PodRule:
+    """The rule of pods without volumes that say this: few templates make most pods."""
+    pod = Pod(spec=json.decode(written, type=PodSpec))
+    clauses = tuple(dict.fromkeys(node_clauses(pod)))
+    return PodRule(clauses, tolerations_of(pod.spec.tolerations), taste=taste_of(pod))
 
 
 def shared(rules: Sequence[PodRule]) -> PodRule:

@@ -9,13 +9,15 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 
 def unsupported(pod: Pod, ask: Ask) -> str:
     """Why a pod is refused for what it is, and what it takes; empty = it is not."""
-    is_gated = any(each.name.startswith(GATE) for each in pod.spec.scheduling_gates)
-    is_ours = pod.spec.scheduler_name not in ("", KUBERNETES) and not is_gated
+    gate = next((e.name for e in pod.spec.scheduling_gates if e.name.startswith(GATE)), "")
+    is_ours = gate or pod.spec.scheduler_name not in ("", KUBERNETES)
     if pod.spec.resource_claims and is_ours:
         names = ", ".join(each.name for each in pod.spec.resource_claims)
+        mark = f"gate {gate}" if gate else f"schedulerName {pod.spec.scheduler_name}"
         return (
-            f"devices by resource claim ({names}) are given out by the default scheduler: give "
-            f"the pod the gate {GATE} in place of schedulerName {pod.spec.scheduler_name}"
+            f"asks for devices by resource claim ({names}), of which only the default scheduler "
+            f"keeps books: leave the pod to it, without {mark}, or ask for GPUs by a resource, "
+            "as nvidia.com/gpu"
         )
     foreign = _part_of_another(pod, ask)
     if foreign:
@@ -26,7 +28,7 @@ def unsupported(pod: Pod, ask: Ask) -> str:
     resources = sorted(ask.gpus_by_resource())
     if len(resources) > 1:
         return f"asks for GPUs of several kinds at once: {', '.join(resources)}"
-    if not all(node_clauses(pod)):
+    if pod.spec.affinity and not all(node_clauses(pod)):
         return "its required node affinity can match no node: no term is sound"
     return ""
 
@@ -37,3 +39,20 @@ def _part_of_another(pod: Pod, ask: Ask) -> str:
     notes = pod.metadata.annotations
     resources = (name for name in FOREIGN_RESOURCES if name in asked)
     return next(resources, "") or next((name for name in FOREIGN_PARTS if notes.get(name)), "")
+
+
+def needs_agent(pod: Pod) -> str:
+    """Why a pod is refused where nothing gives containers what is recorded; empty = it is not.
+
+    Device plugins give whole devices, or shares that they made, and know nothing of our records.
+    """
+    note = next(
+        (name for name in (GPU_FRACTION, GPU_MEMORY) if name in pod.metadata.annotations), ""
+    )
+    if not note:
+        return ""
+    return (
+        f"asks for a part of a GPU by {note}, and nothing on the nodes would give its container "
+        "the device: ask for whole GPUs, a MIG slice or a shared one (nvidia.com/gpu.shared), or "
+        "run an agent there and say so in the scheduler's settings (devices.agent)"
+    )

@@ -36,7 +36,8 @@ class Api:
         in_flight: requests at a time; more wait. Streams are not counted.
         timeout_s: longest time for one request, from sending it to the end of the answer.
         exchange: how the server is reached; None = over connections of our own.
-        effects: the clock of pauses, and how long they are; also for what uses this client.
+        effects: the clock of pauses, how long they are, and what credentials and certificates are
+            read with; also for what uses this client.
 
     Every method raises `ApiError`, and `EnvironmentFault` where credentials cannot be had. Paths
     are those of the API, as `/api/v1/namespaces/ns/pods/name`. Bodies are structs or plain data.
@@ -55,7 +56,7 @@ class Api:
         effects: Effects = SYSTEM,
     ) -> None:
         self.endpoint, self.effects = endpoint, effects
-        self._line = exchange or ApiLine(endpoint, in_flight, timeout_s)
+        self._line = exchange or ApiLine(endpoint, in_flight, timeout_s, effects)
         self._reading = ListDecoders()
         self.tally = RequestTally()
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from ganglion import __version__
 from ganglion.model.errors import InputError
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.http.connect import address_of
 from ganglion.worlds.kubernetes.http.errors import ApiError, ApiUnavailable, error_of
 from ganglion.worlds.kubernetes.http.http1 import Garbled, HttpResponse, ResponseHead, Wire
@@ -71,16 +72,19 @@ class ApiLine:
         endpoint: which, with which credentials.
         in_flight: requests at a time.
         timeout_s: longest time for one.
+        effects: what credentials and certificates are read with.
     """
 
-    def __init__(self, endpoint: ApiEndpoint, in_flight: int, timeout_s: float) -> None:
+    def __init__(
+        self, endpoint: ApiEndpoint, in_flight: int, timeout_s: float, effects: Effects = SYSTEM
+    ) -> None:
         self._endpoint, self._in_flight, self._timeout_s = endpoint, in_flight, timeout_s
-        self._address = address_of(endpoint)
-        self._credentials = credentials_of(endpoint)
+        self._address, self._effects = address_of(endpoint), effects
+        self._credentials = credentials_of(endpoint, effects)
         self._proof = Proof()
         self._heads: dict[str, bytes] = {}
         """Headers that every request has, by content type, for the present proof."""
-        self._pool = RequestPool(self._address, context_of(endpoint), in_flight)
+        self._pool = RequestPool(self._address, context_of(endpoint, effects), in_flight)
 
     async def call(
         self, method: str, path: str, body: bytes, content: str, params: Params | None
@@ -168,9 +172,9 @@ class ApiLine:
     def _fresh_pool(self, person: Person | None) -> RequestPool:
         """Read all certificates anew, as they may have been replaced."""
         self._pool.forget()
-        context = context_of(self._endpoint)
+        context = context_of(self._endpoint, self._effects)
         if context is not None and person is not None:
-            with_pair(context, self._endpoint, person)
+            with_pair(context, self._endpoint, person, self._effects)
         return RequestPool(self._address, context, self._in_flight)
 
     def _lost(self, request: str, error: BaseException) -> ApiUnavailable:

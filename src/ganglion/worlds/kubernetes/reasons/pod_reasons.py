@@ -14,7 +14,6 @@ from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING
 from ganglion.worlds.kubernetes.reasons.group_status import GroupTeller
 from ganglion.worlds.kubernetes.reasons.noting import note
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.workload_discovery.annotations import created_ms
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
 PER_TURN = 200
@@ -110,9 +109,7 @@ class Teller:
 
 def _is_being_made(found: FoundGang, now: int) -> bool:
     """Whether an incomplete gang got a pod a moment ago: the others are likely to follow."""
-    return bool(found.lacking) and any(
-        0 <= now - created_ms(each.pod.metadata) < FOLLOW_MS for each in found.members
-    )
+    return bool(found.lacking) and found.got_pods(now, FOLLOW_MS)
 
 
 def _is_news(known: _Told, message: str, now: int, retell_ms: int) -> bool:
@@ -148,11 +145,10 @@ def _reasons(
 
 
 def _waits(scene: ControllerState, pod: Pod) -> bool:
-    """Whether a pod has no node, gets none now, and is not held back by a gate."""
-    spec = pod.spec
-    return not (
-        spec.node_name or spec.scheduling_gates or pod.metadata.uid in scene.attempts.seated
-    )
+    """Whether a pod has no node, gets none now, and is not held back by a gate of others."""
+    gates, ours = pod.spec.scheduling_gates, scene.settings.instance.gate
+    is_held = any(each.name != ours for each in gates)
+    return not (pod.spec.node_name or is_held or pod.metadata.uid in scene.attempts.seated)
 
 
 def why(scene: ControllerState, gang: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.writes.conditions import SCHEDULED, unschedulable
+from ganglion.worlds.kubernetes.writes.conditions import is_told, unschedulable
 from ganglion.worlds.kubernetes.writes.outcome import Identity
 
 
@@ -138,10 +138,9 @@ class Sayings:
         return unschedulable(pod, message, 0) is not None
 
     def _line_up(self, gang: str, pod: Pod, message: str) -> None:
-        uid, wait = pod.metadata.uid, pod.condition(SCHEDULED)
-        is_told = wait is not None and wait.status == "False"
-        is_first = self._first.setdefault((gang, is_told), uid) == uid
-        rank = Rank(2 * is_told + (not is_first))
+        uid, was_told = pod.metadata.uid, is_told(pod)
+        is_first = self._first.setdefault((gang, was_told), uid) == uid
+        rank = Rank(2 * was_told + (not is_first))
         self._waiting[rank][uid] = gang
         self._messages[uid], self._ranks[uid] = message, rank
 

@@ -1,7 +1,6 @@
 """Our identity, as the headers of a request: tokens, files of tokens, programs that print them."""
 
 import asyncio
-import os
 from base64 import b64encode
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault, FieldError
-from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.processes import Finished
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin
 
@@ -130,10 +129,16 @@ class _ExecCredential(Struct, frozen=True, rename="camel"):
 
 
 class CredentialProgram:
-    """A program that prints an ExecCredential, run again when that ends or is refused."""
+    """A program that prints an ExecCredential, run again when that ends or is refused.
 
-    def __init__(self, plugin: Plugin, endpoint: ApiEndpoint, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._plugin, self._endpoint, self._clock = plugin, endpoint, clock
+    Args:
+        plugin: the program.
+        endpoint: of the server that it is for.
+        effects: processes, and the clock that says when what it printed ends.
+    """
+
+    def __init__(self, plugin: Plugin, endpoint: ApiEndpoint, effects: Effects = SYSTEM) -> None:
+        self._plugin, self._endpoint, self._effects = plugin, endpoint, effects
         self._proof: Proof | None = None
         self._ends: datetime | None = None
         self._running = asyncio.Lock()
@@ -160,38 +165,28 @@ class CredentialProgram:
         return self._ends is not None and self._left(self._ends) < _EARLY_S
 
     def _left(self, ends: datetime) -> float:
-        return ends.timestamp() - self._clock.now_ms() / 1_000
+        return ends.timestamp() - self._effects.clock.now_ms() / 1_000
 
     async def _output(self) -> bytes:
-        command = self._plugin.command
+        command, run = self._plugin.command, self._effects.processes.finish
+        argv = (command, *(self._plugin.args or ()))
         try:
-            process = await asyncio.create_subprocess_exec(
-                command,
-                *(self._plugin.args or ()),
-                env=_environment(self._plugin, self._endpoint),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
+            done = await run(argv, _environment(self._plugin, self._endpoint), _PLUGIN_S)
+        except TimeoutError:
+            message = f"{command} printed no credentials within {_PLUGIN_S:.0f} s"
+            raise EnvironmentFault(message, _TTY_HINT) from None
         except OSError as error:
             hint = (self._plugin.install_hint or "").strip()
             raise EnvironmentFault(f"{command}: {error.strerror or error}", hint) from error
-        return await _result(process, command)
+        return _result(done, command)
 
 
-async def _result(process: asyncio.subprocess.Process, command: str) -> bytes:
-    try:
-        out, said = await asyncio.wait_for(process.communicate(), _PLUGIN_S)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        message = f"{command} printed no credentials within {_PLUGIN_S:.0f} s"
-        raise EnvironmentFault(message, _TTY_HINT) from None
-    if process.returncode:
-        last = said.decode("utf-8", "replace").strip()
-        message = f"{command} ended with {process.returncode}: {last}"
+def _result(done: Finished, command: str) -> bytes:
+    if done.code:
+        last = done.errors.decode("utf-8", "replace").strip()
+        message = f"{command} ended with {done.code}: {last}"
         raise EnvironmentFault(message, _TTY_HINT)
-    return out
+    return done.out
 
 
 def _environment(plugin: Plugin, endpoint: ApiEndpoint) -> dict[str, str]:
@@ -200,7 +195,7 @@ def _environment(plugin: Plugin, endpoint: ApiEndpoint) -> dict[str, str]:
         spec["cluster"] = msgspec.to_builtins(endpoint.server)
     info = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
     given = {each.name: each.value for each in plugin.env or ()}
-    return os.environ | given | {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+    return given | {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
 
 
 def _read(output: bytes, command: str) -> _Printed:
@@ -230,7 +225,7 @@ def _check(plugin: Plugin, endpoint: ApiEndpoint) -> None:
         raise FieldError(message, key="exec.interactiveMode", file=endpoint.file)
 
 
-def credentials_of(endpoint: ApiEndpoint) -> Credentials:
+def credentials_of(endpoint: ApiEndpoint, effects: Effects = SYSTEM) -> Credentials:
     """Return how this endpoint's person proves who it is.
 
     Raises:
@@ -238,9 +233,9 @@ def credentials_of(endpoint: ApiEndpoint) -> Credentials:
     """
     person = endpoint.person
     if person.exec is not None:
-        return CredentialProgram(person.exec, endpoint)
+        return CredentialProgram(person.exec, endpoint, effects)
     if person.token_file:
-        return TokenFile(Path(person.token_file))
+        return TokenFile(Path(person.token_file), effects)
     if person.auth_provider:
         hint = "use an exec plugin; providers left Kubernetes with 1.26"
         raise FieldError("is not known", key="auth-provider", file=endpoint.file, hint=hint)

@@ -1,14 +1,15 @@
 """How the API server proves itself to us, and we to it, when the connection is made."""
 
 import binascii
+import os
 import ssl
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ganglion.model.errors import FieldError
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import Files
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Server
 
@@ -16,7 +17,7 @@ _CA = "certificate-authority"
 _CERT, _KEY = "client-certificate", "client-key"
 
 
-def context_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
+def context_of(endpoint: ApiEndpoint, effects: Effects = SYSTEM) -> ssl.SSLContext | None:
     """Return what TLS needs to know; None for plain HTTP.
 
     Raises:
@@ -26,25 +27,37 @@ def context_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
         return None
     _consistent(endpoint)
     with _blaming(endpoint, _CA, endpoint.server.certificate_auth):
-        context = _trusting(endpoint.server)
-    with_pair(context, endpoint, endpoint.person)
+        context = _trusting(endpoint.server, effects.files)
+    with_pair(context, endpoint, endpoint.person, effects)
     return context
 
 
-def with_pair(context: ssl.SSLContext, endpoint: ApiEndpoint, person: Person) -> None:
-    """Let the context show the client certificate of a person, if it has one."""
-    files = " or ".join(filter(None, (person.client_cert, person.client_key)))
-    with _blaming(endpoint, _CERT, files), ExitStack() as left:
-        cert = _file(person.client_cert, person.client_cert_data, left)
-        if cert:
-            context.load_cert_chain(cert, _file(person.client_key, person.client_key_data, left))
+def with_pair(
+    context: ssl.SSLContext, endpoint: ApiEndpoint, person: Person, effects: Effects = SYSTEM
+) -> None:
+    """Let the context show the client certificate of a person, if it has one.
+
+    Raises:
+        FieldError: it cannot be used; names file and key.
+    """
+    with ExitStack() as left:
+        with _blaming(endpoint, _CERT, person.client_cert):
+            cert = _file(person.client_cert, person.client_cert_data, effects.files, left)
+        with _blaming(endpoint, _KEY, person.client_key):
+            key = _file(person.client_key, person.client_key_data, effects.files, left)
+        both = " or ".join(filter(None, (person.client_cert, person.client_key)))
+        with _blaming(endpoint, _CERT, both):
+            if cert:
+                context.load_cert_chain(cert, key)
 
 
-def _trusting(server: Server) -> ssl.SSLContext:
+def _trusting(server: Server, files: Files) -> ssl.SSLContext:
     if server.certificate_auth_data:
         given = b64decode(server.certificate_auth_data).decode()
         context = ssl.create_default_context(cadata=given)
     else:
+        if server.certificate_auth:
+            files.read(server.certificate_auth)
         context = ssl.create_default_context(cafile=server.certificate_auth)
     # Clusters of years ago carry authorities without the extensions that newer Pythons demand.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -54,14 +67,27 @@ def _trusting(server: Server) -> ssl.SSLContext:
     return context
 
 
-def _file(path: str | None, data: str | None, left: ExitStack) -> str | None:
-    """Return a file with these contents, as Python reads certificates and keys from files only."""
+def _file(path: str | None, data: str | None, files: Files, left: ExitStack) -> str | None:
+    """Return a file with these contents, as Python reads certificates and keys from files only.
+
+    Raises:
+        OSError: it cannot be read or made.
+    """
     if not data:
+        if path:
+            files.read(path)  # OpenSSL does not say which of two files it cannot read
         return path
-    made = left.enter_context(TemporaryDirectory())
-    file = Path(made) / "pem"  # no other user may read the folder
-    file.write_bytes(b64decode(data))
-    return str(file)
+    made = files.scratch()
+    left.callback(files.remove_tree, made)
+    file = f"{made}/pem"  # no other user may read the folder
+    descriptor = files.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        files.write(descriptor, b64decode(data))
+    except OSError as error:
+        raise OSError(error.errno, f"{file} cannot be written: {error.strerror}") from error
+    finally:
+        files.close(descriptor)
+    return file
 
 
 def _consistent(endpoint: ApiEndpoint) -> None:
@@ -90,5 +116,6 @@ def _blaming(endpoint: ApiEndpoint, key: str, file: str | None) -> Iterator[None
     try:
         yield
     except (OSError, ValueError) as error:  # SSLError is an OSError
-        what = f"{file}: {error}" if file else str(error)
+        said = (isinstance(error, OSError) and error.strerror) or str(error)
+        what = f"{file}: {said}" if file else said
         raise FieldError(f"cannot be used: {what}", key=key, file=endpoint.file) from error

@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes import markers, names
 from ganglion.worlds.kubernetes.types.bounds import brief
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.annotations import Levels, Said, created_ms
-from ganglion.worlds.kubernetes.workload_discovery.complete import at_odds, lacking
+from ganglion.worlds.kubernetes.workload_discovery.complete import at_odds, is_coming, lacking
 from ganglion.worlds.kubernetes.workload_discovery.draft import Draft, found_sets, gang_topology
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, FoundSet, Member
 from ganglion.worlds.kubernetes.workload_discovery.seats import Held, Seating
@@ -40,8 +40,11 @@ def found_of(
     members, spare = Seating(draft.shapes, draft.seat_of, held).seat(pods)
     first = members[0].pod if members else spare[0]
     said = Said((first.metadata, *draft.layers))
+    lacks = lacking(draft, members, gate)
     bare = structs.replace(
-        _bare(draft, members, spare, first, said), lacking=lacking(draft, members, gate)
+        _bare(draft, members, spare, first, said),
+        lacking=lacks,
+        is_coming=bool(lacks and members) and is_coming(draft, members, gate),
     )
     if wrong:
         return structs.replace(bare, refused=_reason(wrong))

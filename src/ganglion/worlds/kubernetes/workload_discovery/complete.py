@@ -17,6 +17,12 @@ def lacking(draft: Draft, members: Sequence[Member], gate: str) -> str:
     return draft.missing or _absent(draft, members) or _gated([each.pod for each in members], gate)
 
 
+def is_coming(draft: Draft, members: Sequence[Member], gate: str) -> bool:
+    """Whether all that a gang lacks are pods that its owner makes from templates it has."""
+    is_known = not (draft.missing or draft.least or draft.total)
+    return is_known and not _gated([each.pod for each in members], gate)
+
+
 def _absent(draft: Draft, members: Sequence[Member]) -> str:
     """Pods that do not exist yet."""
     needed = draft.least or draft.total

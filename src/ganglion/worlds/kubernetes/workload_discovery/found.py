@@ -1,11 +1,14 @@
 """What was found out about one gang of a cluster."""
 
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import Struct, structs
 
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Slice, Topology
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.workload_discovery.annotations import created_ms
 
 
 class GangOwner(Struct, frozen=True):
@@ -88,6 +91,7 @@ class FoundGang(Struct, frozen=True):
         members: living pods, by set in that order, then by index.
         spare: living pods without a seat, as those in excess of what is wanted.
         lacking: why it cannot be considered yet, for people; empty = it is complete.
+        is_coming: whether all that it lacks are pods that its owner makes from templates it has.
         refused: why it will never be considered as it is; empty = nothing is wrong.
         owner: the object that answers for it; None = pods without an owner.
         created_ms: when it was created, in ms since 1970; pods that are made anew change nothing.
@@ -131,3 +135,25 @@ class FoundGang(Struct, frozen=True):
     creator: str = ""
     claimed: int = 0
     groups: tuple[Anything, ...] = ()
+    is_coming: bool = False
+
+    def got_pods(self, now: int, within_ms: int) -> bool:
+        """Whether any of its living pods was made within the last `within_ms`."""
+        return any(0 <= now - created_ms(each.pod.metadata) < within_ms for each in self.members)
+
+
+def with_latest(found: FoundGang, pods: Mapping[str, Pod]) -> FoundGang:
+    """A gang with its pods as they are now.
+
+    Args:
+        found: the gang.
+        pods: by UID, at least its own.
+    """
+    members = tuple(
+        each
+        if (pod := pods[each.pod.metadata.uid]) is each.pod
+        else Member(pod, each.pod_set, each.index)
+        for each in found.members
+    )
+    spare = tuple(pods[each.metadata.uid] for each in found.spare)
+    return structs.replace(found, members=members, spare=spare)

@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.workload_discovery import marked, owned
 from ganglion.worlds.kubernetes.workload_discovery.annotations import STANDARD_LABELS, Levels
 from ganglion.worlds.kubernetes.workload_discovery.build import found_of
 from ganglion.worlds.kubernetes.workload_discovery.draft import Draft
-from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
+from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, with_latest
 from ganglion.worlds.kubernetes.workload_discovery.home import GangName, home_of
 from ganglion.worlds.kubernetes.workload_discovery.seats import Held
 from ganglion.worlds.kubernetes.workload_discovery.sources import GangSources, Need, needs_met_by
@@ -77,6 +77,7 @@ class Grouping:
         self._exchanged: set[str] = set()
         self._dirty: set[str] = set()
         self._found: dict[str, FoundGang] = {}
+        self._departing: dict[str, Pod] = {}
 
     def put(self, pod: Pod) -> None:
         """A pod is there, or has changed. Pods of others, and those that ended, are no members."""
@@ -90,6 +91,8 @@ class Grouping:
             return
         if not known:
             self._changed((uid,))
+            if pod.is_leaving:
+                self._departing[uid] = pod
         if pod.is_over or pod.is_leaving:
             self._leave(uid)
         else:
@@ -98,6 +101,7 @@ class Grouping:
     def drop(self, uid: str) -> None:
         """A pod is gone. Unknown ones are ignored."""
         self._ours.discard(uid)
+        self._departing.pop(uid, None)
         self._leave(uid)
         if self._metas.pop(uid, None) is not None:
             self._changed((uid,))
@@ -131,10 +135,22 @@ class Grouping:
         self._flush()
         return sorted(self._found)
 
+    def of_leaving(self, pod: Pod) -> FoundGang:
+        """What a pod that is a member no more would be by itself, as in the queue that is named."""
+        sources = self._sources()
+        home = home_of(pod, sources.chain(pod), sources.described)
+        band = _Band(home.key, home.group, {pod.metadata.uid: pod})
+        return next(self._understand(band, sources))
+
     def wanted_owners(self) -> set[WantedOwner]:
-        """Objects that have to be known before some gang can be understood."""
+        """Objects that have to be known before some gang, or pod that leaves, can be understood."""
         self._flush()
-        return set(self._wanted_by)
+        sources = self._sources()
+        for pod in self._departing.values():
+            home = home_of(pod, sources.chain(pod), sources.described)
+            if home.group:
+                sources.described(home.group.reference, pod.metadata.namespace)
+        return set(self._wanted_by) | sources.missing
 
     def _changed(self, needs: Iterable[Need]) -> None:
         for need in needs:
@@ -199,7 +215,7 @@ class Grouping:
         for each in exchanged:
             band = self._bands[each]
             for key, old in band.found.items():
-                band.found[key] = found = _with_latest(old, band.pods)
+                band.found[key] = found = with_latest(old, band.pods)
                 if self._found.get(key) is old:
                     self._found[key] = found
             self._dirty.update(band.found)
@@ -324,18 +340,6 @@ def _given(pod: Pod) -> tuple[object, ...]:
         pod.condition("PodResizePending"),
         [(each.name, each.allocated_resources, each.resources) for each in containers],
     )
-
-
-def _with_latest(found: FoundGang, pods: Mapping[str, Pod]) -> FoundGang:
-    """A gang with its pods as they are now."""
-    members = tuple(
-        each
-        if (pod := pods[each.pod.metadata.uid]) is each.pod
-        else Member(pod, each.pod_set, each.index)
-        for each in found.members
-    )
-    spare = tuple(pods[each.metadata.uid] for each in found.spare)
-    return structs.replace(found, members=members, spare=spare)
 
 
 def _raised(_key: str, error: Exception) -> str:

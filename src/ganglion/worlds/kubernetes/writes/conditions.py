@@ -14,7 +14,7 @@ from typing import Any
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.names import BY_SCHEDULER, DISRUPTION_TARGET, VICTIM_OF
+from ganglion.worlds.kubernetes.names import BY_SCHEDULER, DISRUPTION_TARGET, GATE, VICTIM_OF
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import seconds
 from ganglion.worlds.kubernetes.types.victims import INCOMPLETE, MESSAGE, victim_of
@@ -24,7 +24,11 @@ from ganglion.worlds.kubernetes.writes.patch import patch_pod
 
 SCHEDULED = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
+GATED = "SchedulingGated"
+"""Reasons of the condition: of pods that nothing fits, and of those that a gate holds back."""
 
+_BY_SERVER = "Scheduling is blocked due to non-empty scheduling gates"
+"""What the API server says of a gated pod when it is made."""
 _LONGEST = 4096
 """Characters of a message; longer ones are cut."""
 
@@ -99,18 +103,26 @@ def _target(reason: str, message: str, pace: RetryPace) -> dict[str, str]:
 def unschedulable(pod: Pod, message: str, now_ms: int) -> dict[str, Any] | None:
     """Return what to change so that a pod says why it waits; None = nothing.
 
-    No condition is written on pods that are bound, gated, leaving or over, and none twice. The
-    time of the transition is left as it is while the status stays False.
+    No condition is written on pods that are bound, leaving or over, or that gates of others hold
+    back, and none twice. A pod that only our gate holds back keeps the reason that the API server
+    gave it. The time of the transition is left as it is while the status stays False.
     """
     wait = pod.condition(SCHEDULED)
     said = (wait.status, wait.reason, wait.message) if wait else ()
-    wanted = ("False", UNSCHEDULABLE, message[:_LONGEST])
+    reason = GATED if pod.spec.scheduling_gates else UNSCHEDULABLE
+    wanted = ("False", reason, message[:_LONGEST])
     if said == wanted or not _waits(pod):
         return None
     condition = dict(zip(("status", "reason", "message"), wanted, strict=True))
     if wait is None or wait.status != "False":
         condition["lastTransitionTime"] = seconds(now_ms)
     return {"status": {"conditions": [{"type": SCHEDULED, **condition}]}}
+
+
+def is_told(pod: Pod) -> bool:
+    """Whether a scheduler has said on a pod why it waits."""
+    wait = pod.condition(SCHEDULED)
+    return wait is not None and wait.status == "False" and wait.message != _BY_SERVER
 
 
 async def say_why(api: Api, pod: Pod, message: str, pace: RetryPace = PACE) -> WriteOutcome:
@@ -151,5 +163,5 @@ def _changed(seen: Pod) -> Judge:
 
 
 def _waits(pod: Pod) -> bool:
-    bound = pod.spec.node_name or pod.spec.scheduling_gates
-    return not (bound or pod.is_leaving or pod.is_over)
+    is_held = any(not each.name.startswith(GATE) for each in pod.spec.scheduling_gates)
+    return not (pod.spec.node_name or is_held or pod.is_leaving or pod.is_over)

@@ -1,6 +1,6 @@
 """From a decided start or resize to what a supervisor carries out."""
 
-import shutil
+import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +12,7 @@ from ganglion.model.executor import Term
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Resize, Start
 from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
+from ganglion.seams.files import program
 from ganglion.worlds.environment import SLURM_SWITCH
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.ports import free_port, is_free, is_reusable
@@ -189,7 +190,7 @@ def _pods(
     search = {}
     if run.env.get(SLURM_SWITCH) == "1":
         search["PATH"] = slurm.provide(Path(facts.run_dir), run.env, inherited)
-    shell = shutil.which("bash") or "/bin/sh"
+    shell = program(host.files, "bash", inherited.get("PATH", os.defpath)) or "/bin/sh"
     pods: dict[int, Record] = {}
     for seat in table:
         pod = pods.setdefault(seat.node_rank, _pod(seat, run, shell, facts))

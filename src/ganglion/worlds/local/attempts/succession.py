@@ -7,7 +7,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault
-from ganglion.seams.clock import SYSTEM_CLOCK, Clock
+from ganglion.seams.clock import Clock
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.local.attempts.watch import wake
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import fence, paths, records
@@ -31,7 +32,7 @@ class EndedAttempt(Struct, frozen=True):
     waited_s: float
 
 
-def end_all(home: Path, ledger: str, generation: int, clock: Clock = SYSTEM_CLOCK) -> EndedAttempt:
+def end_all(home: Path, ledger: str, generation: int, effects: Effects = SYSTEM) -> EndedAttempt:
     """End all that a home runs for generations of a ledger below this one.
 
     Ranks have the grace of their checkpoint contract; then they are killed. When this returns,
@@ -41,11 +42,12 @@ def end_all(home: Path, ledger: str, generation: int, clock: Clock = SYSTEM_CLOC
         home: folder of the other home; may be gone.
         ledger: id of the ledger.
         generation: the first one that may run.
-        clock: to wait by.
+        effects: the clock to wait by, and processes.
 
     Raises:
         EnvironmentFault: the home cannot be looked into, or a process cannot be killed.
     """
+    clock = effects.clock
     began = clock.monotonic()
     try:
         runs = list(_left(home, ledger, generation))
@@ -62,7 +64,7 @@ def end_all(home: Path, ledger: str, generation: int, clock: Clock = SYSTEM_CLOC
         ) from error
     # Processes may outlive their run directory, or the whole home.
     runs += [(run, 0.0) for run in runs_below(home) if not host.exists(run / records.SPEC)]
-    ran |= {run for run, grace_s in runs if _await_end(run, grace_s, clock)}
+    ran |= {run for run, grace_s in runs if _await_end(run, grace_s, effects)}
     return EndedAttempt(len(ran), clock.monotonic() - began)
 
 
@@ -78,16 +80,16 @@ def _left(home: Path, ledger: str, generation: int) -> Iterator[tuple[Path, floa
             yield run, spec["grace_ms"] / 1000
 
 
-def _await_end(run: Path, grace_s: float, clock: Clock) -> bool:
+def _await_end(run: Path, grace_s: float, effects: Effects) -> bool:
     """Wait until a supervisor has ended, then kill what it left; whether anything ran."""
-    ran = records.is_held(run)
+    ran, clock = records.is_held(run), effects.clock
     if ran:
         with contextlib.suppress(OSError):  # the fence stops it too, a little later
             records.write(run / records.STOP, _order())
-        wake(run)
+        wake(run, effects.processes)
     _until(lambda: not records.is_held(run), grace_s + MARGIN_S, clock)
     give_up = clock.monotonic() + MARGIN_S
-    while not kill_leftovers(run) or records.is_held(run):
+    while not kill_leftovers(run, effects.processes) or records.is_held(run):
         ran = True
         if clock.monotonic() > give_up:
             raise EnvironmentFault(

@@ -1,6 +1,6 @@
 """The attempts of one home: those that are tracked, and those that lie on disk."""
 
-import shutil
+import stat
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ import structlog
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event, GangEnded, Outcome
-from ganglion.seams.clock import SYSTEM_CLOCK, Clock
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.local.attempts.watch import TrackedAttempt
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import paths, records
@@ -33,17 +33,18 @@ class TrackedAttempts:
     Args:
         home: Ganglion's home directory.
         ledger: id of the ledger that it executes; empty = unknown.
-        clock: to look and wait by.
+        effects: the clock to look and wait by, and processes.
 
     Attributes:
         live: attempts whose end was not reported yet.
     """
 
-    def __init__(self, home: Path, ledger: str = "", clock: Clock = SYSTEM_CLOCK) -> None:
-        self._home, self._ledger, self._clock = home, ledger, clock
+    def __init__(self, home: Path, ledger: str = "", effects: Effects = SYSTEM) -> None:
+        self._home, self._ledger, self._effects = home, ledger, effects
         self.live: dict[Key, TrackedAttempt] = {}
         self._over: deque[Key] = deque(maxlen=REMEMBER)
         self._troubles: dict[str, str] = {}
+        self._ending: list[TrackedAttempt] = []
 
     def begin(self, gang: str, attempt: int, spec: Record) -> None:
         """Write the spec, which makes the attempt exist, and start its supervisor.
@@ -53,23 +54,24 @@ class TrackedAttempts:
         """
         run = paths.run_dir(self._home, gang, attempt)
         records.write(run / records.SPEC, spec)
-        watched = TrackedAttempt(run, spec, clock=self._clock)
+        watched = TrackedAttempt(run, spec, effects=self._effects)
         watched.begin()
         self.live[gang, attempt] = watched
 
     def adopt(self, gang: str, attempt: int, *, started: bool = False) -> TrackedAttempt | None:
-        """Track an attempt that exists on disk; None when there is none."""
+        """Track an attempt that exists on disk; None when there is none of this ledger.
+
+        Raises:
+            OSError: the machine does not say.
+        """
         if (gang, attempt) in self.live:
             return self.live[gang, attempt]
         run = paths.run_dir(self._home, gang, attempt)
         spec = records.read(run / records.SPEC)
-        if spec and self._is_foreign(spec):
-            self._set_aside(gang, attempt)
-            return None
-        if spec is None:
+        if spec is None or self._is_foreign(spec):
             return None
         watched = self.live[gang, attempt] = TrackedAttempt(
-            run, spec, started=started, clock=self._clock
+            run, spec, started=started, effects=self._effects
         )
         return watched
 
@@ -78,16 +80,20 @@ class TrackedAttempts:
         term = spec.get("term")
         return bool(self._ledger) and term is not None and term["ledger"] != self._ledger
 
-    def _set_aside(self, gang: str, attempt: int) -> None:
+    def set_aside(self, gang: str, attempt: int) -> None:
         """Free the name of an attempt where one of another ledger, killed before, has its name.
 
         Raises:
-            OSError: the home cannot be written.
+            OSError: something of it cannot be removed; it is of another ledger still.
         """
-        for folder in (paths.run_dir, paths.log_dir):
-            place = folder(self._home, gang, attempt)
-            if host.exists(place):
-                shutil.rmtree(place, onerror=_unless_gone)
+        run = paths.run_dir(self._home, gang, attempt)
+        spec = records.read(run / records.SPEC)
+        if spec and self._is_foreign(spec):
+            for folder in (paths.log_dir(self._home, gang, attempt), run):
+                for name in host.names(folder):
+                    if name != records.SPEC:  # the last, so that what is refused is tried again
+                        _remove(folder / name)
+            host.files.remove_tree(run)
 
     def tidy(self, gang: str, attempt: int) -> None:
         """Remove what is not needed of an attempt that has ended."""
@@ -113,14 +119,23 @@ class TrackedAttempts:
         """Its end is reported: orders for it mean nothing any more."""
         self._over.append((gang, attempt))
 
+    def give_up(self, gang: str, attempt: int) -> None:
+        """It never ran here: what another ledger left by its name is no log of it."""
+        self.note_over(gang, attempt)
+        try:
+            self.set_aside(gang, attempt)
+        except OSError as error:
+            log.warning("cannot be set aside", gang=gang, attempt=attempt, error=str(error))
+
     def look(self, now: int) -> list[Event]:
         """What happened to all live attempts since the last look."""
+        self._ending = [each for each in self._ending if not each.collected()]
         facts: list[Event] = []
         up = host.uptime_ms()
         for key, watched in list(self.live.items()):
             news = self._look(watched, now, up)
             if news and isinstance(news[-1], GangEnded):
-                del self.live[key]
+                self._ending.append(self.live.pop(key))
                 self.note_over(*key)
             facts += news
         return facts
@@ -146,14 +161,14 @@ class TrackedAttempts:
         """
         orphans = dict(self._orphans(believed))
         killed = names(orphans)
-        give_up = self._clock.monotonic() + ORPHANS_S
+        give_up = self._effects.clock.monotonic() + ORPHANS_S
         while orphans := {key: w for key, w in orphans.items() if not self._look(w, now)}:
-            if self._clock.monotonic() > give_up:
+            if self._effects.clock.monotonic() > give_up:
                 raise EnvironmentFault(
                     f"processes of {', '.join(names(orphans))} cannot be killed",
                     "they hold resources; end them, then start the server again",
                 )
-            self._clock.sleep(0.02)
+            self._effects.clock.sleep(0.02)
         return killed
 
     def _orphans(self, believed: set[Key]) -> Iterator[tuple[Key, TrackedAttempt]]:
@@ -161,7 +176,7 @@ class TrackedAttempts:
             run = paths.run_dir(self._home, *key)
             spec = None if host.exists(run / records.EXIT) else records.read(run / records.SPEC)
             if spec and (key not in believed or self._is_foreign(spec)):
-                watched = TrackedAttempt(run, spec, started=True, clock=self._clock)
+                watched = TrackedAttempt(run, spec, started=True, effects=self._effects)
                 watched.stop(Outcome.CANCELLED, UNKNOWN, force=True)
                 yield key, watched
 
@@ -171,9 +186,10 @@ def names(keys: Iterable[Key]) -> tuple[str, ...]:
     return tuple(gang for gang, _ in sorted(keys))
 
 
-def _unless_gone(
-    _call: object, _path: object, failed: tuple[object, BaseException, object]
-) -> None:
-    """Go on where a supervisor that ends has removed a file first; raise everything else."""
-    if not isinstance(failed[1], FileNotFoundError):
-        raise failed[1]
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, unless a supervisor that ends has removed it first."""
+    found = host.stat(path, follow=False)
+    if found and stat.S_ISDIR(found.st_mode):
+        host.files.remove_tree(path)
+    elif found:
+        host.remove(path)

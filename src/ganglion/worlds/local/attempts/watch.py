@@ -19,7 +19,8 @@ from ganglion.model.events import (
     Outcome,
     PodsLeft,
 )
-from ganglion.seams.clock import SYSTEM_CLOCK, Clock
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.leftovers import kill_leftovers
@@ -30,6 +31,9 @@ from ganglion.worlds.local.supervision.processes import last_line
 
 LOOK_S = 1.0
 """How often an attempt without news is checked for a living supervisor."""
+END_S, END_LOOK_S = 2.0, 0.002
+"""How long a supervisor that has written the end may take to end, and how often that is looked at;
+later it is collected beside."""
 TRIES = 3
 """Most supervisors started for an attempt of which none came so far as to begin."""
 SUPERVISOR = "ganglion.worlds.local.supervisor"
@@ -44,26 +48,26 @@ class TrackedAttempt:
         run: its run directory, in which `spec.json` exists.
         spec: the decoded spec.
         started: whether its start was reported before.
-        clock: the steady one says when to look again.
+        effects: the steady clock says when to look again; processes.
 
     Attributes:
         pods: those of its last order to run.
     """
 
     def __init__(
-        self, run: Path, spec: Record, *, started: bool = False, clock: Clock = SYSTEM_CLOCK
+        self, run: Path, spec: Record, *, started: bool = False, effects: Effects = SYSTEM
     ) -> None:
         self.run, self.spec, self._started = run, spec, started
-        self._clock = clock
+        self._clock, self._processes = effects.clock, effects.processes
         self._child = self._tries = self._up = 0
-        self._looked = 0.0
+        self._looked, self._refusal = 0.0, ""
         self._order: Record | None = None
         resize = records.read(run / records.RESIZE)
         self.pods: list[Record] = resize["pods"] if resize else spec["pods"]
         self._resized, self._left = resize["seq"] if resize else 0, 0
         self._undelivered: Record | None = None
         self._replaced = 0
-        self._reports = ReportFiles(run, spec, clock)
+        self._reports = ReportFiles(run, spec, effects.clock)
         self._facts: list[Event] = []
 
     def begin(self) -> None:
@@ -92,7 +96,7 @@ class TrackedAttempt:
             OSError: the run directory cannot be written.
         """
         records.write(self.run / records.LIMIT, {"time_limit_ms": time_limit_ms})
-        wake(self.run)
+        wake(self.run, self._processes)
 
     def look(self, now: int, up: int | None = None) -> list[Event]:
         """What happened since the last look; the last fact is a `GangEnded`.
@@ -123,7 +127,7 @@ class TrackedAttempt:
             self._started = True
             yield began
         if end:
-            self._reap(wait=True)
+            self._await_end()
             last = _ended(end, gang, attempt, self._at(end, now))
             yield from self._reports.look(self.pods, last.at, over=True)
             yield last
@@ -169,13 +173,13 @@ class TrackedAttempt:
         with contextlib.suppress(OSError):
             records.write(self.run / records.STOP, self._order or {})
             self._order = None
-        wake(self.run)
+        wake(self.run, self._processes)
 
     def _hand_over(self) -> None:
         with contextlib.suppress(OSError):
             records.write(self.run / records.RESIZE, self._undelivered or {})
             self._undelivered = None
-        wake(self.run)
+        wake(self.run, self._processes)
 
     def _spawn(self) -> None:
         """Start a supervisor; when two are started, the lock lets one of them work."""
@@ -183,17 +187,16 @@ class TrackedAttempt:
         argv = [sys.executable, "-S", "-P", "-m", SUPERVISOR, str(self.run)]
         env = {"PYTHONPATH": _PACKAGES, "PYTHONUTF8": "1"}
         env |= {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-        log, write = str(self.run / SUPERVISOR_LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        actions = [
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, log, write, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ]
-        self._child = os.posix_spawn(sys.executable, argv, env, file_actions=actions)
+        log = str(self.run / SUPERVISOR_LOG)
+        try:
+            self._child = self._processes.spawn(argv, env, log)
+        except OSError as error:
+            self._refusal = f": {error}"
+            raise
 
     def _missing(self) -> Record | None:
         """The end of an attempt whose supervisor is gone; None while there is one."""
-        gone = self._reap()
+        gone = bool(self._child) and self.collected()
         if not gone and self._clock.monotonic() - self._looked < LOOK_S:
             return None
         self._looked = self._clock.monotonic()
@@ -210,7 +213,7 @@ class TrackedAttempt:
 
     def _removed(self) -> Record | None:
         """No process gets orders any more, so the ranks end; their supervisor follows."""
-        if not kill_leftovers(self.run):
+        if not kill_leftovers(self.run, self._processes):
             self._looked = 0.0
             return None
         message = f"its run directory {self.run} was removed"
@@ -225,14 +228,15 @@ class TrackedAttempt:
         if self.spec["boot"] and boot and self.spec["boot"] != boot:
             return self._end(Outcome.NODE_LOST, "the machine was restarted")
         if self._has(records.START):
-            if kill_leftovers(self.run):
+            if kill_leftovers(self.run, self._processes):
                 return self._end(
                     Outcome.FAILED, "its supervisor was killed from outside", SUPERVISOR_LOST
                 )
             self._looked = 0.0  # look again at the next call, not after a while
             return None
         if self._tries >= TRIES:
-            return self._end(Outcome.START_FAILED, "its supervisor did not start", NODE)
+            said = f"its supervisor did not start{self._refusal}"
+            return self._end(Outcome.START_FAILED, said, NODE)
         self._spawn()
         return None
 
@@ -243,17 +247,17 @@ class TrackedAttempt:
         records.write(self.run / records.EXIT, end, durable=True)
         return end
 
-    def _reap(self, *, wait: bool = False) -> bool:
-        """Collect the supervisor if it is our child; True when it has ended."""
-        if not self._child:
-            return False
-        try:
-            pid, _ = os.waitpid(self._child, 0 if wait else os.WNOHANG)
-        except ChildProcessError:
-            pid = self._child
-        if pid:
+    def collected(self) -> bool:
+        """Collect the supervisor if it is our child and has ended; False while it has not."""
+        if self._child and self._processes.collect(self._child):
             self._child = 0
-        return bool(pid)
+        return not self._child
+
+    def _await_end(self) -> None:
+        """Wait for a supervisor that has written the end: it ends itself, unless it hangs."""
+        give_up = self._clock.monotonic() + END_S
+        while not self.collected() and self._clock.monotonic() < give_up:
+            self._clock.sleep(END_LOOK_S)
 
 
 def _runs_above(run: Path) -> Path:
@@ -261,11 +265,13 @@ def _runs_above(run: Path) -> Path:
     return next(folder for folder in run.parents if folder.name == RUNS)
 
 
-def wake(run: Path) -> None:
+def wake(run: Path, processes: Processes = SYSTEM_PROCESSES) -> None:
     """Have the supervisor of a run directory look for orders now, if it lives."""
     start = records.read(run / records.START)
     if start:
-        _signal(start["pid"], start["start_time"], signal.SIGUSR1)
+        pid, started = start["pid"], start["start_time"]
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            processes.signal_same(pid, signal.SIGUSR1, lambda: records.start_time(pid) == started)
 
 
 def _record(outcome: Outcome, message: str) -> Record:
@@ -283,17 +289,3 @@ def _ended(end: Record, gang: str, attempt: int, at: int) -> GangEnded:
         cause=end.get("cause", ""),
         killed=end.get("killed", False),
     )
-
-
-def _signal(pid: int, started: int, number: int) -> None:
-    """Signal a process known by pid and start time, never another that got its pid since."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform != "linux":
-            os.kill(pid, number)
-            return
-        handle = os.pidfd_open(pid)
-        try:
-            if records.start_time(pid) == started:
-                signal.pidfd_send_signal(handle, number)
-        finally:
-            os.close(handle)

@@ -2,15 +2,15 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import psutil
 from msgspec import Struct
 
-from ganglion.model.errors import FieldError
+from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Device, Node
+from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.gpus import MIB, find_gpus
 
@@ -30,6 +30,7 @@ MEMORY_MIB = {
 MOST_PODS = 110
 """Pods per node, so that work which asks for nothing is bounded too (the kubelet's default)."""
 MOST_NODES, MOST_GPUS = 1024, 64
+NO_LIMIT = 1 << 62
 PRETEND = "pretend"
 """Label of nodes whose devices are pretend ones."""
 _FAKE = re.compile(r"(\d{1,4})(?::([A-Za-z][\w.-]*)(?::(\d{1,9})([A-Za-z]*))?)?")
@@ -41,7 +42,7 @@ class ThisMachine(Struct, frozen=True):
 
     Attributes:
         cpu_milli: CPUs this process may use, in thousandths.
-        memory_mib: memory this process may use.
+        memory_mib: memory this process may use; 0 = unknown.
         devices: GPUs in PCI bus order.
         notes: what a person should know about them.
     """
@@ -52,13 +53,20 @@ class ThisMachine(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def this_machine(cgroup: Path = Path("/sys/fs/cgroup")) -> ThisMachine:
+def this_machine(
+    cgroup: Path = Path("/sys/fs/cgroup"), processes: Processes = SYSTEM_PROCESSES
+) -> ThisMachine:
     """Look at this machine, within the limits of the container it may be in (cgroup v2)."""
-    found = find_gpus()
+    found = find_gpus(processes=processes)
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     cpu_milli = min(1000 * (cpus or 1), _cpu_limit(cgroup))
-    memory = min(psutil.virtual_memory().total, _memory_limit(cgroup))
-    return ThisMachine(cpu_milli, memory // MIB, found.devices, found.notes)
+    limit = _memory_limit(cgroup)
+    try:
+        memory, notes = min(processes.memory(), limit), found.notes
+    except OSError as error:
+        memory = limit if limit < NO_LIMIT else 0
+        notes = (*found.notes, f"the memory of this machine is unknown: {error}")
+    return ThisMachine(cpu_milli, memory // MIB, found.devices, notes)
 
 
 def _cpu_limit(cgroup: Path) -> int:
@@ -67,7 +75,7 @@ def _cpu_limit(cgroup: Path) -> int:
 
 
 def _memory_limit(cgroup: Path) -> int:
-    return (host.numbers(cgroup / "memory.max", 1) or (1 << 62,))[0]
+    return (host.numbers(cgroup / "memory.max", 1) or (NO_LIMIT,))[0]
 
 
 def pretend_gpus(text: str) -> tuple[Device, ...]:
@@ -102,6 +110,7 @@ def machine_nodes(
     cpus: float | None = None,
     memory: int | None = None,
     machine: ThisMachine | None = None,
+    warn: Callable[[str], None] = lambda _note: None,
 ) -> tuple[Node, ...]:
     """This machine as one node, or split into several pretend ones.
 
@@ -112,15 +121,22 @@ def machine_nodes(
         cpus: CPU cores of every node; None = an equal share of the machine's.
         memory: memory of every node in MiB; None = an equal share.
         machine: what to split; None = this machine.
+        warn: gets what a person should know about the machine.
 
     Raises:
         FieldError: a number makes no sense.
+        EnvironmentFault: the machine does not say what memory it has, and `memory` is None.
     """
     _check(nodes, racks, cpus, memory)
     machine = machine or this_machine()
     pretend = pretend_gpus(fake_gpus) if fake_gpus else None
     cpu_milli = machine.cpu_milli // nodes if cpus is None else round(1000 * cpus)
     memory_mib = machine.memory_mib // nodes if memory is None else memory
+    for note in machine.notes if pretend is None else ():
+        warn(note)
+    if not (memory_mib or machine.memory_mib):
+        message = "the memory of this machine is unknown"
+        raise EnvironmentFault(message, "say how much a node has: --memory 64G")
     return tuple(
         Node(
             name=f"node-{i}",

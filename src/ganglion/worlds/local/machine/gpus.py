@@ -2,15 +2,15 @@
 
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, structs
 
+from ganglion.model.errors import EnvironmentFault
 from ganglion.model.fleet.node import Device
+from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
 from ganglion.worlds.local.machine import host, topo
 from ganglion.worlds.local.machine.nvml import BINDING
 
@@ -51,6 +51,7 @@ def find_gpus(
     matrix: Callable[[], str] | None = None,
     sysfs: Path = Path("/sys"),
     environ: Mapping[str, str] = os.environ,
+    processes: Processes = SYSTEM_PROCESSES,
 ) -> FoundGpus:
     """Find the GPUs; none, without an error, where driver or library are absent.
 
@@ -59,6 +60,7 @@ def find_gpus(
         matrix: returns the output of `nvidia-smi topo -m`; None = run it.
         sysfs: where the kernel describes PCI devices.
         environ: `CUDA_VISIBLE_DEVICES` in it hides the devices that it does not name.
+        processes: run `nvidia-smi`.
     """
     try:
         nvml.nvmlInit()
@@ -66,7 +68,7 @@ def find_gpus(
         silent = isinstance(error, nvml.NVMLError_LibraryNotFound) or _no_driver(nvml, error)
         return FoundGpus((), () if silent else (f"NVML cannot be used: {error}",))
     try:
-        return _ask(nvml, matrix or run_topo, sysfs, environ)
+        return _ask(nvml, matrix or (lambda: run_topo(processes)), sysfs, environ)
     except nvml.NVMLError as error:
         return FoundGpus((), (f"NVML failed: {error}",))
     finally:
@@ -83,9 +85,9 @@ def _ask(
     sysfs: Path,
     environ: Mapping[str, str],
 ) -> FoundGpus:
-    parsed = topo.parse(matrix())
+    parsed, unknown = _links(matrix)
     islands = parsed.islands()
-    devices, notes = [], []
+    devices, notes = [], [unknown] if unknown else []
     for index in range(nvml.nvmlDeviceGetCount()):
         device, note = _device(nvml, index, sysfs)
         numa = device.numa if device.numa >= 0 else parsed.numa.get(index, 0)
@@ -93,6 +95,19 @@ def _ask(
         devices.append(structs.replace(device, numa=numa, island=island))
         notes += [note] if note else []
     return _hide(FoundGpus(tuple(devices), tuple(notes)), environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def _links(matrix: Callable[[], str]) -> tuple[topo.Matrix, str]:
+    """How the devices are joined, and a note where that is not known, or ''."""
+    try:
+        text = matrix()
+        parsed = topo.parse(text)
+        if parsed.whole and (parsed.gpus or not text):
+            return parsed, ""
+        said = "its output is cut off" if parsed.gpus else "it prints no matrix"
+    except EnvironmentFault as error:
+        said = error.message
+    return topo.Matrix(), f"nvidia-smi topo -m: {said}; no GPU is known to have NVLink to another"
 
 
 def _device(nvml: Any, index: int, sysfs: Path) -> tuple[Device, str]:  # noqa: ANN401 - a module without types
@@ -149,15 +164,21 @@ def _text(value: str | bytes) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def run_topo() -> str:
-    """The output of `nvidia-smi topo -m`; empty where it cannot be had."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return ""
+def run_topo(processes: Processes = SYSTEM_PROCESSES) -> str:
+    """The output of `nvidia-smi topo -m`; empty where there is no such program.
+
+    Raises:
+        EnvironmentFault: it cannot be run, failed, or did not end.
+    """
     try:
-        done = subprocess.run(
-            [program, "topo", "-m"], capture_output=True, timeout=TOPO_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = processes.run(("nvidia-smi", "topo", "-m"), b"", {}, TOPO_TIMEOUT_S)
+    except FileNotFoundError:
         return ""
-    return done.stdout.decode(errors="replace")
+    except TimeoutError as error:
+        raise EnvironmentFault(f"no answer within {TOPO_TIMEOUT_S:g} s") from error
+    except OSError as error:
+        raise EnvironmentFault(error.strerror or str(error)) from error
+    if done.code:
+        said = " ".join(done.said.decode(errors="replace").split())[:200]
+        raise EnvironmentFault(said or f"exit code {done.code}")
+    return done.out.decode(errors="replace")

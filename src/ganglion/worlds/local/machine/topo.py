@@ -30,6 +30,7 @@ class Matrix(Struct, frozen=True):
         nics: GPU -> NIC name -> one of `PATHS`.
         numa: GPU -> NUMA node; a GPU whose node is not known is left out.
         cpus: GPU -> the CPUs near it, as `0-47,96-143`.
+        whole: whether every GPU has its row; where one is cut off, links and nodes are missing.
     """
 
     gpus: tuple[int, ...] = ()
@@ -37,6 +38,7 @@ class Matrix(Struct, frozen=True):
     nics: dict[int, dict[str, str]] = field(default_factory=dict)
     numa: dict[int, int] = field(default_factory=dict)
     cpus: dict[int, str] = field(default_factory=dict)
+    whole: bool = True
 
     def nvlinks(self, one: int, other: int) -> int:
         """How many NVLinks join two GPUs; 0 = none."""
@@ -99,7 +101,9 @@ def parse(text: str) -> Matrix:
 def _read(header: str, rows: list[list[str]]) -> Matrix:
     extras = [found[0] for found in _EXTRA.finditer(header)]
     names = _EXTRA.split(header, maxsplit=1)[0].split()
-    matrix = Matrix(tuple(int(name[3:]) for name in names if _GPU.fullmatch(name)))
+    gpus = [name for name in names if _GPU.fullmatch(name)]
+    whole = gpus == [row[0] for row in rows if len(row) > len(names)]
+    matrix = Matrix(tuple(int(name[3:]) for name in gpus), whole=whole)
     for row in rows:
         gpu, cells = int(row[0][3:]), row[1:]
         _read_links(matrix, gpu, dict(zip(names, cells, strict=False)))

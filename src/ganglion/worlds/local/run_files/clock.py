@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
 
@@ -79,14 +80,15 @@ class SteadyClock:
         self._kept = self._offset
 
 
-def steady_clock(home: Path, least: int) -> SteadyClock:
-    """The clock of a home; arguments as of `SteadyClock`.
+def steady_clock(home: Path, least: int, clock: Clock = SYSTEM_CLOCK) -> SteadyClock:
+    """The clock of a home, made of those of a machine; other arguments as of `SteadyClock`.
 
     Raises:
         EnvironmentFault: the home cannot be read.
     """
     try:
-        return SteadyClock(home, least)
+        uptime = lambda: int(clock.since_boot() * 1000)  # noqa: E731 - shorter than a function
+        return SteadyClock(home, least, wall=clock.now_ms, uptime=uptime)
     except OSError as error:
         raise EnvironmentFault(
             f"cannot use the clock of {home}: {error}", "check space and permissions"

@@ -1,18 +1,18 @@
 """Ending what a vanished supervisor left behind."""
 
 import contextlib
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
 
 MARK = "GANGLION_RUN_DIR"
 
 
-def kill_leftovers(run: Path) -> bool:
+def kill_leftovers(run: Path, processes: Processes = SYSTEM_PROCESSES) -> bool:
     """Kill every process of this run directory; True when none was left.
 
     A process belongs to the run when its environment names the directory, or when it leads a
@@ -25,7 +25,7 @@ def kill_leftovers(run: Path) -> bool:
     pids = processes_of(run) or processes_of(run)
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+            processes.signal(pid, signal.SIGKILL)
     return not pids
 
 

@@ -6,14 +6,14 @@ supervisor keeps `rank-<r>.marks`, lines `<ms> <bytes>`: how long the log was at
 seconds more than asked for, and never less.
 """
 
-import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
-from ganglion.model.errors import NotFound
+from ganglion.model.errors import EnvironmentFault, NotFound
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files.paths import log_dir, log_file, logged_attempts
 
@@ -44,11 +44,14 @@ async def stream(
     tail: int | None = None,
     since_ms: int = 0,
     ended: Callable[[], bool] | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> AsyncIterator[bytes]:
     """Yield the output of an attempt.
 
     One rank's output comes as it is. Of several ranks whole lines come, each behind
-    `[rank] `; lines of one rank keep their order, those of different ranks have none.
+    `[rank] `; lines of one rank keep their order, those of different ranks have none. A rank
+    whose log cannot be read is named by a line, once, and hides no other; once it can be read, its
+    output goes on where it stopped.
 
     Args:
         home: Ganglion's home directory.
@@ -59,9 +62,12 @@ async def stream(
         since_ms: only output since about this time in ms; 0 = all.
         ended: returns whether the attempt is over. Given it, the output is followed until then,
             also if the attempt has not started yet; None = stop at what is written now.
+        clock: to wait by.
 
     Raises:
         NotFound: not following, and there is no such log.
+        EnvironmentFault: the log of the one rank cannot be read.
+        OSError: the machine does not say which ranks there are.
     """
     readers: dict[int, _Reader] = {}
     if ended is None:
@@ -72,16 +78,16 @@ async def stream(
             if number in readers:
                 continue
             path = log_file(home, gang, attempt, number)
-            if host.exists(path):
+            if _may_exist(path):
                 prefix = b"[%d] " % number if rank is None else b""
-                readers[number] = _Reader(path, start_of(path, tail, since_ms), prefix)
+                readers[number] = _Reader(path, tail, since_ms, prefix)
         for reader in readers.values():
             for piece in reader.read(last=over):
                 yield piece
-                await asyncio.sleep(0)
+                await clock.pause(0)
         if over:
             return
-        await asyncio.sleep(POLL_S)
+        await clock.pause(POLL_S)
 
 
 def start_of(path: Path, tail: int | None = None, since_ms: int = 0) -> int:
@@ -111,16 +117,11 @@ def _since(path: Path, since_ms: int) -> int:
 
 def _tail(path: Path, lines: int) -> int:
     """Offset of the last `lines` lines; an unfinished last line counts as one."""
-    try:
-        opened = path.open("rb")
-    except FileNotFoundError:  # it was removed meanwhile
-        return 0
-    with opened as file:
-        end = file.seek(0, os.SEEK_END)
-        if lines <= 0 or not end:
+    with _opened(path) as file:
+        end = _size(path)
+        if file is None or lines <= 0 or not end:
             return end
-        file.seek(end - 1)
-        left = lines + (file.read(1) == b"\n")
+        left = lines + (host.files.pread(file, 1, end - 1) == b"\n")
         for start, block in _backwards(file, end):
             count = block.count(b"\n")
             if count >= left:
@@ -129,11 +130,10 @@ def _tail(path: Path, lines: int) -> int:
     return 0
 
 
-def _backwards(file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
+def _backwards(file: int, end: int) -> Iterator[tuple[int, bytes]]:
     while end:
         start = max(0, end - CHUNK)
-        file.seek(start)
-        yield start, file.read(end - start)
+        yield start, host.files.pread(file, end - start, start)
         end = start
 
 
@@ -144,28 +144,71 @@ def _nth_last(block: bytes, count: int) -> int:
     return at
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[int | None]:
+    """A descriptor of a log; None when it was removed meanwhile."""
+    try:
+        file = host.files.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        yield file
+    finally:
+        host.files.close(file)
+
+
+def _may_exist(path: Path) -> bool:
+    """Whether a log exists, or the machine does not say."""
+    try:
+        return host.exists(path)
+    except OSError:
+        return True
+
+
+def _size(path: Path) -> int:
+    found = host.stat(path)
+    return found.st_size if found else 0
+
+
 class _Reader:
     """Reads on where it stopped; with a prefix, line by line."""
 
-    def __init__(self, path: Path, start: int, prefix: bytes) -> None:
-        self._path, self._at, self._prefix = path, start, prefix
-        self._rest = b""
+    def __init__(self, path: Path, tail: int | None, since_ms: int, prefix: bytes) -> None:
+        self._path, self._tail, self._since, self._prefix = path, tail, since_ms, prefix
+        self._at: int | None = None
+        self._rest, self._trouble = b"", ""
 
     def read(self, *, last: bool) -> Iterator[bytes]:
-        """What was written since; with `last` an unfinished line too."""
+        """What was written since; with `last` an unfinished line too.
+
+        Raises:
+            EnvironmentFault: it cannot be read, and there is no prefix to say so by.
+        """
         try:
-            opened = self._path.open("rb")
-        except FileNotFoundError:  # it was removed meanwhile
-            return
-        with opened as file:
-            end = file.seek(0, os.SEEK_END)  # a log that grows faster than we read has an end too
-            file.seek(self._at)
-            while chunk := file.read(min(CHUNK, max(0, end - self._at))):
-                self._at += len(chunk)
-                yield from self._cut(chunk)
+            yield from self._news()
+        except OSError as error:
+            said = f"{self._path} cannot be read: {error.strerror or error}"
+            if not self._prefix:
+                raise EnvironmentFault(said) from error
+            if said != self._trouble:
+                self._trouble = said
+                yield self._prefix + f"ganglion: {said}\n".encode()
         if self._rest and (last or len(self._rest) > LONGEST_LINE):
             yield self._prefix + self._rest + b"\n"
             self._rest = b""
+
+    def _news(self) -> Iterator[bytes]:
+        if self._at is None:
+            self._at = start_of(self._path, self._tail, self._since)
+        with _opened(self._path) as file:
+            end = _size(self._path)  # a log that grows faster than we read has an end too
+            while file is not None and self._at < end:
+                chunk = host.files.pread(file, min(CHUNK, end - self._at), self._at)
+                if not chunk:
+                    return
+                self._at += len(chunk)
+                yield from self._cut(chunk)
 
     def _cut(self, chunk: bytes) -> Iterator[bytes]:
         if not self._prefix:

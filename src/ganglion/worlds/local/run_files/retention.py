@@ -6,7 +6,7 @@ end is in the ledger. What is left is how it was started, how it ended, and what
 """
 
 import contextlib
-import shutil
+import stat
 import threading
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 import structlog
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import paths, records
 
@@ -77,10 +78,12 @@ class Swept(msgspec.Struct, frozen=True):
     Attributes:
         attempts: each with the rule that removed it, `age` or `size`.
         freed: disk space in bytes.
+        refused: attempts that are left as they are, each with what the machine refuses.
     """
 
     attempts: dict[Key, str]
     freed: int = 0
+    refused: dict[Key, str] = msgspec.field(default_factory=dict)
 
 
 def rule_of(home: Path) -> RetentionRule:
@@ -117,8 +120,8 @@ def tidy(home: Path, gang: str, attempt: int) -> None:
         is_empty = name == "supervisor.log" and found is not None and not found.st_size
         if name in _OURS or name.startswith(".") or is_empty:
             host.remove(run / name)
-        elif name in _FOLDERS:
-            shutil.rmtree(run / name, ignore_errors=True)
+        elif name in _FOLDERS and found is not None and stat.S_ISDIR(found.st_mode):
+            host.files.remove_tree(run / name)
     _remove_empty(paths.checkpoint_dir(home, gang), home)
 
 
@@ -126,7 +129,7 @@ def _remove_empty(folder: Path, top: Path) -> None:
     """Remove a folder and those above it, as far as they are empty."""
     with contextlib.suppress(OSError):
         while folder.parent != top:
-            folder.rmdir()
+            host.files.rmdir(folder)
             folder = folder.parent
 
 
@@ -140,34 +143,60 @@ def sweep(home: Path, rule: RetentionRule, live: Collection[Key], now: int) -> S
         now: the wall clock in ms.
 
     Raises:
-        OSError: the machine does not say.
+        OSError: the machine does not say which attempts there are, or a note of those that are gone
+            cannot be written.
     """
-    ended = sorted(_ended(home, live), reverse=True)
+    refused = dict[Key, str]()
+    ended = sorted(_ended(home, live, refused), reverse=True)
     kept, freed, gone = 0, 0, dict[Key, str]()
     for at, key, size in ended:
         kept += size
         is_old = rule.days and now - at > rule.days * DAY_MS
         if is_old or (rule.megabytes and kept > rule.megabytes * MB):
-            gone[key] = AGE if is_old else SIZE
-            freed += size
-    for key in gone:
-        for folder in {paths.run_dir(home, *key), paths.log_dir(home, *key)}:
-            shutil.rmtree(folder, ignore_errors=True)
-            if folder.parent != home / paths.RUNS:
-                _remove_empty(folder.parent, home)
+            try:
+                _remove(home, key)
+            except OSError as error:
+                refused[key] = str(error)
+            else:
+                gone[key] = AGE if is_old else SIZE
+                freed += size
     if gone:
         _note(home, gone)
-    return Swept(gone, freed)
+    return Swept(gone, freed, refused)
 
 
-def _ended(home: Path, live: Collection[Key]) -> Iterator[tuple[int, Key, int]]:
-    """Every ended attempt: when it ended by the wall clock, its key, its disk space in bytes."""
+def _remove(home: Path, key: Key) -> None:
+    """Remove an attempt; its end last, so that what is refused is tried again."""
+    run, logs = paths.run_dir(home, *key), paths.log_dir(home, *key)
+    for folder in (logs, run):
+        for name in host.names(folder):
+            found = host.stat(folder / name, follow=False)
+            if found and stat.S_ISDIR(found.st_mode):
+                host.files.remove_tree(folder / name)
+            elif name != records.EXIT:
+                host.remove(folder / name)
+    for folder in (logs, run):
+        host.files.remove_tree(folder)
+        if folder.parent != home / paths.RUNS:
+            _remove_empty(folder.parent, home)
+
+
+def _ended(
+    home: Path, live: Collection[Key], refused: dict[Key, str]
+) -> Iterator[tuple[int, Key, int]]:
+    """Every ended attempt: when it ended by the wall clock, its key, its disk space in bytes.
+
+    Those of which the machine does not say that are put into `refused`.
+    """
     for key in paths.attempts_on_disk(home):
-        run = paths.run_dir(home, *key)
-        end = None if key in live else records.glance(run / records.EXIT)
-        if end:
-            folders = {run, paths.log_dir(home, *key)}
-            yield int(end["at"]), key, sum(map(_space, folders))
+        try:
+            run = paths.run_dir(home, *key)
+            end = None if key in live else records.read(run / records.EXIT)
+            if end and isinstance(end.get("at"), int):
+                folders = {run, paths.log_dir(home, *key)}
+                yield end["at"], key, sum(map(_space, folders))
+        except OSError as error:
+            refused[key] = str(error)
 
 
 def _space(folder: Path) -> int:
@@ -205,11 +234,14 @@ class Retention:
     Args:
         home: Ganglion's home directory.
         live: returns which attempts are not examined.
+        clock: of their age.
     """
 
-    def __init__(self, home: Path, live: Callable[[], Collection[Key]]) -> None:
-        self._home, self._live = home, live
-        self._end = threading.Event()
+    def __init__(
+        self, home: Path, live: Callable[[], Collection[Key]], clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._home, self._live, self._clock = home, live, clock
+        self._end, self._tidied = threading.Event(), False
         self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
 
     def start(self) -> None:
@@ -221,22 +253,36 @@ class Retention:
         self._end.set()
 
     def _run(self) -> None:
-        tidied = False
         while not self._end.is_set():
-            try:
-                if not tidied:
-                    self._tidy_all()
-                    tidied = True
-                found = sweep(self._home, rule_of(self._home), self._live(), records.now_ms())
-                if found.attempts:
-                    log.info("pruned", attempts=len(found.attempts), bytes=found.freed)
-            except (OSError, EnvironmentFault) as error:
-                log.warning("runs cannot be pruned", error=str(error))
+            self.sweep()
             self._end.wait(EVERY_S)
 
-    def _tidy_all(self) -> None:
-        """What a server that died, or one of an older version, left of attempts that ended."""
-        live = set(self._live())
+    def sweep(self) -> None:
+        """Look through all runs once; what the machine refuses is named, and tried again later."""
+        try:
+            if not self._tidied:
+                self._tidied = self._tidy_all()
+            found = sweep(self._home, rule_of(self._home), self._live(), self._clock.now_ms())
+        except (OSError, EnvironmentFault) as error:
+            log.warning("runs cannot be pruned", error=str(error))
+            return
+        for (gang, attempt), said in found.refused.items():
+            log.warning("run cannot be pruned", gang=gang, attempt=attempt, error=said)
+        if found.attempts:
+            log.info("pruned", attempts=len(found.attempts), bytes=found.freed)
+
+    def _tidy_all(self) -> bool:
+        """What a server that died, or one of an older version, left of attempts that ended.
+
+        Returns:
+            whether nothing was refused.
+        """
+        live, is_all = set(self._live()), True
         for key in paths.attempts_on_disk(self._home):
             if key not in live and not self._end.is_set():
-                tidy(self._home, *key)
+                try:
+                    tidy(self._home, *key)
+                except OSError as error:
+                    is_all = False
+                    log.warning("cannot tidy", gang=key[0], attempt=key[1], error=str(error))
+        return is_all
