@@ -104,6 +104,7 @@ which wait. Tokens are not in it, values that look like credentials are replaced
 | `GANGLION_URL`, `GANGLION_TOKEN` | the server to talk to; without them, that of the home, or \
 of the latest `ganglion login`: see [the order](access.md#signing-in-from-the-command-line) |
 | `XDG_CONFIG_HOME` | where `ganglion/logins.json` lies; `~/.config` without it |
+| `GANGLION_CA_FILE` | authorities by which `https://` is verified; without it, the system's |
 | `GANGLION_CONTEXT` | the cluster to use, as `--context`: see [Kubernetes](kubernetes-submit.md) |
 | `GANGLION_SCHEDULER` | where that cluster's scheduler answers: `NAMESPACE/SERVICE:PORT` |
 | `GANGLION_DEBUG=1` | tracebacks, as `--debug` |

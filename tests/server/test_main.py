@@ -14,9 +14,10 @@ import pytest
 
 from ganglion.ledger.lock import FileLock
 from ganglion.server.__main__ import main
-from ganglion.server.rest.listening.address import bind, is_loopback
+from ganglion.server.rest.listening.address import bind, check_host, is_loopback
 from ganglion.server.rest.listening.home import Home, ServerRecord
 from tests.server.process import CLUSTER, Api, Nursery, until
+from tests.server.rest.listening.certificates import write_pair
 
 
 @pytest.fixture
@@ -88,6 +89,54 @@ def test_bad_options_are_the_callers_mistake(
     assert code == 2
     assert message in said
     assert not (tmp_path / "h" / "server.json").exists()
+
+
+def test_all_that_is_wrong_with_certificate_and_key_is_said(
+    tmp_path: Path, cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = write_pair(tmp_path, days=-1)
+    Path(pair.key).chmod(0o644)
+    argv = ("--home", tmp_path / "h", "--cluster", cluster, "--port", 0)
+    code, said = refused(capsys, *argv, "--tls-cert", pair.cert, "--tls-key", pair.key)
+    assert code == 2
+    assert f"error: {pair.cert}: has expired on " in said
+    assert f"error: {pair.key}: other users may use the key" in said
+    assert f"hint: chmod 600 {pair.key}" in said
+
+
+def test_behind_tls_browsers_sign_in_at_an_address_of_https(
+    tmp_path: Path, cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "h"
+    home.mkdir()
+    (home / "login.yaml").write_text(
+        "issuer: https://login.example.org\nclient_id: g\npublic_url: http://localhost:7077\n"
+    )
+    argv = ("--home", home, "--cluster", cluster, "--port", 0, "--tls", "self")
+    code, said = refused(capsys, *argv)
+    assert code == 2
+    assert "login.yaml: public_url: the server speaks TLS" in said
+    assert "https://" in said
+
+
+def test_tls_needs_the_unix_socket_that_clients_of_the_home_use(
+    tmp_path: Path,
+    cluster: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ganglion.transport.unix.SUPPORTED", False)
+    argv = ("--home", tmp_path / "h", "--cluster", cluster, "--port", 0, "--tls", "self")
+    code, said = refused(capsys, *argv)
+    assert (code, "TLS needs a Unix socket" in said) == (1, True)
+
+
+def test_a_public_address_is_warned_of_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for tls in (False, True):
+        check_host("0.0.0.0", public=True, tls=tls)
+        said = capsys.readouterr().err
+        assert "every holder of the token may run programs here" in said
+        assert ("unencrypted" in said) is not tls
 
 
 def test_a_damaged_ledger_keeps_the_server_from_starting(

@@ -1,5 +1,7 @@
 """Turns a server's error answers back into the exceptions they came from."""
 
+from http.client import RemoteDisconnected
+
 import httpx2
 import msgspec
 
@@ -10,8 +12,10 @@ from ganglion.model.errors import (
     GanglionError,
     InputError,
     NotFound,
+    RateLimited,
     Stale,
 )
+from ganglion.transport.http import cause_of, tls_trouble
 from ganglion.transport.problem import Problem
 from ganglion.transport.problem import error_of as raised
 
@@ -38,6 +42,7 @@ _BY_STATUS: dict[int, type[GanglionError]] = {
     412: Stale,
     413: InputError,
     422: InputError,
+    429: RateLimited,
     503: EnvironmentFault,
 }
 
@@ -55,6 +60,9 @@ def error_of(response: httpx2.Response) -> GanglionError:
         error.hint = TOKEN_HINT
     if isinstance(error, Stale):
         error.etag = response.headers.get("etag", "")
+    if isinstance(error, RateLimited):
+        said = response.headers.get("retry-after", "")
+        error.wait_s = int(said) if said.isascii() and said.isdigit() else 0
     return error
 
 
@@ -101,6 +109,12 @@ def _foreign(response: httpx2.Response) -> GanglionError:
 
 def fault_of(error: httpx2.TransportError, url: str) -> EnvironmentFault:
     """Return the exception for a server that could not be reached or fell silent."""
+    untrusted = tls_trouble(error, url)
+    if untrusted:
+        return untrusted
+    if url.startswith("http:") and cause_of(error, RemoteDisconnected):
+        message = f"what listens at {url} ends the connection at once"
+        return Unreachable(message, f"does it speak TLS? https:{url.removeprefix('http:')}")
     if isinstance(error, httpx2.ConnectError):
         return Unreachable(f"no server is running at {url}", START_HINT)
     if isinstance(error, httpx2.TimeoutException):

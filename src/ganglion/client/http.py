@@ -19,7 +19,8 @@ from ganglion.client.trail import REQUEST, TrailClient
 from ganglion.model.credentials import redacted_text
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
 from ganglion.tracing import spans
-from ganglion.transport.http import Bearer, proven_transport, unix_transport
+from ganglion.transport.hosts import is_own
+from ganglion.transport.http import Bearer, proven_transport, tls_context, unix_transport
 from ganglion.transport.line import SocketLine
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class Http:
     """One connection pool to one server.
 
     Through a Unix socket no token is sent: the kernel identifies the caller. Over plain TCP
-    the server shows that it knows the token before it is sent. Over TLS its certificate does.
+    the server shows that it knows the token before it is sent. Over TLS its certificate says who
+    it is, by the authorities of the system or those in the file that `$GANGLION_CA_FILE` names.
 
     Args:
         url: where the server is, as `http://127.0.0.1:7077`.
@@ -79,6 +81,7 @@ class Http:
             timeout=httpx2.Timeout(timeout_s, connect=connect_s),
             limits=httpx2.Limits(max_connections=None),  # every followed log holds one
             transport=transport,
+            **https_settings(self.url) if transport is None else {},
         )
 
     def close(self) -> None:
@@ -281,6 +284,12 @@ def _route(path: str) -> str:
 
 def _given(params: Params | None) -> dict[str, Any]:
     return {name: value for name, value in (params or {}).items() if value is not None}
+
+
+def https_settings(url: str) -> dict[str, Any]:
+    """How a client reaches a server by TLS: past proxies where it is on this machine."""
+    host = httpx2.URL(url).host
+    return {"verify": tls_context(), "trust_env": not is_own(host, "127.0.0.1")}
 
 
 def checked_url(url: str) -> str:

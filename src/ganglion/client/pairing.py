@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from ganglion.client.errors import error_of, fault_of
-from ganglion.client.http import CONNECT_S, TIMEOUT_S, checked_url
+from ganglion.client.http import CONNECT_S, TIMEOUT_S, checked_url, https_settings
 from ganglion.client.trail import TrailClient
 from ganglion.model.errors import EnvironmentFault, Forbidden, GanglionError, InputError
 from ganglion.seams.clock import SYSTEM_CLOCK
@@ -99,8 +99,8 @@ class PairingClient:
             self.url,
             base_url=self.url,
             timeout=httpx2.Timeout(TIMEOUT_S, connect=CONNECT_S),
-            trust_env=secure,  # no proxy between this machine and itself
             transport=transport,
+            **https_settings(self.url) if transport is None else {},
         )
 
     def __enter__(self) -> Self:

@@ -6,6 +6,7 @@ GanglionError
 │   └── FieldError        a key or value of a file is wrong: names file, line, key
 ├── StateError        the request is well formed, but not now      exit code 1
 │   ├── NotFound
+│   ├── RateLimited       asked too often: later
 │   ├── Conflict          duplicate name, wrong phase
 │   │   └── Stale             changed since it was read
 │   └── InvariantBroken   a bug in Ganglion: state contradicts itself
@@ -134,6 +135,24 @@ class Stale(Conflict):
 
     code = "state.stale"
     etag = ""
+
+
+class RateLimited(StateError):
+    """It was asked for too often; the message says what, and the hint how long to wait.
+
+    Attributes:
+        wait_s: whole seconds until it is taken; 0 = not known.
+    """
+
+    code = "state.rate_limited"
+    wait_s = 0
+
+    @classmethod
+    def after(cls, wait_s: int, message: str) -> Self:
+        """Return the error of what is taken again in some seconds."""
+        made = cls(message, f"try again in {wait_s} s")
+        made.wait_s = wait_s
+        return made
 
 
 class Forbidden(GanglionError):

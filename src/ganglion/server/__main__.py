@@ -21,8 +21,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--public", action="store_true", help="allow other machines to connect")
     parser.add_argument("--host-name", action="append", default=[], help="a name it answers to")
+    parser.add_argument("--tls", choices=["self"], default="", help="make a certificate")
+    parser.add_argument("--tls-cert", default="", help="certificate as PEM, for HTTPS")
+    parser.add_argument("--tls-key", default="", help="its private key")
     parser.add_argument("--allow-url", action="append", default=[], help="a private host")
     parser.add_argument("--max-connections", type=int, default=MOST_CALLERS, help="over TCP")
+    parser.add_argument("--dry-runs", type=int, help="a minute, of one user")
     parser.add_argument("--database", default="", help="URL of the ledger's database")
     parser.add_argument(
         "--take-over", action="store_true", help="execute a ledger that another home executed"
@@ -36,14 +40,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         require("server")
         _serve(_parser().parse_args(argv))
     except GanglionError as error:
-        hint = f"\nhint: {error.hint}" if error.hint else ""
-        sys.stderr.write(f"error: {error}{hint}\n")
+        for each in error.errors or (error,):
+            hint = f"\nhint: {each.hint}" if each.hint else ""
+            sys.stderr.write(f"error: {each}{hint}\n")
         return error.exit_code
     return 0
 
 
 def _serve(args: argparse.Namespace) -> None:
     from ganglion.server.main import serve  # noqa: PLC0415 - they need the extra
+    from ganglion.server.rest.listening.certificate import tls_files  # noqa: PLC0415 - the same
     from ganglion.specs.cluster.cluster import load_cluster  # noqa: PLC0415 - the same
     from ganglion.specs.policy.policy import resolve_policy  # noqa: PLC0415 - the same
 
@@ -57,7 +63,9 @@ def _serve(args: argparse.Namespace) -> None:
         host=args.host,
         public=args.public,
         host_names=args.host_name,
+        tls=tls_files(args.tls, args.tls_cert, args.tls_key),
         max_connections=args.max_connections,
+        most_dry_runs=args.dry_runs,
         allowed_urls=args.allow_url,
         database_url=args.database,
         take_over=args.take_over,

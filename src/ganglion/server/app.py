@@ -9,8 +9,10 @@ from starlette.types import ASGIApp
 
 from ganglion import __version__
 from ganglion.engine.explain.capacity import capacity
+from ganglion.server.access.denials import Denials
 from ganglion.server.access.gate import AccessGate, as_decided
 from ganglion.server.access.permissions import Permissions, SessionRules
+from ganglion.server.access.token_limit import TokenLimit
 from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
 from ganglion.server.login.settings import LoginSettings
@@ -138,7 +140,8 @@ def guarded(
         Direct(app, context), paths, context.service, known, shares_account=context.shares_account
     )
     guard = TokenGuard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback, login=pages)
-    return Identified(guard, answered, paths.template, context.effects)
+    limit = TokenLimit(guard, Denials(context.service), context.effects.clock)
+    return Identified(limit, answered, paths.template, context.effects)
 
 
 def _gauges(context: ServerContext) -> Gauges:

@@ -3,7 +3,6 @@
 import getpass
 import os
 import socket
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -20,7 +19,7 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
-from ganglion.model.errors import InputError
+from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
@@ -49,11 +48,13 @@ from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
-from ganglion.server.requests.context import ServerContext
+from ganglion.server.requests.context import ServerContext, dry_runs
 from ganglion.server.requests.pod_sessions import close_all
-from ganglion.server.rest.listening.address import bind, is_loopback, url_of
+from ganglion.server.rest.listening.address import bind, check_host, is_loopback, url_of
+from ganglion.server.rest.listening.certificate import ServedCertificate, TlsFiles
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
+from ganglion.server.rest.listening.own_certificate import served
 from ganglion.server.signals.access import Keys
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
@@ -83,6 +84,8 @@ PROGRESS_S = 1.0
 LAST_PORT = 65_535
 UMASK = 0o077
 
+NO_SOCKET = "TLS needs a Unix socket in the home, by which clients of this machine call"
+
 log = structlog.get_logger(__name__)
 
 Background = TypeVar("Background", Notifier, LedgerRetention, Signing)
@@ -99,7 +102,9 @@ def serve(
     host: str = "127.0.0.1",
     public: bool = False,
     host_names: Sequence[str] = (),
+    tls: TlsFiles | None = None,
     max_connections: int = MOST_CALLERS,
+    most_dry_runs: int | None = None,
     allowed_urls: Sequence[str] = (),
     database_url: str = "",
     world: Callable[[Home], ServedWorld] | None = None,
@@ -126,7 +131,9 @@ def serve(
         host: address to listen on.
         public: allow an address that other machines can reach.
         host_names: names that requests may address the server by, beside those of loopback.
+        tls: certificate and key of what listens on TCP; None = plain HTTP.
         max_connections: callers over TCP at once; one address may have half of them.
+        most_dry_runs: of one user, in a minute; None = 60.
         allowed_urls: hosts, addresses and networks that URLs of workload files may name although
             they are private.
         database_url: where the ledger lies instead of the home.
@@ -139,12 +146,12 @@ def serve(
         effects: what all parts ask of the machine.
 
     Raises:
-        InputError: an address that needs `public`, a wrong URL.
+        InputError: an address that needs `public`, a wrong URL, a certificate that cannot be used.
         NotExecutor: another home executes the ledger.
         Superseded: another home took the ledger over; what ran here has ended.
         EnvironmentFault: another server uses the home, the port is taken, the disk refuses.
     """
-    _check_host(host, public)
+    check_host(host, public=public, tls=tls is not None)
     relax()
     with ExitStack() as stack:
         # Whatever is made from here on is for its owner only; jobs get back what users set.
@@ -155,6 +162,7 @@ def serve(
             stack.enter_context(bind(host, port, processes)),
             *_beneath(stack, place.root / SOCKET, effects),
         ]
+        shown = _shown(tls, place.root, taken, (host, *host_names), effects)
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
         if world:
             ledger, made, term = Ledger.open(target, step, effects), world(place), None
@@ -169,13 +177,13 @@ def serve(
             made = _local(held, place, nodes, umask, most_files, effects)
         stack.callback(made.close)
         feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
-        beside = _beside(port) if services_port is None else services_port
-        door = Door(partial(RouterLink, place.root, host, beside, hosts=host_names), keys.sealed)
+        link = partial(RouterLink, place.root, host, _beside(port, services_port), hosts=host_names)
+        door = Door(link, keys.sealed)
         stack.callback(door.close)
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        secrets, egress = SecretStore(place.root), Egress(allowed_urls)
+        secrets, egress, user = SecretStore(place.root), Egress(allowed_urls), _user()
         reach = Recipients(egress, secrets.value, effects)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
         keepers = [
@@ -195,7 +203,6 @@ def serve(
             progress=step,
             clock=effects.clock,
         )
-        user = _user()
         stack.enter_context(
             _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
         )
@@ -203,7 +210,7 @@ def serve(
             stack, LedgerRetention(place.root, ledger, service.ask, service.now, effects)
         )
         signing = _started(stack, Signing(place.root, ledger, service.now, effects))
-        url = url_of(taken[0], host)
+        url = url_of(taken[0], host, tls=shown is not None)
         context = ServerContext(
             service,
             place,
@@ -218,12 +225,14 @@ def serve(
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
             unsigned=lambda: signing.trouble or signing.unanchored,
+            dry_runs=dry_runs(most_dry_runs),
+            certificate=shown,
             effects=effects,
         )
-        app = _guarded(context, host, host_names)
+        app = _guarded(context, host, host_names, tls=shown is not None)
         record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
         announce = partial(_announce, place, record, ready)
-        listener = HttpListener(app, announce, feed.close, max_connections)
+        listener = HttpListener(app, announce, feed.close, max_connections, shown)
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
@@ -313,17 +322,31 @@ def _umasked() -> Iterator[int]:
         os.umask(before)
 
 
-def _guarded(context: ServerContext, host: str, names: Sequence[str]) -> ASGIApp:
+def _guarded(context: ServerContext, host: str, names: Sequence[str], *, tls: bool) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
-    login = read_login(context.home.root, context.effects.files)
+    login = read_login(context.home.root, context.effects.files, tls=tls)
     known = Hosts([*names, login.authority] if login else names)
     return guarded(make_app(context), token, known, loopback=loopback, login=login)
 
 
-def _beside(port: int) -> int:
-    """The port after another one; any free one beside any free one."""
-    return port + 1 if 0 < port < LAST_PORT else 0
+def _beside(port: int, wanted: int | None) -> int:
+    """The port that is wanted, else the one after another; any free one beside any free one."""
+    return wanted if wanted is not None else port + 1 if 0 < port < LAST_PORT else 0
+
+
+def _shown(
+    tls: TlsFiles | None,
+    home: Path,
+    taken: Sequence[socket.socket],
+    names: Sequence[str],
+    effects: Effects,
+) -> ServedCertificate | None:
+    """The certificate of the server; None = it speaks plain HTTP."""
+    found = served(tls, home, names, effects)
+    if found and not taken[1:]:
+        raise EnvironmentFault(NO_SOCKET, "set GANGLION_HOME to a folder on a local disk")
+    return found
 
 
 def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list[Controller]:
@@ -367,20 +390,6 @@ def _brought(
 def _announce(home: Home, record: ServerRecord, ready: Callable[[str], None]) -> None:
     home.announce(record)
     ready(record.url)
-
-
-def _check_host(host: str, public: bool) -> None:
-    if is_loopback(host):
-        return
-    if not public:
-        raise InputError(
-            f"{host} can be reached by other machines",
-            "python -m ganglion.server --public, if meant: the token allows to run programs",
-        )
-    sys.stderr.write(
-        f"warning: listening on {host}: every holder of the token may run programs here,"
-        " and the token travels unencrypted\n"
-    )
 
 
 def _user() -> str:

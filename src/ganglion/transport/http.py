@@ -3,19 +3,22 @@
 import http.client
 import json
 import logging
+import os
 import re
 import socket
 import ssl
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpcore2
 import httpx2
 
-from ganglion.model.errors import EnvironmentFault
+from ganglion.model.errors import EnvironmentFault, FileError
 from ganglion.transport import unix
 from ganglion.transport.proof import PATH, key_of, matches, nonce
+
+Fault = TypeVar("Fault", bound=BaseException)
 
 LARGEST_ANSWER = 4_096
 """Bytes of the answer to a challenge."""
@@ -26,7 +29,8 @@ LONGEST_HEAD = 16_384
 _BODY_FOLLOWS = re.compile(
     rb"(?:POST|PUT|PATCH|DELETE) [^\r]+\r\n(?s:.*)\r\ncontent-length: *[1-9](?s:.*)\r\n\r\n\Z", re.I
 )
-UNAUTHORIZED = 401
+REFUSED = (401, 429)
+"""Statuses of a token that counts for nothing; the second where too many of them came."""
 MISDIRECTED = 421
 _requests = logging.getLogger("ganglion.requests")
 """Log of what a client sends; see `ganglion.client.trail`."""
@@ -36,6 +40,49 @@ class Unproven(EnvironmentFault):
     """Another program than the server listens there; it was sent no token."""
 
     code = "environment.unproven"
+
+
+CA_FILE = "GANGLION_CA_FILE"
+"""Variable with the file of the certificates by which clients recognise a server."""
+
+
+def tls_context() -> ssl.SSLContext:
+    """What a client speaks TLS by: only a server whose certificate is known is sent anything.
+
+    Raises:
+        FileError: the file that the variable names has no certificates.
+    """
+    path = os.environ.get(CA_FILE)
+    if not path:
+        return httpx2.create_ssl_context()
+    try:
+        return ssl.create_default_context(cafile=path)
+    except OSError as error:
+        hint = f"{CA_FILE} names a file of certificates as PEM"
+        raise FileError(f"{path}: {error.strerror or error}", hint) from error
+
+
+def cause_of(error: BaseException | None, kind: type[Fault]) -> Fault | None:
+    """What an error came of, of one kind; None = it came of nothing of that kind."""
+    while error:
+        if isinstance(error, kind):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def tls_trouble(error: BaseException, url: str) -> Unproven | None:
+    """The error of a connection that TLS did not come about on; None = it failed otherwise."""
+    cause = cause_of(error, ssl.SSLError)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return Unproven(
+            f"the certificate of {url} is not trusted: {cause.verify_message}",
+            f"use a name that it has; if it is the server's own, name a copy of it by {CA_FILE}",
+        )
+    if cause:
+        said = cause.reason or str(cause)
+        return Unproven(f"no TLS with {url}: {said}", "does it speak plain HTTP, at http://…?")
+    return None
 
 
 class Bearer(httpx2.Auth):
@@ -61,7 +108,7 @@ class Bearer(httpx2.Auth):
         sent = self.token
         request.headers["Authorization"] = f"Bearer {sent}"
         response = yield request
-        if response.status_code == UNAUTHORIZED and (self.renew() or self.token != sent):
+        if response.status_code in REFUSED and (self.renew() or self.token != sent):
             _requests.info("again at once: the server has a new token")
             request.headers["Authorization"] = f"Bearer {self.token}"
             yield request

@@ -63,7 +63,7 @@ class CallerLimit:
 
     def enter(self, address: str) -> bool:
         """Let a caller in; False = the limit is reached."""
-        key = _network(address)
+        key = network_of(address)
         if self.inside >= self.most or self._by_address[key] >= self.most_each:
             self.refused += 1
             return False
@@ -73,14 +73,14 @@ class CallerLimit:
 
     def leave(self, address: str) -> None:
         """A caller that was let in is gone."""
-        key = _network(address)
+        key = network_of(address)
         self.inside -= 1
         self._by_address[key] -= 1
         if not self._by_address[key]:
             del self._by_address[key]
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """An address as its owner has it: of IPv6 a subnet of 2**64."""
     if ":" not in address:
         return address

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from ganglion.identity.roles import Role
 from ganglion.model.queue import Queue
+from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
@@ -36,10 +37,14 @@ class Office:
         self.rig, self._app = rig, app
         self.owner = self.client("secret")
 
-    def client(self, token: str) -> TestClient:
+    def client(self, token: str, address: str = "testclient") -> TestClient:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return TestClient(
-            self._app, "http://localhost", headers=headers, raise_server_exceptions=False
+            self._app,
+            "http://localhost",
+            headers=headers,
+            client=(address, 50_000),
+            raise_server_exceptions=False,
         )
 
     def grant(self, subject: str, role: str, queue: str = "", until: int | None = None) -> None:
@@ -75,7 +80,9 @@ class Office:
 
 
 @contextmanager
-def office(rig: Rig, *, shares_account: bool = False) -> Iterator[Office]:
+def office(
+    rig: Rig, *, shares_account: bool = False, effects: Effects = SYSTEM
+) -> Iterator[Office]:
     """Serve a rig whose thread runs meanwhile."""
     context = ServerContext(
         rig.service,
@@ -84,6 +91,7 @@ def office(rig: Rig, *, shares_account: bool = False) -> Iterator[Office]:
         rig.metrics,
         "ada",
         shares_account=shares_account,
+        effects=effects,
     )
     made = Office(rig, guarded(make_app(context), "secret", loopback=True))
     with made.owner:

@@ -47,6 +47,7 @@ def test_what_works_is_named_check_by_check(client: TestClient) -> None:
             "router",
             "retention",
             "audit",
+            "tls",
             "set_apart",
         )
     ]

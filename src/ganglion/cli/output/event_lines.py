@@ -241,7 +241,7 @@ def _granted(event: Fields) -> str:
 
 def _denied(event: Fields) -> str:
     by = f" (token {event['token']})" if event["token"] else ""
-    return f"{event['user']}{by}: {event['operation']}: {event['rule']}"
+    return f"{event['user'] or 'a stranger'}{by}: {event['operation']}: {event['rule']}"
 
 
 def _token(event: Fields) -> str:

@@ -28,7 +28,7 @@ BEHIND_MS = 300_000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 LOOPBACK = ("localhost", "127.0.0.1")
-SECRET_FILES = ("token", "ledger.db", "server.log", "secrets")
+SECRET_FILES = ("token", "ledger.db", "server.log", "secrets", "tls")
 
 
 class CheckFinding(NamedTuple):

@@ -14,6 +14,7 @@ from ganglion.extras import require
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
     from ganglion.model.fleet.node import Node
+    from ganglion.server.rest.listening.certificate import TlsFiles
     from ganglion.specs.cluster.cluster import Cluster
     from ganglion.specs.policy.policy import PolicyFile
 
@@ -40,7 +41,11 @@ class ServerWish(NamedTuple):
     port: int = PORT
     services_port: int | None = None
     host_name: tuple[str, ...] = ()
+    tls: str | None = None
+    tls_cert: str = ""
+    tls_key: str = ""
     max_connections: int | None = None
+    dry_runs: int | None = None
     allow_url: tuple[str, ...] = ()
     db: str = ""
     take_over: bool = False
@@ -49,7 +54,8 @@ class ServerWish(NamedTuple):
         """Return the wish as arguments of `ganglion up`, its paths absolute."""
         from ganglion.specs.policy.presets import is_preset
 
-        paths = {"cluster", "queues"} | (set() if is_preset(self.policy) else {"policy"})
+        paths = {"cluster", "queues", "tls_cert", "tls_key"}
+        paths |= set() if is_preset(self.policy) else {"policy"}
         given = {
             key: value if isinstance(value, tuple) else (value,)
             for key, value in self._asdict().items()
@@ -110,10 +116,25 @@ class ServerWish(NamedTuple):
     help="Host name to accept beside localhost, as gpu-box or gpu-box:7077.",
 )
 @click.option(
+    "--tls",
+    type=click.Choice(["self"]),
+    help="Speak HTTPS, with a certificate that the server makes itself.",
+)
+@click.option(
+    "--tls-cert", default="", metavar="FILE", help="Speak HTTPS, with the certificate in a file."
+)
+@click.option("--tls-key", default="", metavar="FILE", help="The private key of --tls-cert.")
+@click.option(
     "--max-connections",
     type=click.IntRange(16, 60_000),
     metavar="N",
     help="Most simultaneous TCP connections, half of them for one address. [default: 2048]",
+)
+@click.option(
+    "--dry-runs",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="Most dry runs of one user in a minute. [default: 60]",
 )
 @click.option(
     "--allow-url",
@@ -158,10 +179,12 @@ def _serve(wish: ServerWish) -> None:
         port=wish.port,
         services_port=wish.services_port,
         host_names=wish.host_name,
+        tls=_tls(wish),
         max_connections=wish.max_connections or MOST_CALLERS,
+        most_dry_runs=wish.dry_runs,
         allowed_urls=wish.allow_url,
         database_url=wish.db,
-        ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
+        ready=lambda url: _say_listening(url, wish),
         take_over=wish.take_over,
         say=lambda text: note(f"{TAKEN_OVER}{text}"),
         warn=warn,
@@ -188,6 +211,7 @@ def _read(
     found = noted(lambda: _cluster(wish), problems)
     policy = noted(lambda: _policy(wish, found or Cluster()), problems)
     nodes = noted(lambda: _nodes(wish, found or Cluster(), warn), problems)
+    noted(lambda: _check_tls(wish), problems)
     if problems or found is None or nodes is None:
         raise first_of(problems)
     return found, nodes, policy
@@ -208,6 +232,25 @@ def _policy(wish: ServerWish, cluster: "Cluster") -> "PolicyFile | None":
     from ganglion.specs.policy.policy import resolve_policy
 
     return resolve_policy(wish.policy) if wish.policy else cluster.policy_file
+
+
+def _tls(wish: ServerWish) -> "TlsFiles | None":
+    """Return what is asked for; None = no TLS."""
+    from ganglion.server.rest.listening.certificate import tls_files
+
+    return tls_files(wish.tls or "", wish.tls_cert, wish.tls_key)
+
+
+def _check_tls(wish: ServerWish) -> None:
+    """Raises FieldError if certificate and key cannot be used."""
+    if not (wish.tls or wish.tls_cert or wish.tls_key):
+        return
+    from ganglion.seams.effects import SYSTEM
+    from ganglion.server.rest.listening.certificate import OWN, checked
+
+    pair = _tls(wish)
+    if pair and pair != OWN:
+        checked(pair, SYSTEM.files, SYSTEM.clock.now_ms())
 
 
 def _nodes(wish: ServerWish, cluster: "Cluster", warn: Callable[[str], None]) -> "tuple[Node, ...]":
@@ -239,6 +282,24 @@ def _pretend(text: str) -> str:
     return ":".join(sorted(text.split(":"), key=place))
 
 
+def _say_listening(url: str, wish: ServerWish) -> None:
+    note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on.")
+    if wish.tls:
+        _say_certificate()
+
+
+def _say_certificate() -> None:
+    """Say how clients recognise the certificate that the server has made itself."""
+    import ssl
+    from hashlib import sha256
+
+    from ganglion.client.home import OWN_CERTIFICATE, home
+
+    path = home() / OWN_CERTIFICATE
+    shown = sha256(ssl.PEM_cert_to_DER_cert(path.read_text())).digest().hex(":").upper()
+    note(f"SHA-256 of its certificate: {shown}\nClients need a copy: GANGLION_CA_FILE={path}")
+
+
 def _start(wish: ServerWish) -> None:
     from ganglion.cli.server.background import START_S, running, said, start
     from ganglion.client.home import home
@@ -261,6 +322,8 @@ def _start(wish: ServerWish) -> None:
     for line in said(home(), WARNING):
         note(line)
     _say_ready(record)
+    if wish.tls:
+        _say_certificate()
 
 
 def _say_ready(record: "ServerRecord") -> None:

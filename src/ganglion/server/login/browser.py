@@ -16,6 +16,7 @@ from ganglion.model.errors import Forbidden, GanglionError
 from ganglion.seams.effects import Effects
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
+from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.access.permissions import BadSession, Permissions
 from ganglion.server.commands.sign_in import sign_in, sign_out
 from ganglion.server.login import pages
@@ -23,12 +24,12 @@ from ganglion.server.login.accounts import account_of
 from ganglion.server.login.device import DEVICE, PAIR, TOKEN, DeviceLogin
 from ganglion.server.login.forms import form_of, parameter, require_own_page
 from ganglion.server.login.id_tokens import BadIdToken
-from ganglion.server.login.limits import RateLimit, Tries
 from ganglion.server.login.pending import BYTES, LASTING_MS, PendingSignIn, PendingSignIns
 from ganglion.server.login.provider import CALLBACK, Provider
 from ganglion.server.login.settings import LoginSettings
 from ganglion.server.rest.problems import status_of
 from ganglion.server.rest.request_id import serve_for
+from ganglion.transport.limits import network_of
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
@@ -129,7 +130,7 @@ class BrowserLogin:
 
     async def _begin(self, request: Request) -> Response:
         """Send the browser to the provider."""
-        address = request.client.host if request.client else ""
+        address = network_of(request.client.host) if request.client else ""
         wait_s = self._tries.wait_s(address, self._effects.clock.monotonic())
         if wait_s:
             hint = f"try again in {wait_s} s"

@@ -16,10 +16,10 @@ from ganglion.model.errors import GanglionError
 from ganglion.seams.effects import Effects
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
+from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.commands.access import MOST_DAYS, WantedToken, make_token, new_token
 from ganglion.server.login import pages
 from ganglion.server.login.forms import Form, field_of, form_of, parameter, require_own_page
-from ganglion.server.login.limits import RateLimit, Tries
 from ganglion.server.login.pairings import (
     INTERVAL_MS,
     LASTING_MS,
@@ -29,6 +29,7 @@ from ganglion.server.login.pairings import (
     PairingState,
 )
 from ganglion.server.login.settings import LoginSettings
+from ganglion.transport.limits import network_of
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
@@ -87,7 +88,7 @@ class DeviceLogin:
 
     def _begin(self, request: Request, form: Form) -> Response:
         address = _address(request)
-        wait_s = self._begun.wait_s(address, self._effects.clock.monotonic())
+        wait_s = self._begun.wait_s(network_of(address), self._effects.clock.monotonic())
         if wait_s:
             why = f"too many pairings have begun from {address}; try again in {wait_s} s"
             return _refused(PairingAnswer("slow_down", why), 429, wait_s)
@@ -144,7 +145,8 @@ class DeviceLogin:
     def _found(self, request: Request, caller: Caller, code: str) -> Pairing | int | None:
         """The pairing of a code; None = there is none; a number = seconds until the next try."""
         now_s = self._effects.clock.monotonic()
-        counted = ((self._of_session, caller.token), (self._of_address, _address(request)))
+        network = network_of(_address(request))
+        counted = ((self._of_session, caller.token), (self._of_address, network))
         wait_s = max(tries.wait_s(key, now_s, taking=False) for tries, key in counted)
         if wait_s:
             return wait_s

@@ -74,8 +74,15 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
         return self.origin.startswith("https://")
 
 
-def read_login(home: Path, files: Files = SYSTEM_FILES) -> LoginSettings | None:
+def read_login(
+    home: Path, files: Files = SYSTEM_FILES, *, tls: bool = False
+) -> LoginSettings | None:
     """Read the settings of a home; None = there is no such file, and browsers cannot sign in.
+
+    Args:
+        home: Ganglion's home directory.
+        files: the file system.
+        tls: whether the server speaks TLS itself.
 
     Raises:
         FileError: the file, or the one that it names, is not what it should be.
@@ -93,6 +100,8 @@ def read_login(home: Path, files: Files = SYSTEM_FILES) -> LoginSettings | None:
         trouble = _trouble(url)
         if trouble:
             raise FileError(f"{path}: {what}: {trouble}", SEE)
+    if tls and not found.is_secure:
+        raise FileError(f"{path}: public_url: the server speaks TLS", "write https://")
     if urlsplit(found.public_url).path.strip("/"):
         raise FileError(f"{path}: public_url: it has a path", "as https://gpu.example.org")
     if found.client_secret_file:

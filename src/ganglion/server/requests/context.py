@@ -1,7 +1,8 @@
 """What the routes work with."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import pydantic_core
@@ -12,16 +13,35 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.model.errors import InputError
+from ganglion.model.errors import InputError, RateLimited
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.server.access.caller import Caller
+from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.gate import CALLER
+from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.loop.service import Service
+from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
+from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.worlds.local.machine.use import UseReader
+
+DRY_RUNS = 60
+"""Dry runs that one user may have in a minute, by default."""
+DRY_RUN_S = 0.1
+"""A dry run that takes longer counts as several, since decisions wait meanwhile."""
+DRY = "too many dry runs within a minute"
+"""The rule by which dry runs are refused."""
+
+
+def dry_runs(most: int | None = None) -> Tries:
+    """Count dry runs by user.
+
+    Args:
+        most: of one user, in a minute; None = `DRY_RUNS`.
+    """
+    return Tries(RateLimit(most or DRY_RUNS, 60.0))
 
 
 class ServerContext(Struct):
@@ -42,6 +62,8 @@ class ServerContext(Struct):
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
+        certificate: what callers over TCP are shown; None = they speak plain HTTP.
+        dry_runs: of each user; decisions wait meanwhile.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -64,6 +86,8 @@ class ServerContext(Struct):
     unsent: Callable[[str], str] = lambda _workload: ""
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
+    certificate: ServedCertificate | None = None
+    dry_runs: Tries = field(default_factory=dry_runs)
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
@@ -82,6 +106,39 @@ class ServerContext(Struct):
     def user(self) -> str:
         """Name of the user who makes the request. Raises LookupError where this is for none."""
         return self.caller.subject.user
+
+    def take_dry_run(self) -> None:
+        """Count a dry run of the user who makes the request.
+
+        Raises:
+            RateLimited: there were too many within a minute.
+        """
+        self._require(self.dry_runs.wait_s)
+
+    @contextmanager
+    def dry_run(self) -> Iterator[Mind]:
+        """The state, for a dry run that was counted; what it takes is counted too.
+
+        Raises:
+            RateLimited: those of the same user that came before took too long.
+        """
+        clock = self.effects.clock
+        with self.service.read() as mind:
+            self._require(self.dry_runs.debt_s)
+            began_s = clock.monotonic()
+            try:
+                yield mind
+            finally:
+                now_s = clock.monotonic()
+                more = max(0.0, (now_s - began_s) / DRY_RUN_S - 1)
+                self.dry_runs.spend(self.user, more, now_s)
+
+    def _require(self, wait_s: Callable[[str, float], int]) -> None:
+        """Raises RateLimited if the user has to wait."""
+        found = wait_s(self.user, self.effects.clock.monotonic())
+        if found:
+            self.caller.denials.append(Denial("", DRY))
+            raise RateLimited.after(found, f"{self.user} asks for {DRY}")
 
 
 def context_of(connection: HTTPConnection) -> ServerContext:

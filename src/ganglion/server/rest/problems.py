@@ -18,6 +18,7 @@ from ganglion.model.errors import (
     InputError,
     InvariantBroken,
     NotFound,
+    RateLimited,
     Stale,
     StateError,
 )
@@ -31,6 +32,7 @@ _STATUS: tuple[tuple[type[GanglionError], int], ...] = (
     (InputError, 422),
     (Forbidden, 403),
     (NotFound, 404),
+    (RateLimited, 429),
     (Stale, 412),
     (Conflict, 409),
     (InvariantBroken, 500),
@@ -55,6 +57,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         (409, "the present state does not allow it"),
         (413, "the body is too large"),
         (422, "a key or value is wrong"),
+        (429, "too many wrong tokens, or dry runs: Retry-After says when to try again"),
         (503, "the machine refuses: disk, database, shutting down"),
     )
 }
@@ -85,7 +88,10 @@ def answer(
         headers: more headers of the answer.
     """
     body = problem_of(error, status or status_of(error), request_id())
-    return Response(encode(body), body.status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+    later = {"Retry-After": str(error.wait_s)} if isinstance(error, RateLimited) else {}
+    return Response(
+        encode(body), body.status, headers=later | dict(headers or {}), media_type=MEDIA_TYPE
+    )
 
 
 def problem(

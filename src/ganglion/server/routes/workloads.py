@@ -104,6 +104,7 @@ async def submit_workload(
     """Submit a workload. The same Idempotency-Key gets the same answer and submits once."""
     if not dry_run:
         return await taken(here, body, key=idempotency_key, force=force)
+    here.take_dry_run()
     request = await _checked(here, body, key=idempotency_key, force=force)
     tried = await anyio.to_thread.run_sync(_tried, here, request)
     return sent(tried)
@@ -158,7 +159,7 @@ def _refused(here: ServerContext, body: Body, error: FieldError) -> FieldError:
 
 def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
     needed(here.service.secrets, request.file, here.user)
-    with here.service.read() as mind:
+    with here.dry_run() as mind:
         check_submit(here.caller, mind, here.service.ledger, request.file)
         found = submit.try_out(mind, here.service.ledger, request, here.service.now())
     return reasons.Verdict(

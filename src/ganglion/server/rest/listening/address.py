@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import socket
+import sys
 
 from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
@@ -59,7 +60,26 @@ def _refused(
     return InputError(f"cannot listen on {host}:{port}: {error}", "as 127.0.0.1 and 7077")
 
 
-def url_of(taken: socket.socket, host: str) -> str:
+def url_of(taken: socket.socket, host: str, *, tls: bool = False) -> str:
     """Where clients find the server."""
     shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{taken.getsockname()[1]}"
+    return f"http{'s' if tls else ''}://{shown}:{taken.getsockname()[1]}"
+
+
+def check_host(host: str, *, public: bool, tls: bool) -> None:
+    """Allow an address that other machines can reach only where that is meant.
+
+    Raises:
+        InputError: it is not.
+    """
+    if is_loopback(host):
+        return
+    if not public:
+        raise InputError(
+            f"{host} can be reached by other machines",
+            "python -m ganglion.server --public, if meant: the token allows to run programs",
+        )
+    plain = "" if tls else ", and the token travels unencrypted: see --tls-cert and --tls"
+    sys.stderr.write(
+        f"warning: listening on {host}: every holder of the token may run programs here{plain}\n"
+    )

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from typing import TYPE_CHECKING
 
 import h11
 import structlog
@@ -19,10 +20,40 @@ from ganglion.transport.limits import (
 )
 from ganglion.transport.refusals import FAILED, LATE, UNREADABLE
 
+if TYPE_CHECKING:  # a scheduler of clusters has no TLS, and no `cryptography`
+    from ganglion.server.rest.listening.certificate import ServedCertificate
+
 PEER = "ganglion.peer"
 """Key in the state of a request's scope: the user at the other end of a Unix socket."""
 
+CLOSING_S = 5.0
+"""Time in which the other end has to agree that an encrypted connection ends."""
+
 log = structlog.get_logger(__name__)
+
+
+class EarlyBytes(asyncio.Protocol):
+    """Keeps what comes between the end of a TLS handshake and the first look at the connection.
+
+    Attributes:
+        kept: what came.
+        lost: whether the connection is gone.
+        heir: what has taken the connection over since.
+    """
+
+    def __init__(self) -> None:
+        self.kept, self.lost = b"", False
+        self.heir: asyncio.Protocol | None = None
+
+    def data_received(self, data: bytes) -> None:
+        """Keep it."""
+        self.kept += data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Remember it; asyncio may say so here after the connection was taken over."""
+        self.lost = True
+        if self.heir:
+            self.heir.connection_lost(exc)
 
 
 class JoinedAnswer:
@@ -65,14 +96,17 @@ class JoinedAnswer:
 class CallerServer(H11Protocol):
     """Takes callers on a Unix socket who are this user, and over TCP as many as the limit allows.
 
-    Callers on the Unix socket are not counted: a flood of others does not keep them out.
+    Callers on the Unix socket are not counted: a flood of others does not keep them out. With
+    TLS, those over TCP are counted from before the handshake, which has the time of headers.
     """
 
     gate = CallerLimit(1 << 16)
-    """Set anew by `limited`."""
+    certificate: "ServedCertificate | None" = None
+    """Set anew by `limited`; None = plain HTTP."""
     headers_s, body_s = HEADERS_S, BODY_S
     _address = ""
     _timer: asyncio.TimerHandle | None = None
+    _handshake: asyncio.Task[None] | None = None
     _dropped = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
@@ -89,11 +123,45 @@ class CallerServer(H11Protocol):
         address = str((transport.get_extra_info("peername") or ("",))[0])
         if not self.gate.enter(address):
             log.warning("callers beyond the cap were refused", most=self.gate.most)
-            RefusedConnection().take(transport)
+            if self.certificate:
+                transport.abort()  # an answer that is not encrypted would not be understood
+            else:
+                RefusedConnection().take(transport)
             return
         self._address = address
+        if self.certificate:
+            self._handshake = self.loop.create_task(self._encrypted(transport, self.certificate))
+            return
         super().connection_made(transport)
         self._arm(self.headers_s)
+
+    async def _encrypted(
+        self, transport: asyncio.Transport, certificate: "ServedCertificate"
+    ) -> None:
+        """Go on behind TLS once both ends agree; a connection that does not get there is gone."""
+        early, made = EarlyBytes(), None
+        try:
+            made = await self.loop.start_tls(
+                transport,
+                early,
+                certificate.context(),
+                server_side=True,
+                ssl_handshake_timeout=self.headers_s,
+                ssl_shutdown_timeout=CLOSING_S,
+            )
+        except OSError as error:
+            log.debug("no TLS with a caller", address=self._address, error=str(error))
+        finally:
+            if made is None or early.lost:
+                self.gate.leave(self._address)
+        if made is None or early.lost:
+            return
+        early.heir = self
+        made.set_protocol(self)
+        super().connection_made(made)
+        self._arm(self.headers_s)
+        if early.kept:
+            self.data_received(early.kept)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone; another one may connect."""
@@ -203,10 +271,12 @@ class Conversation(WSProtocol):
             self.transport.write(FAILED)
 
 
-def limited(most: int) -> type[CallerServer]:
+def limited(most: int, certificate: "ServedCertificate | None" = None) -> type[CallerServer]:
     """Connections of one server, with a cap of their own.
 
     Args:
         most: callers over TCP at once.
+        certificate: what they are shown; None = they speak plain HTTP.
     """
-    return type("Connection", (CallerServer,), {"gate": CallerLimit(most)})
+    how = {"gate": CallerLimit(most), "certificate": certificate}
+    return type("Connection", (CallerServer,), how)

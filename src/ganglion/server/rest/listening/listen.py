@@ -4,6 +4,7 @@ import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
@@ -12,6 +13,9 @@ from starlette.types import ASGIApp
 from ganglion.server.rest.listening.connections import Conversation, limited
 from ganglion.tracing import spans
 from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
+
+if TYPE_CHECKING:  # a scheduler of clusters has no TLS, and no `cryptography`
+    from ganglion.server.rest.listening.certificate import ServedCertificate
 
 LAST_WORDS_S = 3
 """How long requests may take to finish once the server is asked to end."""
@@ -30,6 +34,7 @@ class HttpListener(uvicorn.Server):
         leaving: called when the end begins, so that endless answers end.
         most: callers over TCP at once; one address may have half of them. Fewer where the limit
             of open files is too low for them.
+        certificate: what callers over TCP are shown; None = they speak plain HTTP.
     """
 
     def __init__(
@@ -38,6 +43,7 @@ class HttpListener(uvicorn.Server):
         ready: Callable[[], None],
         leaving: Callable[[], None],
         most: int = MOST_CALLERS,
+        certificate: "ServedCertificate | None" = None,
     ) -> None:
         able = affordable(most)
         if able < most:
@@ -45,7 +51,7 @@ class HttpListener(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=limited(able),
+                http=limited(able, certificate),
                 backlog=BACKLOG,
                 timeout_keep_alive=int(IDLE_S),
                 ws=Conversation,

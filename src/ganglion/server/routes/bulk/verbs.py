@@ -187,7 +187,8 @@ def _done(
     chosen = bulk_turns.Chosen(tuple(which.workloads), want)
     find = resolve if caller.sees_all else partial(_found, caller)
     if which.dry_run:
-        with here.service.read() as mind:
+        here.take_dry_run()
+        with here.dry_run() as mind:
             return bulk_turns.preview(mind, here.service.ledger, here.service.now(), chosen, find)
 
     def allowed(draft: Transaction, ref: str) -> object:

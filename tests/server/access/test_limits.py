@@ -1,8 +1,6 @@
 """How often something may be tried."""
 
-from ganglion.seams.randomness import SYSTEM_RANDOMNESS
-from ganglion.server.login.limits import RateLimit, Tries
-from ganglion.server.login.pending import MOST, PendingSignIns
+from ganglion.server.access.limits import RateLimit, Tries
 
 
 def test_a_bucket_empties_and_fills() -> None:
@@ -22,10 +20,10 @@ def test_keys_are_bounded() -> None:
     assert tries.wait_s("b", 0.0) == 0  # it was forgotten
 
 
-def test_sign_ins_that_are_never_ended_are_bounded() -> None:
-    attempts = PendingSignIns(SYSTEM_RANDOMNESS)
-    first = attempts.begin("", "", 0)
-    last = [attempts.begin("", "", 0) for _ in range(MOST)][-1]
-    assert attempts.take(first.state, first.browser, 1) is None
-    assert attempts.take(last.state, last.browser, 1) == last
-    assert attempts.take(last.state, last.browser, 1) is None
+def test_what_is_spent_beyond_the_bucket_is_paid_for_by_waiting() -> None:
+    tries = Tries(RateLimit(tries=60, per_s=60.0))
+    assert tries.wait_s("a", 0.0) == 0
+    tries.spend("a", 69.0, 0.0)
+    assert (tries.debt_s("a", 0.0), tries.wait_s("a", 0.0), tries.debt_s("b", 0.0)) == (10, 11, 0)
+    assert (tries.debt_s("a", 9.5), tries.debt_s("a", 10.0), tries.wait_s("a", 10.0)) == (1, 0, 1)
+    assert tries.wait_s("a", 11.0) == 0
