@@ -82,3 +82,32 @@ def test_a_job_whose_pods_have_stopped_coming_waits_for_them_and_gets_no_place()
     record = stage.controller.scene.record(gang)
     assert record
     assert record.gang.held
+
+
+def test_a_gang_of_several_sets_is_looked_at_when_a_pod_of_each_is_there() -> None:
+    stage = Stage()
+    spec = {"template": {"spec": JOB["spec"]["template"]["spec"]}}
+    replicas = {"Master": {"replicas": 1, **spec}, "Worker": {"replicas": 2, **spec}}
+    owner = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "p", "namespace": "default", "uid": "p-uid"},
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
+
+    def made(role: str) -> Body:
+        one = pod_of(owner, f"p-{role}-0", spec["template"])
+        one["metadata"]["creationTimestamp"] = pods(stage)[0]["metadata"]["creationTimestamp"]
+        one["metadata"]["labels"] = {
+            "training.kubeflow.org/replica-type": role,
+            "training.kubeflow.org/replica-index": "0",
+        }
+        return one
+
+    stage.show(manifests.node("n0", gpus=6), owner, made("master"))
+    stage.turn()
+    assert not stage.controller.scene.attempts.by_gang
+    stage.show(made("worker"))
+    stage.turn()
+    (attempt,) = stage.controller.scene.attempts.by_gang.values()
+    assert attempt.stage is AttemptStage.ASSEMBLING

@@ -18,9 +18,14 @@ def lacking(draft: Draft, members: Sequence[Member], gate: str) -> str:
 
 
 def is_coming(draft: Draft, members: Sequence[Member], gate: str) -> bool:
-    """Whether all that a gang lacks are pods that its owner makes from templates it has."""
+    """Whether all that a gang lacks are further pods like those that its owner has made."""
     is_known = not (draft.missing or draft.least or draft.total)
-    return is_known and not _gated([each.pod for each in members], gate)
+    made = {each.pod_set for each in members}
+    return (
+        is_known
+        and made.issuperset(each.name for each in draft.shapes if _need(each))
+        and not _gated([each.pod for each in members], gate)
+    )
 
 
 def _absent(draft: Draft, members: Sequence[Member]) -> str:

@@ -91,7 +91,7 @@ class FoundGang(Struct, frozen=True):
         members: living pods, by set in that order, then by index.
         spare: living pods without a seat, as those in excess of what is wanted.
         lacking: why it cannot be considered yet, for people; empty = it is complete.
-        is_coming: whether all that it lacks are pods that its owner makes from templates it has.
+        is_coming: whether all that it lacks are further pods like those that its owner has made.
         refused: why it will never be considered as it is; empty = nothing is wrong.
         owner: the object that answers for it; None = pods without an owner.
         created_ms: when it was created, in ms since 1970; pods that are made anew change nothing.
