@@ -5,41 +5,28 @@ import re
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-import psutil
 import pytest
 from tests.cli.harness import Ganglion
-from tests.server.process import end_all_of, living, until
+from tests.cli.server.test_up import home  # noqa: F401 - fixture
+from tests.server.process import until
 from tests.server.rest.listening.certificates import write_pair
 
 from ganglion.cli.server.up import ServerWish
 from ganglion.client import Client
-from ganglion.client.home import read_server, read_token
+from ganglion.client.home import read_token
 
 END_S = 30.0
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home whose server, if one was started, is gone afterwards."""
-    folder = tmp_path / "home"
-    monkeypatch.setenv("GANGLION_HOME", str(folder))
-    yield folder
-    record = read_server(folder)
-    for server in living(record.pid) if record else ():
-        with suppress(psutil.NoSuchProcess):
-            server.terminate()
-            server.wait(END_S)
-    end_all_of(folder)
-
-
 @pytest.mark.parametrize("more", [(), ("--foreground",)])
 def test_all_that_is_wrong_with_certificate_and_key_is_said_before_anything_starts(
-    ganglion: Ganglion, home: Path, tmp_path: Path, more: tuple[str, ...]
+    ganglion: Ganglion,
+    home: Path,  # noqa: F811 - fixture
+    tmp_path: Path,
+    more: tuple[str, ...],
 ) -> None:
     pair = write_pair(tmp_path, days=-1)
     Path(pair.key).chmod(0o644)
@@ -67,7 +54,8 @@ def test_the_files_are_handed_on_with_whole_paths() -> None:
 
 
 def test_a_server_with_a_certificate_of_its_own_says_how_clients_recognise_it(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path,  # noqa: F811 - fixture
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def call(*args: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(

@@ -1,7 +1,5 @@
 """Pods that may not be stopped: under budgets, for those that may not ask, and the system's."""
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes.names import VICTIM_OF
@@ -38,16 +36,17 @@ def _is_seen(cluster: Cluster, app: str) -> bool:
     return bool(status.get("observedGeneration")) and status.get("expectedPods", 0) > 0
 
 
-def _untouched(cluster: Cluster, name: str) -> bool:
-    pod = cluster.pods()[name]
+def _touched(cluster: Cluster, *names: str) -> list[str]:
+    """Those of some pods that are marked, leaving or gone."""
+    pods = cluster.pods()
+    return [name for name in names if name not in pods or _is_marked(pods[name])]
+
+
+def _is_marked(pod: Object) -> bool:
     conditions = pod["status"].get("conditions", ())
-    return "deletionTimestamp" not in pod["metadata"] and not any(
+    return "deletionTimestamp" in pod["metadata"] or any(
         each["type"] == "DisruptionTarget" for each in conditions
     )
-
-
-def _touched(cluster: Cluster, name: str) -> list[str]:
-    return [] if _untouched(cluster, name) else [name]
 
 
 def test_a_budget_protects_its_pods_until_it_is_gone(
@@ -117,6 +116,17 @@ def _is_blocked(cluster: Cluster) -> bool:
     return any(each["reason"] == "EvictionBlocked" for each in cluster.list(EVENTS))
 
 
+def _two_of_which_one_stays(cluster: Cluster) -> list[str]:
+    """Two replicas that run, with a budget; returns their names."""
+    cluster.create(_replicas("web", 2))
+    cluster.wait(lambda: len(cluster.pods()) == 2 and all_run(cluster), "the replicas run")
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+    body: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
+    cluster.create(body | {"metadata": {"name": "web"}})
+    cluster.wait(lambda: _allowed(cluster, "web") == 1, "the budget's status")
+    return list(cluster.pods())
+
+
 def test_budgets_add_up_over_all_victims_of_a_plan(
     cluster: Cluster, kubelets: Kubelets, manager: None
 ) -> None:
@@ -124,14 +134,8 @@ def test_budgets_add_up_over_all_victims_of_a_plan(
     cluster.add_nodes(2, gpus=8)
     cluster.create(priority("urgent", 1000))
     with scheduling(cluster):
-        cluster.create(_replicas("web", 2))
-        cluster.wait(lambda: len(cluster.pods()) == 2 and all_run(cluster), "the replicas run")
-        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
-        body: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
-        cluster.create(body | {"metadata": {"name": "web"}})
-        cluster.wait(lambda: _allowed(cluster, "web") == 1, "the budget's status")
-        before = list(cluster.pods())
-        with Witness(lambda: [each for name in before for each in _touched(cluster, name)]):
+        before = _two_of_which_one_stays(cluster)
+        with Witness(lambda: _touched(cluster, *before)):
             high = cluster.add_gang("high", 2, gpus=8, priorityClassName="urgent")
             cluster.wait(lambda: all(told(cluster.pods()[each]) for each in high), "the reason")
         cluster.delete(f"{BUDGETS}/web")
@@ -145,23 +149,12 @@ def test_a_gang_takes_what_is_idle_and_no_more_than_a_budget_allows(
     cluster.add_nodes(3, gpus=8)
     cluster.create(priority("urgent", 1000))
     with scheduling(cluster):
-        cluster.create(_replicas("web", 2))
-        cluster.wait(lambda: len(cluster.pods()) == 2 and all_run(cluster), "the replicas run")
-        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
-        body: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
-        cluster.create(body | {"metadata": {"name": "web"}})
-        cluster.wait(lambda: _allowed(cluster, "web") == 1, "the budget's status")
-        before = list(cluster.pods())
-        with Witness(lambda: _all_touched(cluster, before)):
+        before = _two_of_which_one_stays(cluster)
+        with Witness(lambda: len(_touched(cluster, *before)) == len(before)):
             high = cluster.add_gang("high", 2, gpus=8, priorityClassName="urgent")
             cluster.wait_bound(high)
     assert len(set(before) & set(cluster.bound())) == 1
     assert not overbooked(cluster)
-
-
-def _all_touched(cluster: Cluster, names: Sequence[str]) -> bool:
-    pods = cluster.pods()
-    return all(name not in pods or _touched(cluster, name) for name in names)
 
 
 def test_a_plan_that_stays_stuck_is_undone_and_others_leave(
@@ -181,7 +174,7 @@ def test_a_plan_that_stays_stuck_is_undone_and_others_leave(
         assert victim(cluster, first)
         with Witness(lambda: "deletionTimestamp" in cluster.pods()[first]["metadata"]):
             cluster.wait_bound([high])
-            cluster.wait(lambda: _untouched(cluster, first), "its marks are off")
+            cluster.wait(lambda: not _touched(cluster, first), "its marks are off")
     assert other not in cluster.pods()
     assert not victim(cluster, first)
     assert cluster.pods()[first]["status"]["phase"] == "Running"
