@@ -30,6 +30,10 @@ OPENB = {
 PAIR = "ganglion up --nodes 2 --racks 2 --fake-gpus H100:4 --cpus 16 --memory 64GB"
 QUEUES = "queues:\\n- {name: vision, quota: {H100: 2}}\\n- {name: health, quota: {H100: 6}}\\n"
 AS_EVE = "GANGLION_URL=http://127.0.0.1:7077 GANGLION_TOKEN=$(cat eve)"
+RACKS = "nodes:\\n" + "".join(
+    f"- {{name: gpu-{n}, gpus: 'H100:4', cpus: 16, memory: 64GB, rack: r{n}}}\\n" for n in (0, 1)
+)
+ON_RACKS = "ganglion up --cluster cluster.yaml"
 UNTIL_DONE = "until test -e done; do sleep 0.1; done"
 SAVES = """echo '{"checkpoint": {"step": 1200, "path": "1200.pt"}}' >> $GANGLION_REPORT_FILE"""
 BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
@@ -95,6 +99,12 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
         f"printf '{OPENB['node']}' > openb_node_list_gpu_node.csv",
     ),
     ("docs/simulator.md", 1): ("printf '15,n/a,1\\n' >> jobs.csv",),
+    ("docs/tutorials/auditor.md", 0): (
+        f'printf "{RACKS}{QUEUES}" > cluster.yaml; {ON_RACKS}',
+        "ganglion run --name scan -q health --gpus 1 -- true",
+        "ganglion cordon gpu-1 --reason 'fan broken'",
+        f"ganglion down; {ON_RACKS}",
+    ),
     ("docs/tutorials/researcher.md", 0): (
         f"printf '{QUEUES}' > queues.yaml; {PAIR} --queues queues.yaml",
         f"ganglion run --name scan -q health --nodes 2 --gpus 3 --time 20m -d -- '{UNTIL_DONE}'",
@@ -102,6 +112,7 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
         "ganglion role grant eve admin --for 30d; ganglion token create eve admin > token",
     ),
     ("docs/tutorials/researcher.md", 4): ("touch done",),
+    ("docs/tutorials/researcher.md", 5): ("until test -s scores.txt; do sleep 0.1; done",),
     ("docs/tutorials/team-lead.md", 0): (PAIR,),
     ("docs/tutorials/team-lead.md", 1): (
         "ganglion role grant eve admin; ganglion token create eve admin > eve",
