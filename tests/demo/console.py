@@ -4,7 +4,8 @@ A block is fenced by ```console. Lines that begin with `$ ` are commands; a trai
 a here-document go on over the next lines. The lines after a command are what it writes; where
 there are none only its exit status counts: 0, or another one where an `Error:` is shown. `...`
 and `…` match any text, alone on a line any lines. A command that ends with `&`, before a
-comment at most, runs on until the session ends.
+comment at most, runs on until the session ends. `export NAME=VALUE`, a command of its own, counts
+for all that follow.
 
 A block that cannot be run here has a comment in front of it that says why:
 `<!-- not run: it downloads packages -->`. A block of YAML, Python or TOML that begins with a
@@ -38,6 +39,7 @@ ANY = "\0"
 
 _BLOCK = re.compile(r"(?:<!-- not run: (.*?) -->\n+)?^```console\n(.*?)^```$", re.M | re.S)
 _FILE = re.compile(r"^```(?:yaml|python|toml)\n# (\S+\.(?:ya?ml|py|toml))\n(.*?)^```$", re.M | re.S)
+_EXPORT = re.compile(r"export (\w+)=.*")
 _BEHIND = re.compile(r"(.*?)&\s*(?:#.*)?", re.S)
 _VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(?:\.\d+)?Z?"), "TIME"),
@@ -164,6 +166,9 @@ class Session:
             command = command.replace(f":{usual}", f":{ours}")
         if behind := _BEHIND.fullmatch(command):
             return self._run_behind(behind[1])
+        exported = _EXPORT.fullmatch(command)
+        if exported:
+            command = f'{command}; printf %s "${exported[1]}"'
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
@@ -175,6 +180,9 @@ class Session:
             timeout=DEADLINE_S,
             check=False,
         )
+        if exported:
+            self._env[exported[1]] = done.stdout
+            return done.returncode, ""
         text = done.stdout
         for usual, ours in self._ports.items():
             text = text.replace(f":{ours}", f":{usual}")
@@ -205,6 +213,8 @@ class Session:
     def close(self) -> None:
         """End what runs, then the server."""
         self.interrupt()
+        for name in ("GANGLION_URL", "GANGLION_TOKEN"):
+            self._env.pop(name, None)  # the owner ends the server
         if (Path(self._env["HOME"]) / ".ganglion" / "server.json").exists():
             self.run("ganglion cancel --all --yes --force; ganglion down")
 

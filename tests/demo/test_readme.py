@@ -27,6 +27,14 @@ OPENB = {
     "pod": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1024,1,470,\n",
     "node": "sn,cpu_milli,memory_mib,gpu,model\nn0,32000,262144,4,A\n",
 }
+PAIR = "ganglion up --nodes 2 --racks 2 --fake-gpus H100:4 --cpus 16 --memory 64GB"
+QUEUES = "queues:\\n- {name: vision, quota: {H100: 2}}\\n- {name: health, quota: {H100: 6}}\\n"
+AS_EVE = "GANGLION_URL=http://127.0.0.1:7077 GANGLION_TOKEN=$(cat eve)"
+RACKS = "nodes:\\n" + "".join(
+    f"- {{name: gpu-{n}, gpus: 'H100:4', cpus: 16, memory: 64GB, rack: r{n}}}\\n" for n in (0, 1)
+)
+ON_RACKS = "ganglion up --cluster cluster.yaml"
+UNTIL_DONE = "until test -e done; do sleep 0.1; done"
 SAVES = """echo '{"checkpoint": {"step": 1200, "path": "1200.pt"}}' >> $GANGLION_REPORT_FILE"""
 BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
     ("README.md", 1): (
@@ -91,6 +99,30 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
         f"printf '{OPENB['node']}' > openb_node_list_gpu_node.csv",
     ),
     ("docs/simulator.md", 1): ("printf '15,n/a,1\\n' >> jobs.csv",),
+    ("docs/tutorials/auditor.md", 0): (
+        f'printf "{RACKS}{QUEUES}" > cluster.yaml; {ON_RACKS}',
+        "ganglion run --name scan -q health --gpus 1 -- true",
+        "ganglion cordon gpu-1 --reason 'fan broken'",
+        f"ganglion down; {ON_RACKS}",
+    ),
+    ("docs/tutorials/researcher.md", 0): (
+        f"printf '{QUEUES}' > queues.yaml; {PAIR} --queues queues.yaml",
+        f"ganglion run --name scan -q health --nodes 2 --gpus 3 --time 20m -d -- '{UNTIL_DONE}'",
+        "ganglion wait --for running scan",
+        "ganglion role grant eve admin --for 30d; ganglion token create eve admin > token",
+    ),
+    ("docs/tutorials/researcher.md", 4): ("touch done",),
+    ("docs/tutorials/researcher.md", 5): ("until test -s scores.txt; do sleep 0.1; done",),
+    ("docs/tutorials/team-lead.md", 0): (PAIR,),
+    ("docs/tutorials/team-lead.md", 1): (
+        "ganglion role grant eve admin; ganglion token create eve admin > eve",
+        *(
+            f"{AS_EVE} ganglion run --name {name} -q vision --gpus 4 --time-limit 2h {STAYS}"
+            for name in ("train", "tune")
+        ),
+        "ganglion role revoke eve admin",
+        "ganglion wait --for running train",
+    ),
     ("docs/workspaces.md", 0): (
         UP,
         f"ganglion run --name ada-lab --kind workspace {STAYS}",
