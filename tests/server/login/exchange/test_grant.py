@@ -1,11 +1,7 @@
 """ID tokens for personal tokens: the whole way, and every refusal of RFC 8693."""
 
-import base64
-import hashlib
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
 
-import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
@@ -14,7 +10,7 @@ from ganglion.server.login.device import GRANT
 from ganglion.server.login.exchange.grant import ACCESS_TOKEN, EXCHANGE, JWT
 from ganglion.server.login.exchange.rules import ExchangeRule
 from ganglion.server.login.settings import LoginSettings
-from tests.provider.provider import CLIENT, SECRET, RealProvider
+from tests.provider.provider import CLIENT, RealProvider
 from tests.server.access.office import API
 from tests.server.login.browser import FOREIGN
 from tests.server.login.conftest import URL, SignedOffice
@@ -262,33 +258,6 @@ def test_without_rules_nothing_is_exchanged(signed: SignedOffice) -> None:
     assert (found.status_code, found.json()["error"]) == (400, "unsupported_grant_type")
 
 
-def real_token(provider: RealProvider, sub: str) -> str:
-    """An ID token as the provider gives it to its client."""
-    provider.account(sub)
-    verifier = "v" * 43
-    challenge = hashlib.sha256(verifier.encode()).digest()
-    back = f"{URL}/login/callback"
-    asked = {
-        "response_type": "code",
-        "client_id": CLIENT,
-        "redirect_uri": back,
-        "scope": "openid profile email",
-        "code_challenge": base64.urlsafe_b64encode(challenge).rstrip(b"=").decode(),
-        "code_challenge_method": "S256",
-    }
-    with httpx2.Client(base_url=provider.issuer) as browser:
-        answer = browser.get("/auth", params=asked)
-        while not answer.headers["location"].startswith(back):
-            answer = browser.get(answer.headers["location"])
-    code = parse_qs(urlsplit(answer.headers["location"]).query)["code"][0]
-    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": back}
-    form |= {"code_verifier": verifier}
-    auth = httpx2.BasicAuth(CLIENT, quote(SECRET, safe=""))
-    found = httpx2.post(f"{provider.issuer}/token", data=form, auth=auth)
-    assert found.status_code == 200, found.text
-    return str(found.json()["id_token"])
-
-
 def test_a_token_of_a_real_provider_is_exchanged_once(
     signed: SignedOffice, provider: RealProvider
 ) -> None:
@@ -299,7 +268,7 @@ def test_a_token_of_a_real_provider_is_exchanged_once(
         provider.issuer, CLIENT, URL, signed.settings.client_secret_file, exchange=(rule,)
     )
     office = SignedOffice(signed.rig, provider, settings)
-    token, other = real_token(provider, "robot"), real_token(provider, "eve")
+    token, other = provider.id_token("robot"), provider.id_token("eve")
     client: TestClient = office.browser().ours
 
     def answer(text: str) -> Any:
@@ -326,7 +295,7 @@ def test_users_and_programs_have_different_names(
     office = SignedOffice(signed.rig, provider, settings)
     form = {
         "grant_type": EXCHANGE,
-        "subject_token": real_token(provider, "robot"),
+        "subject_token": provider.id_token("robot"),
         "subject_token_type": JWT,
     }
     found = office.browser().ours.post("/login/token", data=form)
