@@ -8,6 +8,7 @@ from ganglion.model.errors import FieldError, FileError, InputError
 from ganglion.seams.files import SYSTEM_FILES
 from ganglion.server.login.settings import read_login, secret_of
 
+DOCS = Path(__file__).parents[3] / "docs" / "access.md"
 GOOD = """
 issuer: https://login.example.org
 client_id: ganglion
@@ -83,6 +84,17 @@ def test_programs_of_ci_need_no_provider_of_users(tmp_path: Path) -> None:
         "",
         3.6e6,
     )
+
+
+def test_the_rules_of_the_documentation_are_accepted(tmp_path: Path) -> None:
+    blocks = DOCS.read_text().split("```yaml\n")[1:]
+    (block,) = (each.partition("```")[0] for each in blocks if "\nexchange:" in each)
+    (tmp_path / "login.yaml").write_text(block)
+    found = read_login(tmp_path, owner="ada")
+    assert found
+    assert [(each.user, each.queue) for each in found.exchange] == [
+        *(("ci-research", ""), ("ci-speech", "speech"))
+    ]
 
 
 def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
