@@ -3,8 +3,11 @@
 import json
 import shutil
 import subprocess
+from base64 import urlsafe_b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -74,6 +77,30 @@ class RealProvider:
         usual = {"email": f"{sub}@example.org", "email_verified": True}
         body = {"sub": sub, "refuses": refuses, "claims": usual | claims}
         assert httpx2.put(f"{self.issuer}/test/account", json=body).status_code == 204
+
+    def id_token(self, sub: str) -> str:
+        """An ID token of an account, as it is given to the client."""
+        self.account(sub)
+        verifier = "v" * 43
+        challenge = sha256(verifier.encode()).digest()
+        asked = {
+            "response_type": "code",
+            "client_id": CLIENT,
+            "redirect_uri": self._callback,
+            "scope": "openid profile email",
+            "code_challenge": urlsafe_b64encode(challenge).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }
+        with httpx2.Client(base_url=self.issuer) as browser:
+            answer = browser.get("/auth", params=asked)
+            while not answer.headers["location"].startswith(self._callback):
+                answer = browser.get(answer.headers["location"])
+            code = httpx2.URL(answer.headers["location"]).params["code"]
+            form = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier}
+            auth = httpx2.BasicAuth(CLIENT, quote(SECRET, safe=""))
+            found = browser.post("/token", data=form | {"redirect_uri": self._callback}, auth=auth)
+        assert found.status_code == 200, found.text
+        return str(found.json()["id_token"])
 
     def _failed(self) -> bool:
         return self._process is not None and self._process.poll() is not None

@@ -1,4 +1,4 @@
-"""Signing in with a code that a user confirms in a browser (RFC 8628)."""
+"""Signing in with a code that a user confirms (RFC 8628), or with an ID token (RFC 8693)."""
 
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"
 SLOWER_S = 5
 """What a wait grows by when the server asks for it (RFC 8628, section 3.5)."""
 LONGEST_S = 60
@@ -47,7 +49,7 @@ class PairingCode(Struct, frozen=True):
 
 
 class PairedToken(Struct, frozen=True):
-    """What a command gets once the user has confirmed.
+    """What a command gets once the user has confirmed, or for an ID token.
 
     Attributes:
         access_token: personal token.
@@ -124,14 +126,7 @@ class PairingClient:
             response = self._http.post("/login/device", data=form)
         except httpx2.TransportError as error:
             raise fault_of(error, self.url) from error
-        if response.status_code in (httpx2.codes.UNAUTHORIZED, httpx2.codes.NOT_FOUND):
-            raise EnvironmentFault(
-                f"at {self.url} no command line can sign in",
-                "its owner can make a token for you: ganglion token create; see docs/access.md",
-            )
-        if response.is_error:
-            raise self._refused(response)
-        found = self._decoded(response, PairingCode)
+        found = self._taken(response, PairingCode)
         for text in (found.user_code, found.verification_uri, found.verification_uri_complete):
             # They are printed, and opened in a browser.
             if not (text.isascii() and text.isprintable()):
@@ -176,6 +171,33 @@ class PairingClient:
                 raise self._refused(response)
             if over:
                 raise _expired()
+
+    def exchange(self, id_token: str) -> PairedToken:
+        """Exchange an ID token, which works once; returns the token that is given for it.
+
+        Args:
+            id_token: of an issuer that the server has a rule for.
+
+        Raises:
+            GanglionError: what the server answered, or that it could not be reached.
+        """
+        form = {"grant_type": EXCHANGE, "subject_token": id_token, "subject_token_type": ID_TOKEN}
+        try:
+            response = self._http.post("/login/token", data=form)
+        except httpx2.TransportError as error:
+            raise fault_of(error, self.url) from error
+        return self._taken(response, PairedToken)
+
+    def _taken(self, response: httpx2.Response, returns: type[T]) -> T:
+        """What a server answers that lets command lines sign in."""
+        if response.status_code in (httpx2.codes.UNAUTHORIZED, httpx2.codes.NOT_FOUND):
+            raise EnvironmentFault(
+                f"at {self.url} no command line can sign in",
+                "its owner can make a token for you: ganglion token create; see docs/access.md",
+            )
+        if response.is_error:
+            raise self._refused(response)
+        return self._decoded(response, returns)
 
     def _refused(self, response: httpx2.Response) -> GanglionError:
         error = _error(response)

@@ -121,7 +121,7 @@ def guarded(
         token: what clients must send.
         hosts: names that the server answers to; None = those of loopback.
         loopback: whether only this machine can connect, so that metrics may be open.
-        login: how browsers sign in; None = they cannot.
+        login: how browsers and programs of CI sign in; None = they cannot.
     """
     context: ServerContext = app.state.context
     paths: Paths = app.state.paths
@@ -129,7 +129,11 @@ def guarded(
     def answered(path: str, method: str, status: int, seconds: float) -> None:
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
-    sessions = SessionRules(login.issuer, login.idle_ms, login.origin) if login else None
+    sessions = (
+        SessionRules(login.issuer, login.idle_ms, login.origin)
+        if login and login.has_provider
+        else None
+    )
     known = Permissions(context.service, context.owner, sessions)
     pages = (
         BrowserLogin(login, context.service, known, context.effects, context.owner)

@@ -325,7 +325,8 @@ def _umasked() -> Iterator[int]:
 def _guarded(context: ServerContext, host: str, names: Sequence[str], *, tls: bool) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
-    login = read_login(context.home.root, context.effects.files, tls=tls)
+    files, owner = context.effects.files, context.owner
+    login = read_login(context.home.root, files, tls=tls, owner=owner)
     known = Hosts([*names, login.authority] if login else names)
     return guarded(make_app(context), token, known, loopback=loopback, login=login)
 

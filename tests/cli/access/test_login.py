@@ -299,3 +299,88 @@ def test_commands_use_the_login_and_whoami_says_so(site: FakeServer, ganglion: G
 def test_down_stops_no_server_that_was_not_named(ganglion: Ganglion) -> None:
     LoginFile().add(Login(URL, TOKEN))
     assert ganglion("down") == (0, "", "No server is running.\n")
+
+
+ID_TOKEN = "aaa.bbb-b.c_c"
+
+
+@pytest.fixture
+def proof(tmp_path: Path) -> Path:
+    """A file with an ID token."""
+    made = tmp_path / "id-token"
+    made.write_text(f"{ID_TOKEN}\n")
+    return made
+
+
+def test_a_job_of_ci_exchanges_its_id_token(
+    site: FakeServer, ganglion: Ganglion, proof: Path, opened: list[str]
+) -> None:
+    site.on("POST /login/token", PAIRED | {"user": "ci-research", "expires_in": 3_600})
+    done = ganglion("-v", "login", URL, "--id-token", str(proof))
+    assert (done.code, opened) == (0, [])
+    assert done.out == f"signed in to {URL}\nas ci-research, until 2027-01-15 09:00:00\n"
+    assert asked(site, "POST /login/token") == [
+        {
+            "grant_type": ["urn:ietf:params:oauth:grant-type:token-exchange"],
+            "subject_token": [ID_TOKEN],
+            "subject_token_type": ["urn:ietf:params:oauth:token-type:id_token"],
+        }
+    ]
+    assert asked(site, "POST /login/device") == []
+    until = (NOW_S + 3_600) * 1000
+    assert LoginFile().all() == (Login(URL, TOKEN, "ci-research", until),)
+    for secret in (TOKEN, ID_TOKEN):
+        assert secret not in done.out + done.err
+
+
+def test_an_id_token_comes_by_the_standard_input(
+    site: FakeServer, ganglion: Ganglion, proof: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.on("POST /login/token", PAIRED)
+    with proof.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert ganglion("login", URL, "--id-token", "-").code == 0
+    assert asked(site, "POST /login/token")[0]["subject_token"] == [ID_TOKEN]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("invalid_request", f"Error: {URL} refuses: invalid_request\n"),
+        ("temporarily_unavailable", f"Error: {URL} refuses: temporarily_unavailable\n"),
+        ("slow_down", f"Error: {URL} refuses: slow_down\n"),
+        ("unsupported_grant_type", f"Error: {URL} refuses: unsupported_grant_type\n"),
+    ],
+)
+def test_an_id_token_that_is_refused_is_sent_once(
+    site: FakeServer, ganglion: Ganglion, proof: Path, name: str, said: str
+) -> None:
+    LoginFile().add(Login(URL, FORMER))
+    site.on("POST /login/token", error(name))
+    assert ganglion("login", URL, "--id-token", str(proof)) == (1, "", said)
+    assert len(site.requests) == 1
+    assert LoginFile().all() == (Login(URL, FORMER),)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "aaa.bbb", "a.b.c.d", "a.b.c\nd.e.f", '{"value": "a.b.c"}', "é.b.c"]
+)
+def test_what_is_no_id_token_is_not_sent(
+    site: FakeServer, ganglion: Ganglion, proof: Path, text: str
+) -> None:
+    proof.write_text(text)
+    done = ganglion("login", URL, "--id-token", str(proof))
+    assert (done.code, done.out) == (2, "")
+    assert f"Error: {proof} is no ID token\n" in done.err
+    proof.unlink()
+    assert "there is no file" in ganglion("login", URL, "--id-token", str(proof)).err
+    assert site.requests == []
+
+
+def test_rules_of_the_server_say_what_a_job_of_ci_gets(
+    site: FakeServer, ganglion: Ganglion, proof: Path
+) -> None:
+    done = ganglion("login", URL, "--id-token", str(proof), "--days", "90", "--label", "x")
+    assert (done.code, done.out) == (2, "")
+    assert "--id-token takes no --label, --days" in done.err
+    assert site.requests == []

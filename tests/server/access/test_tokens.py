@@ -274,3 +274,20 @@ def test_checkpoints_of_versions_without_rights_have_none() -> None:
             name: {"table": {}} for name in ("grants", "tokens", "accounts", "sessions", "holds")
         }
     }
+
+
+def test_tokens_that_expired_are_listed_for_a_month(staff: Office) -> None:
+    day = 86_400_000
+    staff.token("eve", days=1)
+    lasting = staff.token("bob", days=40)
+
+    def users() -> set[str]:
+        return {each["user"] for each in staff.owner.get(f"{API}/tokens").json()["items"]}
+
+    staff.rig.machine.time += 31 * day - 1_000
+    staff.token("ann")
+    assert users() == {"eve", "bob", "ann"}
+    staff.rig.machine.time += 2_000
+    staff.token("ann")
+    assert users() == {"bob", "ann"}
+    assert staff.client(lasting).get(f"{API}/whoami").status_code == 200

@@ -42,7 +42,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached]:
     (tmp_path / "secret").write_text(f"{SECRET}\n")
     (home / "login.yaml").write_text(
         f"issuer: {provider.issuer}\nclient_id: {CLIENT}\npublic_url: {url}\n"
-        f"client_secret_file: {tmp_path / 'secret'}\n"
+        f"client_secret_file: {tmp_path / 'secret'}\nexchange:\n"
+        f"  - {{issuer: {provider.issuer}, audience: {CLIENT}, claims: {{sub: robot}},"
+        " user: ci-research, role: viewer, lasting: 15m}\n"
     )
     nursery = Nursery(home, int(url.rpartition(":")[2]))
     nursery.start()
@@ -98,3 +100,23 @@ def test_a_user_signs_in_uses_the_token_and_signs_out(
     said = capfd.readouterr()
     assert "no server is running" in said.err
     assert login.token not in said.out + said.err
+
+
+def test_a_job_of_ci_signs_in_with_an_id_token(
+    site: Reached, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    proof = tmp_path / "id-token"
+    proof.write_text(site.provider.id_token("robot"))
+    assert run(["login", site.url, "--id-token", str(proof)]) == 0
+    assert capfd.readouterr().out.startswith(f"signed in to {site.url}\nas ci-research, until")
+    assert run(["whoami"]) == 0
+    assert capfd.readouterr().out.startswith("ci-research: by token")
+    assert run(["login", site.url, "--id-token", str(proof)]) == 1
+    assert "the ID token was exchanged before" in capfd.readouterr().err
+    proof.write_text(site.provider.id_token("eve"))
+    assert run(["login", site.url, "--id-token", str(proof)]) == 1
+    said = capfd.readouterr()
+    assert "no rule of exchange fits the claims of the ID token" in said.err
+    assert run(["whoami"]) == 0  # the login before goes on
+    assert capfd.readouterr().out.startswith("ci-research: by token")
+    assert proof.read_text() not in said.out + said.err

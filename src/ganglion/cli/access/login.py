@@ -2,24 +2,28 @@
 
 import getpass
 import os
+import re
 import socket
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from click import get_current_context
+from click.core import ParameterSource
 
 from ganglion.cli.options import command, output
 from ganglion.cli.output.formats import clock
 from ganglion.cli.output.screen import err, is_tty, note
 from ganglion.cli.output.tables import print_data
-from ganglion.model.errors import GanglionError, InputError, StateError
+from ganglion.model.errors import FileError, GanglionError, InputError, StateError
 
 if TYPE_CHECKING:
     from ganglion.client.logins import Login, LoginFile
     from ganglion.client.pairing import PairedToken, PairingClient
 
 MOST_LABEL = 100
+_ID_TOKEN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}")
 VOID = ("auth", "state.not_found")
 """Codes of a server's answer that its token counts no more."""
 
@@ -29,6 +33,7 @@ VOID = ("auth", "state.not_found")
     "login https://gpu.example.org",
     "login https://gpu.example.org --label laptop --days 30",
     "login --no-browser -o json",
+    "login https://gpu.example.org --id-token -      # a job of CI, its ID token on stdin",
 )
 @click.argument("url", default="")
 @click.option("--label", default="", help="What the token is called.  [default: USER@HOST]")
@@ -36,24 +41,32 @@ VOID = ("auth", "state.not_found")
     "--days", default=90, show_default=True, type=click.IntRange(1, 366), help="Its life."
 )
 @click.option("--no-browser", is_flag=True, help="Print the address, and do not open it.")
+@click.option("--id-token", default="", metavar="FILE", help="Exchange an ID token; - = stdin.")
 @output("text", "json")
-def login(url: str, label: str, days: int, no_browser: bool, form: str) -> None:
+def login(url: str, label: str, days: int, no_browser: bool, id_token: str, form: str) -> None:
     """Sign in to a server with a code that you confirm in a browser.
 
     The browser may be on another machine. The token is kept in a file of yours and printed
     nowhere; it can do what you may do there. Commands use it when $GANGLION_URL names that server,
     or when that is unset and no server runs on this machine. $GANGLION_TOKEN wins over it.
 
+    Jobs of CI have no browser, and exchange an ID token of their own for a token, which the rules
+    of the server name and bound.
+
     URL is where the server is; default: $GANGLION_URL, or the server of the last login.
     """
     from ganglion.client.logins import Login, LoginFile, canonical
     from ganglion.client.pairing import PairingClient
 
+    proof = _id_token(id_token) if id_token else ""
     file = LoginFile()
     server = canonical(url) if url else _meant(file)
     former = file.of(server)  # what is wrong with the file is said before the user is asked
     with PairingClient(server) as client:
-        found = _paired(client, label or _label(), days, browser=not no_browser and is_tty())
+        if proof:
+            found = client.exchange(proof)
+        else:
+            found = _paired(client, label or _label(), days, browser=not no_browser and is_tty())
     until = round(time.time() * 1000) + found.expires_in * 1000
     made = Login(server, found.access_token, found.user, until)
     file.add(made)
@@ -103,6 +116,26 @@ def _meant(file: "LoginFile") -> str:
     if not given and latest is None:
         raise InputError("which server is meant?", "ganglion login https://HOST")
     return canonical(given) if given else latest.url if latest else ""
+
+
+def _id_token(source: str) -> str:
+    """The ID token in a file, or on the standard input."""
+    from ganglion.specs.reading.text import read
+
+    context = get_current_context()
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in ("label", "days", "no_browser")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"--id-token takes no {', '.join(given)}: rules of the server count")
+    raw, name = read(source)
+    found = raw.decode("ascii", "replace").strip()
+    if not _ID_TOKEN.fullmatch(found):
+        hint = "one line: three parts with dots between them; of GitHub's answer, `value` alone"
+        raise FileError(f"{name} is no ID token", hint)
+    return found
 
 
 def _paired(client: "PairingClient", label: str, days: int, *, browser: bool) -> "PairedToken":

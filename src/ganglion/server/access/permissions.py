@@ -115,7 +115,7 @@ class Permissions:
         if known is None or not same:
             raise BadToken(
                 "this server knows no such personal token",
-                "it was revoked, or is one of another server",
+                "it was revoked, expired long ago, or is one of another server",
             )
         if now >= known.until_ms:
             raise BadToken(f"the personal token {known.token} has expired", "ask for a new one")

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ganglion.identity.grants import GROUP, USER
 from ganglion.identity.tokens import ALPHABET, CHANCE, assembled, digest, token_id
-from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.errors import FieldError, Forbidden, NotFound
 from ganglion.model.events import RoleGranted, RoleRevoked, TokenCreated, TokenRevoked
 from ganglion.seams.randomness import Randomness
 from ganglion.server.state.transaction import Transaction
@@ -111,6 +111,26 @@ def make_token(draft: Transaction, wish: WantedToken, token: str, by: str) -> To
     )
     draft.record(event)
     return event
+
+
+def exchange_token(draft: Transaction, wish: WantedToken, token: str) -> TokenCreated:
+    """Make a personal token of a user that no provider has, for a program of theirs.
+
+    Args:
+        draft: the open turn.
+        wish: what it is to be.
+        token: the token itself, of which a digest is kept.
+
+    Raises:
+        Forbidden: a provider has an account of that name.
+        FieldError: the user's name is none, or there is no such queue.
+    """
+    if wish.user in draft.book.rights.accounts:
+        raise Forbidden(
+            f"{wish.user} is an account of the identity provider",
+            "the rule of exchange in login.yaml has to name another `user`",
+        )
+    return make_token(draft, wish, token, wish.user)
 
 
 def revoke_token(draft: Transaction, token: str, by: str, *, own: bool) -> None:

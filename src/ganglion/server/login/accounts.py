@@ -42,6 +42,11 @@ def account_of(claims: Claims, settings: LoginSettings, owner: str) -> ProvidedA
             f"{name} is the name of this server's owner, who does not sign in",
             "choose a `user_claim` whose names differ from those of this machine, as email",
         )
+    if any(name == each.user for each in settings.exchange):
+        raise Forbidden(
+            f"{name} is the name of a rule of exchange, whose tokens are for programs",
+            "choose another `user` of that rule in login.yaml",
+        )
     return ProvidedAccount(
         name, _groups(claims, settings.groups_claim), settings.issuer, str(claims["sub"])
     )

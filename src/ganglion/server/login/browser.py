@@ -1,6 +1,6 @@
 """Signing in and out with a browser: `/login`, `/login/callback`, `/account`, `/logout`.
 
-Command lines that a browser confirms are the matter of `device`.
+Command lines that a browser confirms are the matter of `device`, ID tokens of CI of `exchange`.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,16 @@ from ganglion.server.commands.sign_in import sign_in, sign_out
 from ganglion.server.login import pages
 from ganglion.server.login.accounts import account_of
 from ganglion.server.login.device import DEVICE, PAIR, TOKEN, DeviceLogin
-from ganglion.server.login.forms import form_of, parameter, require_own_page
-from ganglion.server.login.id_tokens import BadIdToken
+from ganglion.server.login.exchange.grant import EXCHANGE, TokenExchange
+from ganglion.server.login.forms import (
+    MOST_FORM,
+    field_of,
+    form_of,
+    oauth_error,
+    parameter,
+    require_own_page,
+)
+from ganglion.server.login.id_tokens import MOST_BYTES, BadIdToken
 from ganglion.server.login.pending import BYTES, LASTING_MS, PendingSignIn, PendingSignIns
 from ganglion.server.login.provider import CALLBACK, Provider
 from ganglion.server.login.settings import LoginSettings
@@ -78,12 +86,14 @@ class BrowserLogin:
         self._pending, self._tries = PendingSignIns(effects.randomness), Tries(PER_ADDRESS)
         self._denials = Denials(service)
         self._devices = DeviceLogin(settings, service, self._denials, effects)
+        self._exchange = TokenExchange(settings, service, self._denials, effects)
+        self._paths = METHODS.keys() if settings.has_provider else {TOKEN}
         prefix = "__Host-" if settings.is_secure else ""
         self.cookie, self._begun = f"{prefix}ganglion", f"{prefix}ganglion-login"
 
     def __contains__(self, path: str) -> bool:
         """Whether a path is one of these pages."""
-        return path in METHODS
+        return path in self._paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for one of these pages."""
@@ -108,8 +118,18 @@ class BrowserLogin:
         if path == CALLBACK:
             return await self._come_back(request)
         if path in (DEVICE, TOKEN):
-            return await self._devices.answer(request)
+            return await self._of_program(request)
         return await self._of_session(request)
+
+    async def _of_program(self, request: Request) -> Response:
+        """Answer a command line, or a program that has an ID token."""
+        most = MOST_FORM + MOST_BYTES
+        if len(await request.body()) > most:
+            return oauth_error("invalid_request", f"the form has more than {most:,} bytes", 413)
+        form = await form_of(request, most)
+        if request.url.path == TOKEN and field_of(form, "grant_type") == EXCHANGE:
+            return await self._exchange.answer(request, form)
+        return self._devices.answer(request, form)
 
     async def _of_session(self, request: Request) -> Response:
         """Answer for a page of users who are signed in."""

@@ -19,12 +19,21 @@ from ganglion.server.access.denials import Denials
 from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.commands.access import MOST_DAYS, WantedToken, make_token, new_token
 from ganglion.server.login import pages
-from ganglion.server.login.forms import Form, field_of, form_of, parameter, require_own_page
+from ganglion.server.login.exchange.grant import EXCHANGE
+from ganglion.server.login.forms import (
+    NO_STORE,
+    Form,
+    address_of,
+    field_of,
+    form_of,
+    oauth_error,
+    parameter,
+    require_own_page,
+)
 from ganglion.server.login.pairings import (
     INTERVAL_MS,
     LASTING_MS,
     Pairing,
-    PairingAnswer,
     Pairings,
     PairingState,
 )
@@ -45,7 +54,6 @@ WRONG_PER_ADDRESS = RateLimit(tries=60, per_s=600.0)
 """Wrong codes. There are 25 billion codes, so that one is not found so."""
 MOST_LABEL = 100
 USUAL_DAYS = 90
-_NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 
 class DeviceLogin:
@@ -67,40 +75,39 @@ class DeviceLogin:
         self._begun = Tries(PER_ADDRESS)
         self._of_session, self._of_address = Tries(WRONG_PER_SESSION), Tries(WRONG_PER_ADDRESS)
 
-    async def answer(self, request: Request) -> Response:
+    def answer(self, request: Request, form: Form) -> Response:
         """Answer a command line."""
-        form = await form_of(request)
         if request.url.path == DEVICE:
             return self._begin(request, form)
         grant = field_of(form, "grant_type")
         if grant != GRANT:
-            return _refused(PairingAnswer("unsupported_grant_type", f"the only one is {GRANT}"))
+            return oauth_error("unsupported_grant_type", f"those are {GRANT} and {EXCHANGE}")
         secret = field_of(form, "device_code")
         if not secret:
-            return _refused(PairingAnswer("invalid_request", "device_code is missing"))
+            return oauth_error("invalid_request", "device_code is missing")
         now = self._service.now()
         found = self._pairings.answer(secret, now)
         if found.error:
-            return _refused(found)
+            return oauth_error(found.error, found.why)
         lasting_s = max(0, found.until_ms - now) // 1000
         body = {"access_token": found.token, "token_type": "Bearer", "expires_in": lasting_s}
-        return JSONResponse({**body, "user": found.user}, headers=_NO_STORE)
+        return JSONResponse({**body, "user": found.user}, headers=NO_STORE)
 
     def _begin(self, request: Request, form: Form) -> Response:
-        address = _address(request)
+        address = address_of(request)
         wait_s = self._begun.wait_s(network_of(address), self._effects.clock.monotonic())
         if wait_s:
             why = f"too many pairings have begun from {address}; try again in {wait_s} s"
-            return _refused(PairingAnswer("slow_down", why), 429, wait_s)
+            return oauth_error("slow_down", why, 429, wait_s)
         label = field_of(form, "label") or "command line"
         if len(label) > MOST_LABEL or not label.isprintable():
             why = f"label: at most {MOST_LABEL} characters that can be printed"
-            return _refused(PairingAnswer("invalid_request", why))
+            return oauth_error("invalid_request", why)
         given = field_of(form, "days") or str(USUAL_DAYS)
         days = int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 0
         if not 1 <= days <= MOST_DAYS:
             why = f"days: a number from 1 to {MOST_DAYS}"
-            return _refused(PairingAnswer("invalid_request", why))
+            return oauth_error("invalid_request", why)
         made, secret = self._pairings.begin(label, days, address, self._service.now())
         page = f"{self._origin}{PAIR}"
         body = {
@@ -111,7 +118,7 @@ class DeviceLogin:
             "expires_in": LASTING_MS // 1000,
             "interval": INTERVAL_MS // 1000,
         }
-        return JSONResponse(body, headers=_NO_STORE)
+        return JSONResponse(body, headers=NO_STORE)
 
     def after_sign_in(self, request: Request) -> Response:
         """Have a browser without a session sign in first, and come back to the page."""
@@ -145,7 +152,7 @@ class DeviceLogin:
     def _found(self, request: Request, caller: Caller, code: str) -> Pairing | int | None:
         """The pairing of a code; None = there is none; a number = seconds until the next try."""
         now_s = self._effects.clock.monotonic()
-        network = network_of(_address(request))
+        network = network_of(address_of(request))
         counted = ((self._of_session, caller.token), (self._of_address, network))
         wait_s = max(tries.wait_s(key, now_s, taking=False) for tries, key in counted)
         if wait_s:
@@ -183,14 +190,3 @@ class DeviceLogin:
             "Confirmed",
             f"{pairing.label} gets a token of yours, {made.token}. Go back to the terminal.",
         )
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
-
-
-def _refused(answer: PairingAnswer, status: int = 400, wait_s: int = 0) -> Response:
-    """An error as RFC 6749 has it."""
-    body = {"error": answer.error, "error_description": answer.why}
-    more = {"Retry-After": str(wait_s)} if wait_s else {}
-    return JSONResponse(body, status, headers={**_NO_STORE, **more})

@@ -1,10 +1,11 @@
-"""What requests for pages of signing in carry: fields of the query and of forms."""
+"""What requests for signing in carry, fields of the query and of forms; errors of RFC 6749."""
 
 import hmac
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from ganglion.model.errors import Forbidden
 from ganglion.server.access.caller import Caller
@@ -12,13 +13,15 @@ from ganglion.server.access.caller import Caller
 MOST_FORM = 4 << 10
 """Bytes of a form that are looked at."""
 
+NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+
 Form = Mapping[str, Sequence[str]]
 """Field -> every value that was sent for it."""
 
 
-async def form_of(request: Request) -> Form:
-    """The form that a request sends."""
-    body = (await request.body())[:MOST_FORM]
+async def form_of(request: Request, most: int = MOST_FORM) -> Form:
+    """The form that a request sends, as far as its first bytes have it."""
+    body = (await request.body())[:most]
     return parse_qs(body.decode("ascii", "replace"), keep_blank_values=True)
 
 
@@ -31,6 +34,25 @@ def field_of(form: Form, name: str) -> str:
 def parameter(request: Request, name: str) -> str:
     """A parameter of the query; empty = it is missing, or was sent several times."""
     return field_of({name: request.query_params.getlist(name)}, name)
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from; empty = it is not known."""
+    return request.client.host if request.client else ""
+
+
+def oauth_error(error: str, why: str, status: int = 400, wait_s: int = 0) -> Response:
+    """An error as RFC 6749 has it.
+
+    Args:
+        error: its name.
+        why: one sentence.
+        status: of HTTP.
+        wait_s: when to ask again; 0 = not said.
+    """
+    more = {"Retry-After": str(wait_s)} if wait_s else {}
+    body = {"error": error, "error_description": why}
+    return JSONResponse(body, status, headers={**NO_STORE, **more})
 
 
 def require_own_page(form: Form, caller: Caller) -> None:

@@ -1,8 +1,9 @@
-"""Checks of an ID token: who signed it, for whom, when, and for which sign-in.
+"""Checks of an ID token: who signed it, for whom, when, and for which sign-in, if for one.
 
 Pure: keys, time and nonce are given.
 """
 
+import json
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -115,14 +116,32 @@ def key_id(token: str) -> str:
     return named if isinstance(named, str) else ""
 
 
-def verified(token: str, keys: KeySet, rules: IdTokenRules, nonce: str, now_ms: int) -> Claims:
+def unverified(token: str) -> Claims:
+    """What a token says, which anyone may have written: good to choose whose keys to check it by.
+
+    Raises:
+        BadIdToken: it is no signed token, or its claims are no JSON object.
+    """
+    key_id(token)
+    try:
+        found = json.loads(jws.extract_compact(token.encode(), registry=_REGISTRY).payload)
+    except (JoseError, ValueError, TypeError, RecursionError) as error:
+        raise BadIdToken("the claims of the ID token are no JSON") from error
+    if not isinstance(found, dict):
+        raise BadIdToken("the claims of the ID token are no JSON object")
+    return found
+
+
+def verified(
+    token: str, keys: KeySet, rules: IdTokenRules, nonce: str | None, now_ms: int
+) -> Claims:
     """The claims of a token that proves what it should.
 
     Args:
         token: as the provider sent it.
         keys: of the provider.
         rules: what it must say.
-        nonce: of this very sign-in.
+        nonce: of this very sign-in; None = the token is of none.
         now_ms: the time.
 
     Raises:
@@ -151,7 +170,10 @@ def _signed(token: str, keys: list[Any]) -> Claims:
     raise BadIdToken("the signature of the ID token is wrong")
 
 
-def _check(claims: Claims, rules: IdTokenRules, nonce: str, now_ms: int) -> None:
+def _check(claims: Claims, rules: IdTokenRules, nonce: str | None, now_ms: int) -> None:
+    of_sign_in: dict[str, jwt.ClaimsOption] = {}
+    if nonce is not None:
+        of_sign_in["nonce"] = {"essential": True, "values": [nonce]}
     registry = jwt.JWTClaimsRegistry(
         now=now_ms // 1000,
         leeway=rules.leeway_s,
@@ -160,7 +182,7 @@ def _check(claims: Claims, rules: IdTokenRules, nonce: str, now_ms: int) -> None
         exp={"essential": True},
         iat={"essential": True},
         sub={"essential": True},
-        nonce={"essential": True, "values": [nonce]},
+        **of_sign_in,
     )
     try:
         registry.validate(dict(claims))
@@ -172,7 +194,7 @@ def _check(claims: Claims, rules: IdTokenRules, nonce: str, now_ms: int) -> None
         raise BadIdToken(*_WRONG.get(error.claim, (f"claim {error.claim} is wrong",))) from error
     except (JoseError, ValueError, TypeError) as error:
         raise BadIdToken(f"the claims of the ID token are wrong: {error}") from error
-    for name in ("iss", "sub", "nonce"):
+    for name in ("iss", "sub", *of_sign_in):
         if not isinstance(claims[name], str) or not claims[name]:
             raise BadIdToken(f"claim {name} of the ID token is no text")
     party = claims.get("azp", rules.client_id)

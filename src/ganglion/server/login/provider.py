@@ -1,53 +1,20 @@
-"""The identity provider over HTTP: its metadata, its keys, and the exchange of a code."""
+"""The identity provider over HTTP: where a browser signs in, and the exchange of a code."""
 
-import ssl
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx2
 import msgspec
-from joserfc.jwk import KeySet
-from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault, Forbidden
 from ganglion.seams.effects import Effects
-from ganglion.server.login.id_tokens import (
-    Claims,
-    IdTokenRules,
-    key_id,
-    usable,
-    verified,
-)
+from ganglion.server.login.id_tokens import Claims, IdTokenRules, key_id, verified
+from ganglion.server.login.issuer import Issuer, IssuerMetadata
 from ganglion.server.login.pending import PendingSignIn
 from ganglion.server.login.settings import LEEWAY_S, LoginSettings, secret_of
 
-PATIENCE_S = 10.0
-"""How long the provider may take for an answer."""
-MOST_BYTES = 1 << 20
-"""Largest answer of the provider."""
-FRESH_S = 3_600.0
-"""How long metadata and keys count without being asked for again."""
-AGAIN_S = 60.0
-"""How long the provider is not asked for keys again because a token names an unknown one."""
 CALLBACK = "/login/callback"
-DISCOVERY = "/.well-known/openid-configuration"
-
-
-class ProviderMetadata(Struct, frozen=True):
-    """What the provider says about itself (OpenID Connect Discovery, RFC 8414, RFC 9207)."""
-
-    issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
-    jwks_uri: str
-    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
-    authorization_response_iss_parameter_supported: bool = False
-
-
-class _Answer(Struct, frozen=True):
-    status: int
-    body: bytes
 
 
 class Provider:
@@ -61,9 +28,7 @@ class Provider:
     def __init__(self, settings: LoginSettings, effects: Effects) -> None:
         self._settings, self._effects = settings, effects
         self._rules = IdTokenRules(settings.issuer, settings.client_id, LEEWAY_S)
-        self._known: ProviderMetadata | None = None
-        self._keys: KeySet | None = None
-        self._known_at = self._keys_at = 0.0
+        self._issuer = Issuer(settings.issuer, settings.ca_file, effects)
 
     @property
     def redirect_uri(self) -> str:
@@ -90,28 +55,16 @@ class Provider:
         joint = "&" if urlsplit(known.authorization_endpoint).query else "?"
         return known.authorization_endpoint + joint + urlencode(asked)
 
-    async def metadata(self) -> ProviderMetadata:
+    async def metadata(self) -> IssuerMetadata:
         """What the provider says about itself.
 
         Raises:
             EnvironmentFault: it does not answer, or answers something else.
         """
-        now = self._effects.clock.monotonic()
-        if self._known and now - self._known_at < FRESH_S:
-            return self._known
-        body = await self._get(self._settings.issuer.rstrip("/") + DISCOVERY)
-        try:
-            found = msgspec.json.decode(body, type=ProviderMetadata)
-        except msgspec.DecodeError as error:
-            raise self._down(f"its metadata cannot be read: {error}") from error
-        if found.issuer != self._settings.issuer:
-            raise self._down(f"it calls itself {found.issuer[:200]!r}; write that as `issuer`")
-        secure = self._settings.issuer.startswith("https://")
-        for url in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
-            if urlsplit(url).scheme != "https" and (secure or urlsplit(url).scheme != "http"):
-                raise self._down(f"it names {url[:200]!r}, which is not reached by TLS")
-        self._known, self._known_at = found, now
-        return found
+        known = await self._issuer.metadata()
+        if not known.authorization_endpoint or not known.token_endpoint:
+            raise self._issuer.down("it names no endpoints for signing in")
+        return known
 
     async def claims(self, attempt: PendingSignIn, code: str) -> Claims:
         """Exchange a code, and check the ID token that comes for it.
@@ -123,7 +76,7 @@ class Provider:
             FileError: the secret cannot be read.
         """
         token = await self._exchanged(attempt, code)
-        keys = await self._keys_for(key_id(token))
+        keys = await self._issuer.keys_for(key_id(token))
         return verified(token, keys, self._rules, attempt.nonce, self._effects.clock.now_ms())
 
     async def _exchanged(self, attempt: PendingSignIn, code: str) -> str:
@@ -142,11 +95,11 @@ class Provider:
         else:
             form |= {"client_id": self._settings.client_id}
             form |= {"client_secret": secret} if secret else {}
-        found = await self._ask("POST", known.token_endpoint, form, auth)
+        found = await self._issuer.ask("POST", known.token_endpoint, form, auth)
         try:
             said = msgspec.json.decode(found.body)
         except msgspec.DecodeError as error:
-            raise self._down(f"its answer to a code has status {found.status}") from error
+            raise self._issuer.down(f"its answer to a code has status {found.status}") from error
         said = said if isinstance(said, dict) else {}
         if found.status != httpx2.codes.OK:
             raise self._refused(said, found.status)
@@ -160,57 +113,4 @@ class Provider:
         if error == "invalid_grant":
             return Forbidden("the provider does not know the code of this sign-in", "sign in again")
         why = f"{error} {str(said.get('error_description', ''))[:300]}".strip()
-        return self._down(f"it refuses this server: {why or status}; compare login.yaml")
-
-    async def _keys_for(self, key: str) -> KeySet:
-        """Keys among which is a named one, if the provider has published it."""
-        now = self._effects.clock.monotonic()
-        age = now - self._keys_at
-        known = self._keys
-        has = known is not None and (not key or any(each.kid == key for each in known.keys))
-        if known is None or age >= FRESH_S or (not has and age >= AGAIN_S):
-            body = await self._get((await self.metadata()).jwks_uri)
-            try:
-                document = msgspec.json.decode(body)
-            except msgspec.DecodeError as error:
-                raise self._down("its keys are no JSON") from error
-            known = self._keys = usable(document)
-            self._keys_at = now
-        return known
-
-    async def _get(self, url: str) -> bytes:
-        found = await self._ask("GET", url)
-        if found.status != httpx2.codes.OK:
-            raise self._down(f"{url} answers {found.status}")
-        return found.body
-
-    async def _ask(
-        self,
-        method: str,
-        url: str,
-        form: Mapping[str, str] | None = None,
-        auth: httpx2.BasicAuth | None = None,
-    ) -> _Answer:
-        body = bytearray()
-        try:
-            async with (
-                httpx2.AsyncClient(timeout=PATIENCE_S, verify=self._trusted()) as client,
-                client.stream(method, url, data=form, auth=auth) as answer,
-            ):
-                async for part in answer.aiter_bytes():
-                    body += part
-                    if len(body) > MOST_BYTES:
-                        raise self._down(f"{url} answers more than {MOST_BYTES:,} bytes")
-                return _Answer(answer.status_code, bytes(body))
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise self._down(str(error) or type(error).__name__) from error
-
-    def _trusted(self) -> ssl.SSLContext:
-        """By what certificates the provider is recognised."""
-        return ssl.create_default_context(cafile=self._settings.ca_file or None)
-
-    def _down(self, why: str) -> EnvironmentFault:
-        return EnvironmentFault(
-            f"cannot sign in at {self._settings.issuer}: {why}",
-            "sessions that exist go on, and so do personal tokens",
-        )
+        return self._issuer.down(f"it refuses this server: {why or status}; compare login.yaml")

@@ -1,16 +1,22 @@
-"""How browsers sign in: `login.yaml` in the home, read when the server starts."""
+"""How browsers and programs sign in: `login.yaml` in the home, read when the server starts."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 import yaml
 from msgspec import Struct, field
 
-from ganglion.model.errors import FileError, InputError
+from ganglion.model.errors import FieldError, FileError, InputError
 from ganglion.seams.files import SYSTEM_FILES, Files
+from ganglion.server.login.exchange.rules import ExchangeRule, troubles
 from ganglion.specs.grammar.times.durations import parse_duration
+from ganglion.specs.wording import first_of
 from ganglion.transport.hosts import is_own
+
+T = TypeVar("T")
 
 FILE = "login.yaml"
 SEE = "see docs/access.md"
@@ -22,8 +28,8 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The file.
 
     Attributes:
-        issuer: URL of the provider, exactly as its tokens name it.
-        client_id: name of this server at the provider.
+        issuer: URL of the provider, exactly as its tokens name it; empty = browsers cannot sign in.
+        client_id: name of this server at the provider; empty = as with `issuer`.
         public_url: where browsers find this server; `/login/callback` below it is what the
             provider has to know.
         client_secret_file: file whose first line is the secret; empty = the provider asks for none.
@@ -34,11 +40,12 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
         newcomer_queue: where a newcomer gets role viewer; empty = on the whole fleet, null = none.
         idle: how long a session lasts without a request.
         lasting: how long a session lasts at most.
+        exchange: ID tokens of other issuers that are exchanged for personal tokens.
     """
 
-    issuer: str
-    client_id: str
-    public_url: str
+    issuer: str = ""
+    client_id: str = ""
+    public_url: str = ""
     client_secret_file: str = ""
     ca_file: str = ""
     scopes: tuple[str, ...] = field(default=("profile", "email"))
@@ -47,6 +54,12 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
     newcomer_queue: str | None = ""
     idle: str = "2h"
     lasting: str = "12h"
+    exchange: tuple[ExchangeRule, ...] = ()
+
+    @property
+    def has_provider(self) -> bool:
+        """Whether browsers sign in, and command lines by them."""
+        return bool(self.issuer)
 
     @property
     def idle_ms(self) -> int:
@@ -75,7 +88,7 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_login(
-    home: Path, files: Files = SYSTEM_FILES, *, tls: bool = False
+    home: Path, files: Files = SYSTEM_FILES, *, tls: bool = False, owner: str = ""
 ) -> LoginSettings | None:
     """Read the settings of a home; None = there is no such file, and browsers cannot sign in.
 
@@ -83,30 +96,87 @@ def read_login(
         home: Ganglion's home directory.
         files: the file system.
         tls: whether the server speaks TLS itself.
+        owner: user of the server; empty = not known.
 
     Raises:
-        FileError: the file, or the one that it names, is not what it should be.
+        FileError: the file, or the one that it names, cannot be read.
+        FieldError: what the file says is wrong; with all that is.
     """
     path = home / FILE
     try:
-        found = msgspec.convert(yaml.safe_load(files.read(path).decode("utf-8")), LoginSettings)
-        for text in (found.idle, found.lasting):
-            parse_duration(text)
+        document = yaml.safe_load(files.read(path).decode("utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, InputError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise FileError(f"{path}: {error}", SEE) from error
-    for what, url in (("issuer", found.issuer), ("public_url", found.public_url)):
-        trouble = _trouble(url)
-        if trouble:
-            raise FileError(f"{path}: {what}: {trouble}", SEE)
-    if tls and not found.is_secure:
-        raise FileError(f"{path}: public_url: the server speaks TLS", "write https://")
-    if urlsplit(found.public_url).path.strip("/"):
-        raise FileError(f"{path}: public_url: it has a path", "as https://gpu.example.org")
+    wrong = list[FieldError]()
+    rules = _rules(document, wrong)
+    found = _part(document, LoginSettings, "", wrong)
+    if found is not None:
+        programs = isinstance(document, dict) and "exchange" in document
+        wrong += _troubles(found, programs=programs, tls=tls)
+    for key, each in rules.items():
+        wrong += troubles(each, _trouble(each.issuer), key, owner)
+    if found is None or wrong:
+        raise first_of([_within(path, each) for each in wrong])
     if found.client_secret_file:
         secret_of(found, files)
-    return found
+    return msgspec.structs.replace(found, exchange=tuple(rules.values()))
+
+
+def _rules(document: object, wrong: list[FieldError]) -> dict[str, ExchangeRule]:
+    """The rules of exchange by their paths in the file; takes them out of the document.
+
+    They are read one by one, so that what is wrong with each is found.
+    """
+    if not isinstance(document, dict) or not isinstance(document.get("exchange"), list):
+        return {}
+    listed = document["exchange"]
+    document["exchange"] = []
+    if not listed:
+        wrong.append(FieldError("it is empty", key="exchange", hint="leave it out"))
+    made = {
+        key: _part(each, ExchangeRule, key, wrong)
+        for key, each in ((f"exchange[{n}]", each) for n, each in enumerate(listed))
+    }
+    return {key: each for key, each in made.items() if each is not None}
+
+
+def _part(given: object, kind: type[T], key: str, wrong: list[FieldError]) -> T | None:
+    try:
+        return msgspec.convert(given, kind)
+    except ValueError as error:
+        wrong.append(FieldError(str(error), key=key))
+        return None
+
+
+def _troubles(found: LoginSettings, *, programs: bool, tls: bool) -> Iterator[FieldError]:
+    """All that is wrong with settings whose keys have the right types, except for rules."""
+    for key in ("idle", "lasting"):
+        try:
+            parse_duration(getattr(found, key))
+        except InputError as error:
+            yield FieldError(error.message, key=key, hint=error.hint)
+    urls = {"public_url": found.public_url}
+    if found.issuer or found.client_id or not programs:
+        urls |= {"issuer": found.issuer}
+        if not found.client_id:
+            yield FieldError("it is missing", key="client_id", hint="as the provider names it")
+    for key, url in urls.items():
+        trouble = _trouble(url)
+        if trouble:
+            yield FieldError(trouble, key=key)
+    if _trouble(found.public_url):
+        return
+    if tls and not found.is_secure:
+        yield FieldError("the server speaks TLS", key="public_url", hint="write https://")
+    if urlsplit(found.public_url).path.strip("/"):
+        yield FieldError("it has a path", key="public_url", hint="as https://gpu.example.org")
+
+
+def _within(path: Path, error: FieldError) -> FieldError:
+    hint = error.hint or SEE
+    return FieldError(error.problem, key=error.key, file=str(path), hint=hint)
 
 
 def secret_of(settings: LoginSettings, files: Files) -> str:

@@ -23,6 +23,9 @@ NEVER = 1 << 62
 MOST_SESSIONS = 20
 """Sessions of one user: the oldest ends when another one begins."""
 
+EXPIRED_MS = 30 * 86_400_000
+"""How long tokens are listed that have expired; jobs of CI get one each."""
+
 
 class AccessRights(Struct):
     """Who may do what, and what has to stay.
@@ -31,7 +34,8 @@ class AccessRights(Struct):
 
     Attributes:
         grants: by subject, role and queue.
-        tokens: those that were not revoked, by their ids.
+        tokens: those that were not revoked, by their ids; without those that had long expired when
+            one was made.
         accounts: users of the identity provider, by their names here.
         sessions: of browsers, by their ids; without those that had ended when one began.
         holds: legal holds that were not released, by their names.
@@ -56,8 +60,9 @@ class AccessRights(Struct):
             case RoleRevoked(subject=subject, role=role, queue=queue):
                 gone = (subject, role, queue)
                 self.grants = {key: each for key, each in self.grants.items() if key != gone}
-            case TokenCreated(token=token):
-                self.tokens = {**self.tokens, token: event}
+            case TokenCreated(token=token, at=now):
+                kept = {k: e for k, e in self.tokens.items() if now < e.until_ms + EXPIRED_MS}
+                self.tokens = {**kept, token: event}
             case TokenRevoked(token=token):
                 self.tokens = {key: each for key, each in self.tokens.items() if key != token}
             case AccountJoined(user=user):
