@@ -70,7 +70,7 @@ class AccessGate:
             if operation and OPERATIONS[operation].where is not GrantPlace.ANYONE:
                 caller.require(OPERATIONS[operation].verb, OPERATIONS[operation].kind)
             state[CALLER], state[OPERATION] = caller, operation
-            serve_for(caller.subject.user)
+            serve_for(caller.subject.user, caller.glass)
             await self._app(scope, receive, send)
         elif TOKEN in state:
             known = partial(self._permissions.bearer, state[TOKEN])
@@ -117,7 +117,7 @@ class AccessGate:
             await answer(error)(scope, receive, send)  # it names nothing but what was asked for
             return
         scope["state"] |= {CALLER: caller, OPERATION: operation}
-        serve_for(caller.subject.user)
+        serve_for(caller.subject.user, caller.glass)
         if path != scope["path"]:
             scope.update(path=path, raw_path=quote(path).encode())
         if not caller.sees_all:

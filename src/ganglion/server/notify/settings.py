@@ -39,14 +39,14 @@ class NotifySettings(Struct, frozen=True, forbid_unknown_fields=True):
         smtp: the mail server; None = `sendmail` of this machine.
         sendmail: that program.
         commands: whether commands of workloads are run, as the server's user.
-        on, mail, command, webhook: for workloads that do not say `notify`.
+        on, mail, command, webhook: for workloads that do not say `notify`, and for broken glass.
     """
 
     sender: str = ""
     smtp: Smtp | None = None
     sendmail: str = "/usr/sbin/sendmail"
     commands: bool = False
-    on: tuple[str, ...] = ("end",)
+    on: tuple[str, ...] = ("end", "break-glass")
     mail: tuple[str, ...] = ()
     command: str = ""
     webhook: tuple[str, ...] = ()
