@@ -103,9 +103,10 @@ def read_settings(home: Path, files: Files = SYSTEM_FILES) -> NotifySettings:
     """
     path = home / FILE
     try:
-        return msgspec.convert(
-            yaml.safe_load(files.read(path).decode("utf-8")) or {}, NotifySettings
-        )
+        written = yaml.safe_load(files.read(path).decode("utf-8")) or {}
+        if isinstance(written, dict) and True in written:
+            written["on"] = written.pop(True)  # what YAML 1.1 takes that key for
+        return msgspec.convert(written, NotifySettings)
     except FileNotFoundError:
         return NotifySettings()
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
