@@ -201,9 +201,10 @@ def revoke_role(here: Here, which: Subtree) -> Done:
 
 @router.post("/roles:break-glass")
 def break_glass(here: Here, wish: GlassWish) -> RolePage:
-    """Make the caller's dormant grants on a queue count for a while; `notify.yaml` says who is notified.
+    """Make the caller's dormant grants on a queue count for a while.
 
-    Without a queue it is the one queue on which the caller has dormant grants.
+    Without a queue it is the one queue on which the caller has dormant grants. Those whom
+    `notify.yaml` names are notified.
     """
     caller = here.caller.renewed()
     rules, user = caller.rules, caller.subject.user
