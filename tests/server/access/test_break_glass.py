@@ -8,8 +8,10 @@ from fastapi.testclient import TestClient
 from ganglion.audit.export import rows_of
 from ganglion.audit.records import DecisionContext, WantedRecords, records
 from ganglion.ledger.codec import decoded
-from ganglion.model.events import RoleGranted
+from ganglion.model.events import GlassBroken, RoleGranted
 from ganglion.server.commands.access import GLASS_MS, MOST_GLASS_MS
+from ganglion.server.recovery.documents import document, value_of
+from ganglion.server.state.rights import AccessRights
 from tests.audit.trail import at_rest
 from tests.server.access.office import API, Office, office
 from tests.server.conftest import Rig
@@ -261,6 +263,34 @@ def test_what_broken_glass_allowed_is_recorded_as_such_and_nothing_else_is(
     ]
 
 
+def test_what_standing_roles_allow_is_not_marked_although_all_is_open(staff: Office) -> None:
+    keep(staff, "user:eve", "admin")
+    staff.grant("user:eve", "submitter", "vision")
+    eve = staff.client(staff.token("eve"))
+    smash(eve)
+    mine, other = (staff.submit(eve, name, name) for name in ("vision", "speech"))
+    assert eve.get(f"{API}/nodes").status_code == 200
+    assert eve.post(f"{API}/workloads/{mine}/cancel").status_code == 200
+    seen = staff.events(staff.owner)
+    marked = [each["gang"]["workload"] for each in seen if each.get("glass")]
+    assert marked == [other]
+
+
+def test_programs_of_a_shared_account_run_by_broken_glass_and_are_marked(rig: Rig) -> None:
+    rig.service.start()
+    with office(rig, shares_account=True) as staff:
+        keep(staff, "user:eve", "admin")
+        staff.grant("user:eve", "submitter", "vision")
+        eve = staff.client(staff.token("eve"))
+        body = {"name": "a", "run": "true", "queue": "vision", "resources": {"gpus": 1}}
+        assert eve.post(f"{API}/workloads", json=body).status_code == 403
+        smash(eve)
+        staff.submit(eve, "a", "vision")
+        (made,) = [e for e in staff.events(staff.owner) if e["type"] == "gang_submitted"]
+        assert made["glass"] == "role admin of user:eve on the whole fleet, by broken glass"
+    rig.service.stop()
+
+
 def test_the_holder_and_auditors_read_of_it_and_viewers_do_not(
     staff: Office, eve: TestClient
 ) -> None:
@@ -274,6 +304,14 @@ def test_the_holder_and_auditors_read_of_it_and_viewers_do_not(
         )
     }
     assert seen == {"eve": [WHY], "una": [WHY], "vic": []}
+
+
+def test_a_checkpoint_keeps_what_is_broken() -> None:
+    rights = AccessRights()
+    rights.note(RoleGranted(1, "user:eve", "admin", "", None, "ada", break_glass=True))
+    rights.note(GlassBroken(2, "eve", "user:eve", "admin", "", WHY, 2, 99))
+    assert len(rights.glasses) == 1
+    assert value_of(document(rights)) == rights
 
 
 def test_grants_of_older_ledgers_are_standing_ones() -> None:

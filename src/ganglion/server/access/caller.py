@@ -105,10 +105,7 @@ class Caller:
         self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
     ) -> AccessVerdict:
         """Decide whether the caller may do something; an empty queue is the whole fleet."""
-        resource = Resource(kind, queue, owner)
-        return self._noted(
-            can(self.subject, verb, resource, self.rules.grants, self.rules.tree, self.now_ms)
-        )
+        return self._noted(self._decided(verb, kind, queue, owner))
 
     def somewhere(self, verb: AccessVerb, kind: ResourceKind) -> AccessVerdict:
         """Decide whether the caller may do it to what is its own, on any queue."""
@@ -119,11 +116,12 @@ class Caller:
             self.glass.append(found.rule)
         return found
 
-    def _can_view(self, kind: ResourceKind, queue: str = EVERYWHERE) -> bool:
-        """Whether something is shown to the caller; that alone is no use of broken glass."""
-        resource = Resource(kind, queue)
-        rules = self.rules
-        return can(self.subject, _V.VIEW, resource, rules.grants, rules.tree, self.now_ms).allowed
+    def _decided(
+        self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
+    ) -> AccessVerdict:
+        """Decide without a note that broken glass was needed: nothing is done by it yet."""
+        resource, rules = Resource(kind, queue, owner), self.rules
+        return can(self.subject, verb, resource, rules.grants, rules.tree, self.now_ms)
 
     def require(
         self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
@@ -140,12 +138,12 @@ class Caller:
 
     def sees(self, queue: str) -> bool:
         """Whether the caller may see the workloads of a queue."""
-        return self.sees_all or self._can_view(_K.WORKLOAD, queue)
+        return self.sees_all or self._decided(_V.VIEW, _K.WORKLOAD, queue).allowed
 
     @cached_property
     def sees_all(self) -> bool:
         """Whether the caller may see the workloads of every queue, and the fleet."""
-        return self._can_view(_K.FLEET)
+        return self._decided(_V.VIEW, _K.FLEET).allowed
 
     @cached_property
     def audits_all(self) -> bool:
@@ -154,8 +152,9 @@ class Caller:
 
     @cached_property
     def trusted(self) -> bool:
-        """Whether the caller may do everything here, so that its programs cannot do more."""
-        return self.may(_V.HALT, _K.SERVER).allowed
+        """Whether the caller may do everything here for good, and so what outlasts broken glass."""
+        found = self._decided(_V.HALT, _K.SERVER)
+        return found.allowed and not found.by_glass
 
     @cached_property
     def queues(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import Forbidden, GanglionError, NotFound
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
@@ -166,7 +167,9 @@ class AccessGate:
             caller.require(rule.verb, rule.kind, place.queue, place.user)
             at = path.index("/workloads/") + len("/workloads/")
             path = path[:at] + ref + path[at + len(named) :]
-        if rule.runs_programs and self._shares_account and not caller.trusted:
+        # Who may do everything here cannot do more by a program.
+        whole = AccessVerb.HALT, ResourceKind.SERVER
+        if rule.runs_programs and self._shares_account and not caller.may(*whole).allowed:
             raise caller.refused(ACCOUNT)
         return path
 
