@@ -117,6 +117,7 @@ def test_the_actor_of_a_grant_a_token_or_a_hold_is_who_gave_it(tmp_path: Path) -
         ev.TokenCreated(1, "id", "0f", "eve", (), "viewer", "lab", 9, "", "ada"),
         ev.TokenRevoked(1, "id", "eve", "ada"),
         ev.RoleRevoked(1, "user:eve", "viewer", "lab", "ada"),
+        ev.GlassMended(1, "eve", "user:eve", "viewer", "lab", "ada"),
         ev.HoldPlaced(1, "case-1", 0, "a court asks", "ada"),
         ev.HoldReleased(1, "case-1", "ada"),
     ]

@@ -72,6 +72,42 @@ def test_a_legal_hold_is_placed_listed_and_released(site: Site, ganglion: Gangli
     assert "there is no hold 'case-117'" in gone.err
 
 
+def test_glass_is_broken_told_and_mended(
+    site: Site, ganglion: Ganglion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = json.loads(ganglion("nodes", "-o", "json").out)[0]["name"]
+    made = ganglion("role", "grant", "eve", "operator", "--break-glass")
+    assert made.out == "user:eve may break the glass for role operator on the whole fleet\n"
+    token = ganglion("token", "create", "eve", "admin").out.strip()
+    record = read_server(site.home)
+    assert record
+    with monkeypatch.context() as patch:
+        patch.setenv("GANGLION_URL", record.url)
+        patch.setenv("GANGLION_TOKEN", token)
+        assert "(dormant)" in ganglion("whoami").out
+        assert ganglion("cordon", node).code == 1
+        done = ganglion("break-glass", "--reason", "node fire in hall 2", "--for", "2h")
+        assert done.out.startswith("user:eve has role operator on the whole fleet until ")
+        assert ganglion("cordon", node).code == 0
+        assert ganglion("break-glass", "--reason", "node fire in hall 2", "--for", "5h").code != 0
+    seen = ganglion("events", "--type", "glass_broken").out
+    assert "eve broke the glass: role operator on the whole fleet until" in seen
+    assert "node fire in hall 2" in seen
+    assert "broken by eve until" in ganglion("role", "list").out
+    assert ganglion("break-glass", "--end", "--user", "eve").code == 0
+    shown = json.loads(ganglion("audit", "show", "--glass", "-o", "json").out)
+    assert [(each["kind"], each["actor"]) for each in shown[:2]] == [
+        ("glass_broken", "eve"),
+        ("node_cordoned", "eve"),
+    ]
+    assert shown[1]["rule"].endswith("on the whole fleet, by broken glass")
+    assert (shown[2]["kind"], shown[2]["event"]["by"]) == ("glass_mended", shown[2]["actor"])
+    assert ganglion("uncordon", node).code == 0
+    assert ganglion("role", "revoke", "eve", "operator").code == 0
+    (listed,) = json.loads(ganglion("token", "list", "-o", "json").out)
+    assert ganglion("token", "revoke", listed["id"]).code == 0
+
+
 def test_the_sdk_grants_and_limits(site: Site) -> None:
     record = read_server(site.home)
     assert record

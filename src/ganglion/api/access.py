@@ -3,6 +3,22 @@
 from msgspec import Struct
 
 
+class GlassView(Struct):
+    """Broken glass: a dormant grant counts for one user for a while.
+
+    Attributes:
+        user: who broke it.
+        since: when, in ms; of several times the first.
+        until: when it ends, in ms.
+        reason: why; of several times the last.
+    """
+
+    user: str
+    since: int
+    until: int
+    reason: str
+
+
 class GrantView(Struct):
     """A role on a subtree of queues.
 
@@ -13,6 +29,8 @@ class GrantView(Struct):
         until: when it ends, in ms; None = when it is revoked.
         by: user who granted it; empty = it is the owner's of the server, and cannot be revoked.
         at: when it was granted, in ms.
+        break_glass: whether it gives nothing until a holder breaks the glass.
+        broken: by whom it is broken at present; others have nothing of it.
     """
 
     subject: str
@@ -21,6 +39,8 @@ class GrantView(Struct):
     until: int | None = None
     by: str = ""
     at: int = 0
+    break_glass: bool = False
+    broken: tuple[GlassView, ...] = ()
 
 
 class RolePage(Struct):
@@ -38,6 +58,8 @@ class HolderView(Struct):
         queue: of the grant; empty = the whole fleet.
         until: when the grant ends, in ms; None = when it is revoked.
         own: whether it reaches only what belongs to the subject.
+        dormant: whether it gives that only to a holder who breaks the glass.
+        broken_by: the user who broke it, for whom alone it counts; empty = no glass was broken.
     """
 
     subject: str
@@ -45,6 +67,8 @@ class HolderView(Struct):
     queue: str = ""
     until: int | None = None
     own: bool = False
+    dormant: bool = False
+    broken_by: str = ""
 
 
 class WhoCan(Struct):

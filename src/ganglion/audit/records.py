@@ -18,6 +18,8 @@ from ganglion.model.causes import Cause
 from ganglion.model.fleet.node import Node
 from ganglion.model.workload import Constraints, Gang
 
+GLASS = frozenset({"glass_broken", "glass_mended"})
+"""Kinds of events about broken glass itself."""
 SCHEDULER = "scheduler"
 """Actor of what the engine decided."""
 
@@ -35,7 +37,8 @@ class AuditRecord(Struct, frozen=True):
         request: id of the request that it comes from; empty = of none.
         policy: version of the policy in force; 0 = the built-in one; None = unknown.
         software: version of the server that wrote it; empty = unknown.
-        rule: by which it was decided: the kind of its cause; empty = it names none.
+        rule: by which it was decided: the grant by broken glass that allowed it, else the kind of
+            its cause; empty = it names none.
         image: that the gang's workload asks for; empty = none, or it was not recorded.
         checksum: of the event in the chain, in hexadecimal.
         event: as clients read it.
@@ -130,6 +133,7 @@ class WantedRecords(Struct, frozen=True):
         actors, kinds: one of these; empty = any.
         queue: that queue, or one below it; empty = any.
         workload: its id or its name, or the id of a gang of it; empty = any.
+        glass: whether only what broken glass allowed, and its breaking and mending.
     """
 
     since: int = 0
@@ -138,6 +142,7 @@ class WantedRecords(Struct, frozen=True):
     kinds: frozenset[str] = frozenset()
     queue: str = ""
     workload: str = ""
+    glass: bool = False
 
     def takes(self, record: AuditRecord, context: DecisionContext) -> bool:
         """Whether a record is one of them."""
@@ -148,6 +153,8 @@ class WantedRecords(Struct, frozen=True):
         if self.kinds and record.kind not in self.kinds:
             return False
         if self.queue and not context.is_below(record.queue, self.queue):
+            return False
+        if self.glass and not (record.event.get("glass") or record.kind in GLASS):
             return False
         return not self.workload or self._names(record)
 
@@ -230,6 +237,7 @@ def _actor(event: ev.Event) -> str:
         event,
         ev.RoleGranted
         | ev.RoleRevoked
+        | ev.GlassMended
         | ev.TokenCreated
         | ev.TokenRevoked
         | ev.SignedOut
@@ -245,6 +253,8 @@ def _actor(event: ev.Event) -> str:
 
 
 def _rule(event: ev.Event) -> str:
+    if event.glass:
+        return event.glass
     cause = getattr(event, "cause", None)
     return str(cause.kind) if isinstance(cause, Cause) else str(getattr(event, "rule", ""))
 

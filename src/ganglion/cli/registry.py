@@ -151,6 +151,11 @@ COMMANDS: dict[str, CommandEntry] = {
     "role": CommandEntry(
         "ganglion.cli.access.role:role", "Grant and revoke roles on queues.", CLUSTER
     ),
+    "break-glass": CommandEntry(
+        "ganglion.cli.access.glass:break_glass",
+        "Make a grant for emergencies count for a while.",
+        CLUSTER,
+    ),
     "whocan": CommandEntry(
         "ganglion.cli.access.role:whocan", "List the grants that allow something.", CLUSTER
     ),

@@ -23,10 +23,12 @@ class AccessVerdict(Struct, frozen=True):
     Attributes:
         allowed: whether it is.
         rule: the grant that allows it, or what is missing.
+        by_glass: whether nothing but broken glass allows it.
     """
 
     allowed: bool
     rule: str
+    by_glass: bool = False
 
 
 class GrantHolder(Struct, frozen=True):
@@ -34,7 +36,8 @@ class GrantHolder(Struct, frozen=True):
 
     Attributes:
         grant: names subject, role and queue.
-        own: whether it reaches only what belongs to the subject.
+        own: whether it reaches only what belongs to the subject; of a dormant grant it says what
+            breaking the glass would give.
     """
 
     grant: Grant
@@ -64,12 +67,20 @@ def can(
     scope, owns = subject.token_scope, bool(resource.owner) and resource.owner == subject.user
     if scope and not (scope.queue in line and _reaches(roles.get(scope.role), owns=owns)):
         return AccessVerdict(False, f"the token is limited to {scope}")
+    broken: Grant | None = None
     for name in subject.names:
         of = grants.of(name)
         for queue in line if of else ():
             for grant in of.get(queue, ()):
-                if _lives(grant, now_ms) and _reaches(roles.get(grant.role), owns=owns):
+                if not _reaches(roles.get(grant.role), owns=owns):
+                    continue
+                if not _gives(grant, verb, subject.user, now_ms):
+                    continue
+                if not grant.break_glass:
                     return AccessVerdict(True, str(grant))
+                broken = grant  # counts where no other does
+    if broken:
+        return AccessVerdict(True, str(broken), by_glass=True)
     return AccessVerdict(False, _missing(subject, verb, resource))
 
 
@@ -80,9 +91,14 @@ def somewhere(
     roles, scope = PERMISSIONS.get((verb, kind), {}), subject.token_scope
     if scope and scope.role not in roles:
         return AccessVerdict(False, f"the token is limited to {scope}")
-    for grant in _granted(subject, grants, now_ms):
-        if grant.role in roles:
+    broken: Grant | None = None
+    for grant in _granted(subject, verb, grants, now_ms):
+        if grant.role in roles and not grant.break_glass:
             return AccessVerdict(True, str(grant))
+        if grant.role in roles:
+            broken = grant
+    if broken:
+        return AccessVerdict(True, str(broken), by_glass=True)
     return AccessVerdict(False, _missing(subject, verb, Resource(kind, owner=subject.user)))
 
 
@@ -98,7 +114,7 @@ def may_give(
     if subject.token_scope and not within(role, subject.token_scope.role):
         return AccessVerdict(False, f"the token is limited to {subject.token_scope}")
     line = lineage(queue, tree)
-    for grant in _granted(subject, grants, now_ms):
+    for grant in _granted(subject, AccessVerb.GRANT, grants, now_ms):
         if grant.queue in line and within(role, grant.role):
             return AccessVerdict(True, str(grant))
     return AccessVerdict(
@@ -106,23 +122,77 @@ def may_give(
     )
 
 
+def breakable(
+    subject: Subject, queue: str | None, grants: Grants, tree: Tree, now_ms: int
+) -> tuple[list[Grant], str]:
+    """List the dormant grants whose glass a subject may break.
+
+    Args:
+        subject: who asks; a limited token breaks nothing that reaches beyond it.
+        queue: that they are granted on; None = no matter where.
+        grants: all there are.
+        tree: the queues.
+        now_ms: the time.
+
+    Returns:
+        the grants; and, where there are none, what is missing.
+    """
+    found = [
+        each
+        for each in _alive(subject, grants, now_ms)
+        if each.dormant and queue in (None, each.queue)
+    ]
+    where = "" if queue is None else f" on {place(queue)}"
+    if not found:
+        return [], f"breaking glass needs a dormant grant{where}; {subject.user} has none"
+    scope = subject.token_scope
+    within_scope = [
+        each
+        for each in found
+        if not scope or (scope.queue in lineage(each.queue, tree) and within(each.role, scope.role))
+    ]
+    return within_scope, "" if within_scope else f"the token is limited to {scope}"
+
+
 def who_can(
     verb: AccessVerb, resource: Resource, grants: Grants, tree: Tree, now_ms: int
 ) -> list[GrantHolder]:
-    """List the grants that allow something, sorted by subject and queue."""
+    """List the grants that allow something, dormant ones too, sorted by subject and queue."""
     roles, line = PERMISSIONS.get((verb, resource.kind), {}), lineage(resource.queue, tree)
     found = [
         GrantHolder(each, own=roles[each.role] is Reach.OWN)
         for each in grants.all()
-        if each.queue in line and each.role in roles and _lives(each, now_ms)
+        if each.queue in line
+        and each.role in roles
+        and _lives(each, now_ms)
+        and not (each.break_glass and verb is AccessVerb.GRANT)
     ]
-    return sorted(found, key=lambda each: (each.grant.subject, each.grant.queue, each.grant.role))
+    return sorted(
+        found,
+        key=lambda each: (
+            *(each.grant.subject, each.grant.queue, each.grant.role),
+            each.grant.broken_by,
+        ),
+    )
 
 
-def _granted(subject: Subject, grants: Grants, now_ms: int) -> Iterator[Grant]:
+def _granted(subject: Subject, verb: AccessVerb, grants: Grants, now_ms: int) -> Iterator[Grant]:
+    return (
+        each for each in _alive(subject, grants, now_ms) if _gives(each, verb, subject.user, now_ms)
+    )
+
+
+def _alive(subject: Subject, grants: Grants, now_ms: int) -> Iterator[Grant]:
     for name in subject.names:
         for found in grants.of(name).values():
             yield from (each for each in found if _lives(each, now_ms))
+
+
+def _gives(grant: Grant, verb: AccessVerb, user: str, now_ms: int) -> bool:
+    """Whether a grant counts for a verb; what broken glass gives is not granted on."""
+    if grant.break_glass and (verb is AccessVerb.GRANT or not grant.counts_for(user)):
+        return False  # a role or a token that it gave would outlast it
+    return _lives(grant, now_ms)
 
 
 def _lives(grant: Grant, now_ms: int) -> bool:

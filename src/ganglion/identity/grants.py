@@ -23,16 +23,30 @@ class Grant(Struct, frozen=True):
         role: what it gives.
         queue: root of the subtree; empty = the whole fleet.
         until_ms: when it ends; None = when it is revoked.
+        break_glass: whether it counts only for the user who broke the glass.
+        broken_by: user who did; empty = it is dormant.
     """
 
     subject: str
     role: Role
     queue: str = EVERYWHERE
     until_ms: int | None = None
+    break_glass: bool = False
+    broken_by: str = ""
+
+    @property
+    def dormant(self) -> bool:
+        """Whether it gives nothing until a holder breaks the glass."""
+        return self.break_glass and not self.broken_by
+
+    def counts_for(self, user: str) -> bool:
+        """Whether it gives a holder of that name what its role allows."""
+        return not self.break_glass or (bool(self.broken_by) and self.broken_by == user)
 
     def __str__(self) -> str:
         """Print it as a rule."""
-        return f"role {self.role} of {self.subject} on {place(self.queue)}"
+        glass = ", by broken glass" if self.broken_by else ""
+        return f"role {self.role} of {self.subject} on {place(self.queue)}{glass}"
 
 
 class TokenScope(Struct, frozen=True):

@@ -184,7 +184,7 @@ def serve(
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress, user = SecretStore(place.root), Egress(allowed_urls), _user()
-        reach = Recipients(egress, secrets.value, effects)
+        reach = Recipients(egress, secrets.value, effects, user)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
         keepers = [
             workspaces,

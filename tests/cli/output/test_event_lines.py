@@ -88,6 +88,30 @@ BEHIND = {
         {"type": "start_planned", "gang": "a-1/0", "placement": PLACE, "drains": True},
         "n1 kept until it is free",
     ),
+    "glass that is broken": (
+        {
+            "type": "glass_broken",
+            **{"user": "eve", "subject": "group:oncall", "role": "admin", "queue": ""},
+            **{"reason": "a fire\x1b[2J", "since_ms": AT, "until_ms": AT + 3_600_000},
+        },
+        "eve broke the glass: role admin of group:oncall on the whole fleet"
+        " until 2027-01-15 09:00:00: a fire\\x1b[2J",
+    ),
+    "glass that is mended": (
+        {
+            "type": "glass_mended",
+            **{"user": "eve", "subject": "user:eve", "role": "admin", "queue": "lab", "by": "ada"},
+        },
+        "role admin of eve on lab ended, by ada",
+    ),
+    "a dormant grant": (
+        {
+            "type": "role_granted",
+            **{"subject": "user:eve", "role": "admin", "queue": "", "until_ms": None, "by": "ada"},
+            "break_glass": True,
+        },
+        "role admin on the whole fleet, dormant until its holder breaks the glass, by ada",
+    ),
     "one GPU": (
         {"type": "node_added", "node": {"name": "n1", "devices": [{}]}},
         "1 GPU",
@@ -99,7 +123,7 @@ BEHIND = {
 def test_a_line_has_no_raw_milliseconds_and_no_key_of_the_request(
     event: dict[str, Any], said: str
 ) -> None:
-    of_request = {"request": "r-1", "actor": "kim"}
+    of_request = {"request": "r-1", "actor": "kim", "glass": "role admin"}
     line = line_of(EventView(7, {"at": AT, **event, **of_request}))
     assert line.endswith(f"  {said}")
     assert "r-1" not in line

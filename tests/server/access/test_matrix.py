@@ -22,6 +22,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     "list_usage": EVERY,
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_tokens", "revoke_token", "who_am_i"), EVERY),
+    "mend_glass": EVERY,
     **dict.fromkeys(("show_health", "show_readiness", "show_version"), EVERY),
     **dict.fromkeys(("update_workload", "scale_service"), UPDATE),
     **dict.fromkeys(("suspend_workspace", "resume_workspace"), UPDATE),
@@ -44,6 +45,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
     **dict.fromkeys(("create_token", "place_hold", "release_hold"), ADMIN),
+    "break_glass": frozenset(),  # no role: it needs a dormant grant
     "list_holds": AUDIT,
     "shut_down": ADMIN,
 }
@@ -56,6 +58,8 @@ BODIES: dict[str, Any] = {
     "submit_many": {"workloads": []},
     "grant_role": {"subject": "user:zoe", "role": "viewer", "queue": "vision"},
     "revoke_role": {"subject": "user:yan", "role": "viewer", "queue": "vision"},
+    "break_glass": {"reason": "a fire in hall 2"},
+    "mend_glass": {},
     "cancel_many": {"filter": {}, "dry_run": True},
     "suspend_many": {"filter": {}, "dry_run": True},
     "resume_many": {"filter": {}, "dry_run": True},

@@ -271,7 +271,8 @@ def test_a_queue_that_is_removed_takes_its_grants_along(staff: Office) -> None:
 def test_checkpoints_of_versions_without_rights_have_none() -> None:
     assert json.loads(document(AccessRights())) == {
         "rights": {
-            name: {"table": {}} for name in ("grants", "tokens", "accounts", "sessions", "holds")
+            name: {"table": {}}
+            for name in ("grants", "tokens", "accounts", "sessions", "holds", "glasses")
         }
     }
 

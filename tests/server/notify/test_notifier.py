@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from ganglion.model.errors import FileError
+from ganglion.model.errors import EnvironmentFault, FileError
+from ganglion.model.events import GlassBroken
 from ganglion.server.notify import notifier as notifying
+from ganglion.server.notify.notices import Notice, Recipients, body, send, subject
 from ganglion.server.notify.notifier import Notifier
-from ganglion.server.notify.settings import NotifySettings, WatchedSettings
+from ganglion.server.notify.settings import NotifySettings, WatchedSettings, read_settings
 from tests.server.conftest import Rig
 
 TO = "ada@example.org"
@@ -58,6 +61,66 @@ def test_the_past_is_not_told_and_the_queue_is_bounded(
     assert "dropped" in notifier.failures("new0-2")
     kept = json.loads((rig.home.root / "notify.json").read_text())
     assert (kept["pending"], kept["seq"]) == ([], rig.ledger.head)
+
+
+GLASS = GlassBroken(1, "eve", "user:eve", "admin", "", "node fire in hall 2", 1, 3_600_000)
+HOOK = "on: [break-glass]\nmail: [ops@example.org]\nwebhook: ['secret:HOOK']\n"
+
+
+def broken(rig: Rig, settings: str, monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
+    """The notices that broken glass leads to."""
+    sent: list[Notice] = []
+    monkeypatch.setattr(notifying, "send", lambda notice, *_: sent.append(notice))
+    (rig.home.root / "notify.yaml").write_text(settings)
+    made = Notifier(rig.home.root, rig.ledger, lambda: rig.machine.time)
+    rig.do(lambda draft: draft.record(replace(GLASS, at=draft.now)))
+    made._gather()
+    made._deliver()
+    return sent
+
+
+def test_broken_glass_is_told_at_once_to_all_whom_the_settings_name(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = broken(rig, HOOK, monkeypatch)
+    assert [(each.event, each.recipient) for each in sent] == [
+        ("break-glass", "mail to ops@example.org"),
+        ("break-glass", "webhook secret:HOOK"),
+    ]
+    assert subject(sent[0]) == (
+        "eve broke the glass: role admin on the whole fleet until 1970-01-01 01:00:00 UTC"
+    )
+    assert "message: node fire in hall 2\n" in body(sent[0])
+    assert body(sent[0]).endswith("ganglion audit show --glass\n")
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [("mail: [ops@example.org]", 1), ("on: [failure]\nmail: [ops@example.org]", 0), ("", 0)],
+)
+def test_broken_glass_is_told_unless_the_settings_name_other_things_only(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, settings: str, count: int
+) -> None:
+    assert len(broken(rig, settings, monkeypatch)) == count
+
+
+def test_who_breaks_the_glass_does_not_say_where_the_notice_goes(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (notice,) = (n for n in broken(rig, HOOK, monkeypatch) if n.channel == "webhook")
+    asked: list[tuple[str, str]] = []
+
+    def secret(user: str, name: str) -> None:
+        asked.append((user, name))
+
+    with pytest.raises(EnvironmentFault, match="no secret HOOK"):
+        send(notice, NotifySettings(), Recipients(secret=secret, owner="ada"))
+    assert asked == [("ada", "HOOK")]
+
+
+def test_the_settings_say_what_is_told_as_the_page_writes_it(tmp_path: Path) -> None:
+    (tmp_path / "notify.yaml").write_text("on: [failure]\nmail: [ops@example.org]\n")
+    assert read_settings(tmp_path) == NotifySettings(on=("failure",), mail=("ops@example.org",))
 
 
 def test_the_settings_are_read_when_they_have_changed(tmp_path: Path) -> None:

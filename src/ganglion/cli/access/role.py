@@ -32,18 +32,32 @@ def role() -> None:
     """
 
 
-@command("grant", "role grant eve viewer", "role grant group:ml submitter -q research --for 30d")
+@command(
+    "grant",
+    "role grant eve viewer",
+    "role grant group:ml submitter -q research --for 30d",
+    "role grant eve admin --break-glass",
+)
 @click.argument("subject")
 @click.argument("name", metavar="ROLE", type=click.Choice(ROLES))
 @on_queue
 @click.option("--for", "lasting", default="", help="How long it lasts, as 8h or 30d.")
-def grant(subject: str, name: str, queue: str, lasting: str) -> None:
+@click.option(
+    "--break-glass",
+    is_flag=True,
+    help="It gives nothing until a holder breaks the glass (ganglion break-glass).",
+)
+def grant(subject: str, name: str, queue: str, lasting: str, break_glass: bool) -> None:
     """Grant a role, or change when a grant ends."""
     until = round(time.time() * 1000) + parse_duration(lasting) if lasting else None
     with connect() as client:
-        made = client.access.grant(_subject(subject), name, queue, until)
+        made = client.access.grant(_subject(subject), name, queue, until, break_glass=break_glass)
     ends = f" until {clock(made.until)}" if made.until else ""
-    click.echo(f"{made.subject} has role {made.role} on {made.queue or FLEET}{ends}")
+    what = f"role {made.role} on {made.queue or FLEET}{ends}"
+    if made.break_glass:
+        click.echo(f"{made.subject} may break the glass for {what}")
+    else:
+        click.echo(f"{made.subject} has {what}")
 
 
 @command("revoke", "role revoke eve viewer", "role revoke group:ml submitter -q research")
@@ -66,10 +80,19 @@ def list_roles(form: str) -> None:
         Column("ROLE", lambda each: each.role),
         Column("QUEUE", lambda each: each.queue or FLEET),
         Column("UNTIL", lambda each: clock(each.until) if each.until else ""),
+        Column("GLASS", glass_of),
         Column("BY", lambda each: each.by),
     ]
     with connect() as client:
         print_list(client.access.roles(), columns, form, empty="no grants")
+
+
+def glass_of(grant: "GrantView") -> str:
+    """Return what is said of the glass of a grant; empty = it has none."""
+    if not grant.break_glass:
+        return ""
+    broken = (f"broken by {each.user} until {clock(each.until)}" for each in grant.broken)
+    return ", ".join(broken) or "dormant"
 
 
 role.add_command(grant)
@@ -90,10 +113,15 @@ def whocan(verb: str, resource: str, queue: str, form: str) -> None:
         Column("GRANTED ON", lambda each: each.queue or FLEET),
         Column("REACHES", lambda each: "its own" if each.own else "all"),
         Column("UNTIL", lambda each: clock(each.until) if each.until else ""),
+        Column("GLASS", _glass_of_holder),
     ]
     with connect() as client:
         found = client.access.whocan(verb, resource, queue)
     print_list(found.items, columns, form, empty="no subject")
+
+
+def _glass_of_holder(holder: "HolderView") -> str:
+    return "dormant" if holder.dormant else holder.broken_by and f"broken by {holder.broken_by}"
 
 
 @command("whoami", "whoami", "whoami -o json")
@@ -119,7 +147,8 @@ def whoami(form: str) -> None:
         click.echo(f"the token is limited to {me.limit}, until {clock(me.until)}")
     for each in me.grants:
         ends = f" until {clock(each.until)}" if each.until else ""
-        click.echo(f"{each.subject} has role {each.role} on {each.queue or FLEET}{ends}")
+        glass = f" ({glass_of(each)})" if each.break_glass else ""
+        click.echo(f"{each.subject} has role {each.role} on {each.queue or FLEET}{ends}{glass}")
     if not me.grants:
         click.echo("no role was granted; ask the owner of the server: ganglion role grant")
 

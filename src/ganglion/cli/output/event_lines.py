@@ -62,7 +62,7 @@ def _plain(event: Fields) -> str:
     return " ".join(f"{key}={value}" for key, value in shown.items())
 
 
-_ELSEWHERE = frozenset({"type", "at", "gang", "node", "name", "queue", "request", "actor"})
+_ELSEWHERE = frozenset({"type", "at", "gang", "node", "name", "queue", "request", "actor", "glass"})
 """Keys that a line shows by itself, and those of the request, which `-o json` has."""
 
 
@@ -236,7 +236,20 @@ def _granted(event: Fields) -> str:
     until = event.get("until_ms")
     ends = f" until {clock(until)}" if until else ""
     place = event["queue"] or "the whole fleet"
-    return f"role {event['role']} on {place}{ends}, by {event['by']}"
+    dormant = ", dormant until its holder breaks the glass" if event.get("break_glass") else ""
+    return f"role {event['role']} on {place}{ends}{dormant}, by {event['by']}"
+
+
+def _broken(event: Fields) -> str:
+    place, ends = event["queue"] or "the whole fleet", clock(event["until_ms"])
+    of = "" if event["subject"] == f"user:{event['user']}" else f" of {event['subject']}"
+    what = f"{event['user']} broke the glass: role {event['role']}{of} on {place} until {ends}"
+    return f"{what}: {_printable(event['reason'])}"
+
+
+def _mended(event: Fields) -> str:
+    place = event["queue"] or "the whole fleet"
+    return f"role {event['role']} of {event['user']} on {place} ended, by {event['by']}"
 
 
 def _denied(event: Fields) -> str:
@@ -283,6 +296,8 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "start_planned": _planned,
     "role_granted": _granted,
     "role_revoked": _granted,
+    "glass_broken": _broken,
+    "glass_mended": _mended,
     "access_denied": _denied,
     "token_created": _token,
     "token_revoked": _token,

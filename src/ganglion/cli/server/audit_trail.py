@@ -85,6 +85,7 @@ def columns() -> "list[Column[AuditRecord]]":
     metavar="KIND",
     help="Only events of this type, as policy_set; may be repeated.",
 )
+@click.option("--glass", is_flag=True, help="Only what broken glass allowed (break-glass).")
 @DB
 @list_output
 def show(
@@ -95,6 +96,7 @@ def show(
     queue: str,
     workload: str,
     kinds: tuple[str, ...],
+    glass: bool,
     db: str,
     form: str,
 ) -> None:
@@ -106,7 +108,7 @@ def show(
     from ganglion.audit.records import WantedRecords, records
 
     begin, end = _period(since, until)
-    wanted = WantedRecords(begin, end, frozenset(actors), frozenset(kinds), queue, workload)
+    wanted = WantedRecords(begin, end, frozenset(actors), frozenset(kinds), queue, workload, glass)
     with trail(file, db) as (rows, context):
         found = records(rows, context, wanted)
         print_pages(_pages(found), columns(), form, empty="no event fits")

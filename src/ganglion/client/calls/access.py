@@ -47,11 +47,42 @@ class AccessClient:
         return self._http.call("GET", "/roles", RolePage).items
 
     def grant(
-        self, subject: str, role: str, queue: str = "", until: int | None = None
+        self,
+        subject: str,
+        role: str,
+        queue: str = "",
+        until: int | None = None,
+        *,
+        break_glass: bool = False,
     ) -> GrantView:
-        """Grant a role to `user:NAME` or `group:NAME`, or change when a grant ends."""
-        body = {"subject": subject, "role": role, "queue": queue, "until": until}
+        """Grant a role to `user:NAME` or `group:NAME`, or change when a grant ends.
+
+        With `break_glass` it is dormant: it gives nothing until a holder breaks the glass.
+        """
+        body: dict[str, Any] = {"subject": subject, "role": role, "queue": queue, "until": until}
+        if break_glass:  # older servers know no such key
+            body["break_glass"] = True
         return self._http.call("POST", "/roles:grant", GrantView, body=body)
+
+    def break_glass(
+        self, reason: str, lasting: int | None = None, queue: str | None = None
+    ) -> tuple[GrantView, ...]:
+        """Make the caller's dormant grants on a queue count for a while.
+
+        Args:
+            reason: why, in 10 to 500 printable characters.
+            lasting: for how long, in ms; None = an hour.
+            queue: of the grants; empty = the whole fleet, None = the only one that there is.
+        """
+        body: dict[str, Any] = {"reason": reason, "queue": queue}
+        if lasting is not None:
+            body["lasting"] = lasting
+        return self._http.call("POST", "/roles:break-glass", RolePage, body=body).items
+
+    def mend_glass(self, user: str = "", queue: str | None = None) -> None:
+        """End what broken glass gives a user; empty = the caller."""
+        body = {"user": user, "queue": queue}
+        self._http.call("POST", "/roles:mend-glass", Any, body=body)
 
     def revoke(self, subject: str, role: str, queue: str = "") -> None:
         """Take a grant back."""

@@ -160,6 +160,8 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     PodAccess: fleet_events.of_no_concern,
     ev.RoleGranted: fleet_events.of_no_concern,
     ev.RoleRevoked: fleet_events.of_no_concern,
+    ev.GlassBroken: fleet_events.of_no_concern,
+    ev.GlassMended: fleet_events.of_no_concern,
     ev.TokenCreated: fleet_events.of_no_concern,
     ev.TokenRevoked: fleet_events.of_no_concern,
     ev.AccessDenied: fleet_events.of_no_concern,

@@ -32,6 +32,8 @@ from ganglion.model.events.gangs import (
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
+    GlassBroken,
+    GlassMended,
     HoldPlaced,
     HoldReleased,
     RoleGranted,
@@ -65,6 +67,8 @@ __all__ = [
     "GangStopping",
     "GangSubmitted",
     "GangUpdated",
+    "GlassBroken",
+    "GlassMended",
     "HoldPlaced",
     "HoldReleased",
     "IdleWarned",

@@ -9,10 +9,12 @@ class _OfRequest(Struct, frozen=True, kw_only=True):
     Attributes:
         request: its id; empty = of none, or of an older server.
         actor: the user who made it; empty likewise.
+        glass: the grant by broken glass without which it would have been refused; empty = none.
     """
 
     request: str = ""
     actor: str = ""
+    glass: str = ""
 
 
 class EventBase(

@@ -26,6 +26,8 @@ from ganglion.model.events.gangs import (
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
+    GlassBroken,
+    GlassMended,
     HoldPlaced,
     HoldReleased,
     RoleGranted,
@@ -97,6 +99,8 @@ Event = (
     | PodAccess
     | RoleGranted
     | RoleRevoked
+    | GlassBroken
+    | GlassMended
     | TokenCreated
     | TokenRevoked
     | AccessDenied

@@ -15,6 +15,7 @@ class RoleGranted(EventBase, frozen=True, tag="role_granted"):
         queue: root of the subtree; empty = the whole fleet.
         until_ms: when it ends; None = when it is revoked.
         by: user who granted it.
+        break_glass: whether it gives nothing until a holder breaks the glass.
     """
 
     subject: str
@@ -22,11 +23,42 @@ class RoleGranted(EventBase, frozen=True, tag="role_granted"):
     queue: str
     until_ms: int | None
     by: str
+    break_glass: bool = False
 
 
 class RoleRevoked(EventBase, frozen=True, tag="role_revoked"):
     """A grant was taken back; `by` names the user who did it."""
 
+    subject: str
+    role: str
+    queue: str
+    by: str
+
+
+class GlassBroken(EventBase, frozen=True, tag="glass_broken"):
+    """A user broke the glass: a dormant grant counts for that user until then.
+
+    Attributes:
+        user: who broke it.
+        subject, role, queue: name the grant.
+        reason: why, in the user's words.
+        since_ms: when it was broken first; a further break while it is open leaves that.
+        until_ms: when it ends, unless it is mended before, or the grant is revoked or changed.
+    """
+
+    user: str
+    subject: str
+    role: str
+    queue: str
+    reason: str
+    since_ms: int
+    until_ms: int
+
+
+class GlassMended(EventBase, frozen=True, tag="glass_mended"):
+    """Broken glass was mended before its end; `by` names the user who did it."""
+
+    user: str
     subject: str
     role: str
     queue: str

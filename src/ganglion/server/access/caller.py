@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from ganglion.identity.decide import AccessVerdict, can, somewhere
+from ganglion.identity.decide import AccessVerdict, breakable, can, somewhere
 from ganglion.identity.grants import (
     EVERYWHERE,
     USER,
@@ -74,6 +74,7 @@ class Caller:
 
     Attributes:
         denials: what it was refused.
+        glass: the grants by broken glass without which it would have been refused something.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Caller:
         self.token, self.until_ms, self._renew = token, until_ms, renew
         self.csrf = csrf
         self.denials: list[Denial] = []
+        self.glass: list[str] = []
 
     def renewed(self) -> "Caller":
         """The same caller with the grants as they are now.
@@ -103,12 +105,23 @@ class Caller:
         self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
     ) -> AccessVerdict:
         """Decide whether the caller may do something; an empty queue is the whole fleet."""
-        resource = Resource(kind, queue, owner)
-        return can(self.subject, verb, resource, self.rules.grants, self.rules.tree, self.now_ms)
+        return self._noted(self._decided(verb, kind, queue, owner))
 
     def somewhere(self, verb: AccessVerb, kind: ResourceKind) -> AccessVerdict:
         """Decide whether the caller may do it to what is its own, on any queue."""
-        return somewhere(self.subject, verb, kind, self.rules.grants, self.now_ms)
+        return self._noted(somewhere(self.subject, verb, kind, self.rules.grants, self.now_ms))
+
+    def _noted(self, found: AccessVerdict) -> AccessVerdict:
+        if found.by_glass and found.rule not in self.glass:
+            self.glass.append(found.rule)
+        return found
+
+    def _decided(
+        self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
+    ) -> AccessVerdict:
+        """Decide without a note that broken glass was needed: nothing is done by it yet."""
+        resource, rules = Resource(kind, queue, owner), self.rules
+        return can(self.subject, verb, resource, rules.grants, rules.tree, self.now_ms)
 
     def require(
         self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
@@ -125,12 +138,12 @@ class Caller:
 
     def sees(self, queue: str) -> bool:
         """Whether the caller may see the workloads of a queue."""
-        return self.sees_all or self.may(_V.VIEW, _K.WORKLOAD, queue).allowed
+        return self.sees_all or self._decided(_V.VIEW, _K.WORKLOAD, queue).allowed
 
     @cached_property
     def sees_all(self) -> bool:
         """Whether the caller may see the workloads of every queue, and the fleet."""
-        return self.may(_V.VIEW, _K.FLEET).allowed
+        return self._decided(_V.VIEW, _K.FLEET).allowed
 
     @cached_property
     def audits_all(self) -> bool:
@@ -139,8 +152,9 @@ class Caller:
 
     @cached_property
     def trusted(self) -> bool:
-        """Whether the caller may do everything here, so that its programs cannot do more."""
-        return self.may(_V.HALT, _K.SERVER).allowed
+        """Whether the caller may do everything here for good, and so what outlasts broken glass."""
+        found = self._decided(_V.HALT, _K.SERVER)
+        return found.allowed and not found.by_glass
 
     @cached_property
     def queues(self) -> frozenset[str]:
@@ -151,6 +165,12 @@ class Caller:
 
     @cached_property
     def hidden_queues(self) -> frozenset[str]:
-        """The queues whose names the caller does not get: ancestors of those it sees are named."""
-        shown = {above for each in self.queues for above in lineage(each, self.rules.tree)}
+        """The queues whose names the caller does not get.
+
+        Ancestors of those it sees are named, and those where it may break the glass.
+        """
+        rules = self.rules
+        dormant, _ = breakable(self.subject, None, rules.grants, rules.tree, self.now_ms)
+        named = {*self.queues, *(each.queue for each in dormant)}
+        shown = {above for each in named for above in lineage(each, rules.tree)}
         return frozenset(self.rules.tree) - shown

@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import Forbidden, GanglionError, NotFound
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
@@ -70,7 +71,7 @@ class AccessGate:
             if operation and OPERATIONS[operation].where is not GrantPlace.ANYONE:
                 caller.require(OPERATIONS[operation].verb, OPERATIONS[operation].kind)
             state[CALLER], state[OPERATION] = caller, operation
-            serve_for(caller.subject.user)
+            serve_for(caller.subject.user, caller.glass)
             await self._app(scope, receive, send)
         elif TOKEN in state:
             known = partial(self._permissions.bearer, state[TOKEN])
@@ -117,7 +118,7 @@ class AccessGate:
             await answer(error)(scope, receive, send)  # it names nothing but what was asked for
             return
         scope["state"] |= {CALLER: caller, OPERATION: operation}
-        serve_for(caller.subject.user)
+        serve_for(caller.subject.user, caller.glass)
         if path != scope["path"]:
             scope.update(path=path, raw_path=quote(path).encode())
         if not caller.sees_all:
@@ -166,7 +167,9 @@ class AccessGate:
             caller.require(rule.verb, rule.kind, place.queue, place.user)
             at = path.index("/workloads/") + len("/workloads/")
             path = path[:at] + ref + path[at + len(named) :]
-        if rule.runs_programs and self._shares_account and not caller.trusted:
+        # Who may do everything here cannot do more by a program.
+        whole = AccessVerb.HALT, ResourceKind.SERVER
+        if rule.runs_programs and self._shares_account and not caller.may(*whole).allowed:
             raise caller.refused(ACCOUNT)
         return path
 

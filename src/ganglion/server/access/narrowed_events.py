@@ -17,12 +17,17 @@ Fields = dict[str, Any]
 _AUDITED = frozenset(
     {
         *("pod_access", "role_granted", "role_revoked", "access_denied"),
-        *("token_created", "token_revoked"),
+        *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out", "hold_placed", "hold_released"),
     }
 )
 """Types of events that ask for the right to audit."""
-_OWN = frozenset({"token_created", "token_revoked", "account_joined", "signed_in", "signed_out"})
+_OWN = frozenset(
+    {
+        *("glass_broken", "glass_mended", "token_created", "token_revoked"),
+        *("account_joined", "signed_in", "signed_out"),
+    }
+)
 """Those that the user whom they are about may read."""
 
 

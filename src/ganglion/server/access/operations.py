@@ -110,6 +110,8 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "show_who_can": _AUDIT,
         "grant_role": _GRANT,
         "revoke_role": _GRANT,
+        "break_glass": _ANYONE,
+        "mend_glass": _ANYONE,
         "list_holds": Rule(_V.AUDIT, _K.ACCESS),
         "place_hold": Rule(_V.CHANGE, _K.ACCESS),
         "release_hold": Rule(_V.CHANGE, _K.ACCESS),

@@ -1,7 +1,7 @@
 """The rules of one server as they are written, and who a token belongs to."""
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,10 @@ from ganglion.identity.grants import Grant, Grants, Subject, TokenScope
 from ganglion.identity.roles import Role
 from ganglion.identity.tokens import digest, token_id, trouble_of
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import RoleGranted, TokenCreated
+from ganglion.model.events import TokenCreated
 from ganglion.server.access.caller import Caller, Rulebook, owners
 from ganglion.server.rest.paths import WEBSOCKET
+from ganglion.server.state.rights import AccessRights
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
@@ -68,7 +69,7 @@ class Permissions:
         self._service, self._owner, self.sessions = service, owner, sessions
         self._used = dict[str, int]()
         self._begun = service.now()
-        self._grants: object = None
+        self._seen: tuple[object, object] = (None, None)
         self._rules = Rulebook(-1, Grants([owners(owner)]), {}, {})
 
     def owner(self) -> Caller:
@@ -84,10 +85,10 @@ class Permissions:
         if self._rules.head != self._service.ledger.head:
             with self._service.read() as mind:
                 rights, known = mind.book.rights, self._rules
-                if rights.grants is not self._grants:
-                    found = filter(None, map(_grant, rights.grants.values()))
-                    known = Rulebook(-1, Grants([owners(self._owner), *found]), {}, {})
-                    self._grants = rights.grants
+                if rights.grants is not self._seen[0] or rights.glasses is not self._seen[1]:
+                    found = (owners(self._owner), *_grants(rights))
+                    known = Rulebook(-1, Grants(found), {}, {})
+                    self._seen = rights.grants, rights.glasses
                 tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
                 head = self._service.ledger.head
                 self._rules = Rulebook(head, known.grants, rights.tokens, tree, rights.sessions)
@@ -190,11 +191,23 @@ def forged(headers: Mapping[str, str], method: str, csrf: str, origin: str) -> s
     return ""
 
 
-def _grant(event: RoleGranted) -> Grant | None:
-    """The grant of an event; None = its role is one of a later version."""
-    if event.role not in _ROLES:
-        return None
-    return Grant(event.subject, Role(event.role), event.queue, event.until_ms)
+def _grants(rights: AccessRights) -> Iterator[Grant]:
+    """The grants there are, but for those whose role is one of a later version."""
+    for event in rights.grants.values():
+        if event.role in _ROLES:
+            yield Grant(
+                *(event.subject, Role(event.role), event.queue, event.until_ms),
+                break_glass=event.break_glass,
+            )
+    for broken in rights.glasses.values():
+        grant = rights.grants.get((broken.subject, broken.role, broken.queue))
+        if grant and grant.break_glass and grant.role in _ROLES:
+            ends = (each for each in (grant.until_ms, broken.until_ms) if each is not None)
+            yield Grant(
+                *(grant.subject, Role(grant.role), grant.queue, min(ends)),
+                break_glass=True,
+                broken_by=broken.user,
+            )
 
 
 def _subject(token: TokenCreated) -> Subject:

@@ -7,13 +7,25 @@ from msgspec import Struct
 from ganglion.identity.grants import GROUP, USER
 from ganglion.identity.tokens import ALPHABET, CHANCE, assembled, digest, token_id
 from ganglion.model.errors import FieldError, Forbidden, NotFound
-from ganglion.model.events import RoleGranted, RoleRevoked, TokenCreated, TokenRevoked
+from ganglion.model.events import (
+    GlassBroken,
+    GlassMended,
+    RoleGranted,
+    RoleRevoked,
+    TokenCreated,
+    TokenRevoked,
+)
 from ganglion.seams.randomness import Randomness
+from ganglion.server.state.rights import Key
 from ganglion.server.state.transaction import Transaction
 
 DAY_MS = 86_400_000
 MOST_DAYS = 366
 """Longest life of a personal token."""
+GLASS_MS, MOST_GLASS_MS = 3_600_000, 4 * 3_600_000
+"""How long broken glass lasts by default, and at most from its first moment."""
+SHORTEST_REASON, LONGEST_REASON = 10, 500
+"""Characters of the reason for which glass is broken."""
 BYTES = 32
 """Bytes of chance, of which a token holds two thirds."""
 
@@ -41,9 +53,25 @@ class WantedToken(Struct, frozen=True):
 
 
 def grant(
-    draft: Transaction, subject: str, role: str, queue: str, until_ms: int | None, by: str
+    draft: Transaction,
+    subject: str,
+    role: str,
+    queue: str,
+    until_ms: int | None,
+    by: str,
+    *,
+    break_glass: bool = False,
 ) -> RoleGranted:
-    """Grant a role, or change when a grant ends.
+    """Grant a role, or change when a grant ends, or whether it is dormant.
+
+    Args:
+        draft: the open turn.
+        subject: `user:NAME` or `group:NAME`.
+        role: what it gets.
+        queue: root of the subtree; empty = the whole fleet.
+        until_ms: when it ends; None = when it is revoked.
+        by: who grants it.
+        break_glass: whether it is dormant until a holder breaks the glass.
 
     Raises:
         FieldError: the subject is none, there is no such queue, or the end has passed.
@@ -52,7 +80,7 @@ def grant(
     _check_queue(draft, queue)
     if until_ms is not None and until_ms <= draft.now:
         raise FieldError("it has passed", key="until")
-    event = RoleGranted(draft.now, subject, role, queue, until_ms, by)
+    event = RoleGranted(draft.now, subject, role, queue, until_ms, by, break_glass)
     draft.record(event)
     return event
 
@@ -69,6 +97,72 @@ def revoke(draft: Transaction, subject: str, role: str, queue: str, by: str) -> 
             "see: ganglion role list",
         )
     draft.record(RoleRevoked(draft.now, subject, role, queue, by))
+
+
+def break_glass(
+    draft: Transaction, grants: Sequence[Key], user: str, reason: str, lasting_ms: int
+) -> list[GlassBroken]:
+    """Make dormant grants count for a user for a while.
+
+    A further break while the glass is open moves its end, never back, and never beyond
+    `MOST_GLASS_MS` from the first moment.
+
+    Args:
+        draft: the open turn.
+        grants: subject, role and queue of each.
+        user: who breaks it.
+        reason: why.
+        lasting_ms: for how long.
+
+    Raises:
+        FieldError: the reason is too short or not printable.
+        NotFound: one of the grants is gone.
+    """
+    if not reason.isprintable() or len(reason.strip()) < SHORTEST_REASON:
+        raise FieldError(
+            f"it has to have at least {SHORTEST_REASON} printable characters, on one line",
+            key="reason",
+            hint="say what happened, as 'node fire in hall 2'",
+        )
+    rights, made = draft.book.rights, list[GlassBroken]()
+    for key in grants:
+        known = rights.grants.get(key)
+        if known is None or not known.break_glass:
+            raise NotFound("the dormant grant was revoked meanwhile", "see: ganglion whoami")
+        since, until = draft.now, draft.now + lasting_ms
+        former = rights.glasses.get((user, *key))
+        if former and draft.now < former.until_ms:
+            since = former.since_ms
+            until = min(max(until, former.until_ms), since + MOST_GLASS_MS)
+        if known.until_ms is not None:
+            until = min(until, known.until_ms)
+        made.append(GlassBroken(draft.now, user, *key, reason, since, until))
+    for event in made:
+        draft.record(event)
+    return made
+
+
+def mend_glass(draft: Transaction, user: str, queue: str | None, by: str) -> None:
+    """End what broken glass gives a user.
+
+    Args:
+        draft: the open turn.
+        user: who broke it.
+        queue: of the grants; None = all of them.
+        by: who mends it.
+
+    Raises:
+        NotFound: none is broken.
+    """
+    broken = [
+        each
+        for each in draft.book.rights.glasses.values()
+        if each.user == user and queue in (None, each.queue) and draft.now < each.until_ms
+    ]
+    if not broken:
+        raise NotFound(f"{user} has broken no glass", "see: ganglion role list")
+    for each in broken:
+        draft.record(GlassMended(draft.now, user, each.subject, each.role, each.queue, by))
 
 
 def new_token(randomness: Randomness) -> str:

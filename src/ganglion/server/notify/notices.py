@@ -24,6 +24,8 @@ HOOK_S = 10.0
 """How long a webhook may stay silent."""
 COMMAND_S = 60.0
 """How long a command may take."""
+GLASS = "break-glass"
+"""What notices of broken glass are called."""
 SAID = 200
 """Characters of a failed command's output that are shown."""
 
@@ -33,8 +35,8 @@ class Notice(Struct):
 
     Attributes:
         seq: number of the event that it is about.
-        workload: id of the workload.
-        event: `end`, `failure`, `start` or `preemption`.
+        workload: id of the workload; empty = it is about none.
+        event: `end`, `failure`, `start` or `preemption`, or `break-glass`.
         channel: `mail`, `command` or `webhook`.
         to: the address, the command, or the URL or the secret that holds it.
         facts: its content, by name of an environment variable without prefix.
@@ -68,12 +70,14 @@ class Recipients(Struct):
     Attributes:
         egress: which addresses may be asked.
         secret: user and name -> what is kept by that name; None = nothing is.
+        owner: user of the server, whose secrets `notify.yaml` means where no workload is concerned.
         effects: files, and processes of commands.
     """
 
     egress: Egress = field(default_factory=Egress)
     secret: Callable[[str, str], str | None] = lambda _user, _name: None
     effects: Effects = SYSTEM
+    owner: str = ""
 
 
 def send(notice: Notice, settings: NotifySettings, reach: Recipients) -> None:
@@ -94,6 +98,10 @@ def send(notice: Notice, settings: NotifySettings, reach: Recipients) -> None:
 
 def subject(notice: Notice) -> str:
     """Return what happened as one line."""
+    if notice.event == GLASS:
+        place = f"queue {queue}" if (queue := notice.facts["QUEUE"]) else "the whole fleet"
+        role, user = notice.facts["ROLE"], notice.facts["USER"]
+        return f"{user} broke the glass: role {role} on {place} until {notice.facts['UNTIL']}"
     state = notice.facts["STATE"] if notice.event in ("end", "failure") else notice.event
     code = notice.facts["EXIT_CODE"]
     return f"{notice.workload} {state}" + (f", exit code {code}" if code not in ("", "0") else "")
@@ -102,7 +110,8 @@ def subject(notice: Notice) -> str:
 def body(notice: Notice) -> str:
     """Return the whole text."""
     lines = [f"{name.lower().replace('_', ' ')}: {text}" for name, text in notice.facts.items()]
-    return "\n".join([*lines, "", f"ganglion describe {notice.workload}", ""])
+    more = f"describe {notice.workload}" if notice.workload else "audit show --glass"
+    return "\n".join([*lines, "", f"ganglion {more}", ""])
 
 
 def _mail(notice: Notice, settings: NotifySettings) -> EmailMessage:
@@ -168,7 +177,9 @@ def _url(notice: Notice, reach: Recipients) -> str:
     if not notice.to.startswith(SECRET):
         return notice.to
     name = notice.to.removeprefix(SECRET)
-    found = reach.secret(notice.facts["USER"], name)
+    # The user who broke the glass must not say where the notice of it goes.
+    user = notice.facts["USER"] if notice.workload else reach.owner
+    found = reach.secret(user, name)
     if found is None:
         raise EnvironmentFault(f"no secret {name} is kept: ganglion secret set {name}")
     return found.strip()

@@ -1,4 +1,4 @@
-"""Notifies people of what happens to workloads, from the ledger, in a thread of its own.
+"""Notifies people of what happens, from the ledger, in a thread of its own.
 
 The ledger is the queue: what was read of it and what is still to be sent is kept in one file, so
 that every notice is sent at least once, whatever is killed in between. No turn waits for it.
@@ -7,6 +7,7 @@ that every notice is sent at least once, whatever is killed in between. No turn 
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,9 @@ from ganglion.ledger.records import Entry, Filed
 from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Notify
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import GangEnded, GangStarted, Outcome
+from ganglion.model.events import GangEnded, GangStarted, GlassBroken, Outcome
 from ganglion.seams.files import replace_whole
-from ganglion.server.notify.notices import Notice, Recipients, send
+from ganglion.server.notify.notices import GLASS, Notice, Recipients, send
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ FIRST_MS, LONGEST_MS = 5_000, 3_600_000
 GIVE_UP_MS = 24 * 3_600_000
 TROUBLE_S = 5.0
 
-_HEARD = msgspec.json.Decoder(GangStarted | GangEnded)
-_KINDS = frozenset({"gang_started", "gang_ended"})
+_HEARD = msgspec.json.Decoder(GangStarted | GangEnded | GlassBroken)
+_KINDS = frozenset({"gang_started", "gang_ended", "glass_broken"})
 
 log = structlog.get_logger(__name__)
 
@@ -145,6 +146,10 @@ class Notifier:
 
     def _notices(self, entry: Entry, usual: Notify | None) -> Iterator[Notice]:
         event = _HEARD.decode(entry.body)
+        if isinstance(event, GlassBroken):
+            if usual and GLASS in usual.on:
+                yield from _addressed(entry.seq, "", GLASS, _facts_of_glass(event), usual)
+            return
         workload = event.gang.rpartition("/")[0]
         known = workload in self._wanted
         if known and usual is None and self._wanted[workload] is None:
@@ -156,7 +161,8 @@ class Notifier:
         self._remember(workload, filed.workload.notify)
         for kind in self._kinds(event, filed) if wanted else ():
             if wanted and kind in wanted.on:
-                yield from _addressed(entry, kind, event, filed, wanted)
+                facts = _facts(kind, event, filed)
+                yield from _addressed(entry.seq, filed.id, kind, facts, wanted)
 
     def _remember(self, workload: str, wanted: Notify | None) -> None:
         if len(self._wanted) >= REMEMBERED:
@@ -255,12 +261,10 @@ class Notifier:
             replace_whole(self._files, self._home / FILE, content, self._pid)
 
 
-def _addressed(
-    entry: Entry, kind: str, event: GangStarted | GangEnded, filed: Filed, wanted: Notify
-) -> Iterator[Notice]:
+def _facts(kind: str, event: GangStarted | GangEnded, filed: Filed) -> dict[str, str]:
     over = kind in ("end", "failure")
     code, said = (event.exit_code, event.message) if isinstance(event, GangEnded) else (None, "")
-    facts = {
+    return {
         "JOB_ID": filed.id,
         "NAME": filed.name,
         "GANG": event.gang,
@@ -270,9 +274,25 @@ def _addressed(
         "EXIT_CODE": "" if code is None else str(code),
         "MESSAGE": said,
     }
+
+
+def _facts_of_glass(event: GlassBroken) -> dict[str, str]:
+    until = datetime.fromtimestamp(event.until_ms / 1000, UTC)
+    return {
+        "USER": event.user,
+        "ROLE": event.role,
+        "QUEUE": event.queue,
+        "UNTIL": f"{until:%Y-%m-%d %H:%M:%S} UTC",
+        "MESSAGE": event.reason,
+    }
+
+
+def _addressed(
+    seq: int, workload: str, kind: str, facts: dict[str, str], wanted: Notify
+) -> Iterator[Notice]:
     for address in wanted.mail:
-        yield Notice(entry.seq, filed.id, kind, "mail", address, facts)
+        yield Notice(seq, workload, kind, "mail", address, facts)
     for url in wanted.webhook:
-        yield Notice(entry.seq, filed.id, kind, "webhook", url, facts)
+        yield Notice(seq, workload, kind, "webhook", url, facts)
     if wanted.command:
-        yield Notice(entry.seq, filed.id, kind, "command", wanted.command, facts)
+        yield Notice(seq, workload, kind, "command", wanted.command, facts)

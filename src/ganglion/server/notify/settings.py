@@ -39,14 +39,14 @@ class NotifySettings(Struct, frozen=True, forbid_unknown_fields=True):
         smtp: the mail server; None = `sendmail` of this machine.
         sendmail: that program.
         commands: whether commands of workloads are run, as the server's user.
-        on, mail, command, webhook: for workloads that do not say `notify`.
+        on, mail, command, webhook: for workloads that do not say `notify`, and for broken glass.
     """
 
     sender: str = ""
     smtp: Smtp | None = None
     sendmail: str = "/usr/sbin/sendmail"
     commands: bool = False
-    on: tuple[str, ...] = ("end",)
+    on: tuple[str, ...] = ("end", "break-glass")
     mail: tuple[str, ...] = ()
     command: str = ""
     webhook: tuple[str, ...] = ()
@@ -103,9 +103,10 @@ def read_settings(home: Path, files: Files = SYSTEM_FILES) -> NotifySettings:
     """
     path = home / FILE
     try:
-        return msgspec.convert(
-            yaml.safe_load(files.read(path).decode("utf-8")) or {}, NotifySettings
-        )
+        written = yaml.safe_load(files.read(path).decode("utf-8")) or {}
+        if isinstance(written, dict) and True in written:
+            written["on"] = written.pop(True)  # what YAML 1.1 takes that key for
+        return msgspec.convert(written, NotifySettings)
     except FileNotFoundError:
         return NotifySettings()
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:

@@ -49,6 +49,8 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "shut_down": {"cancel": False},
     "grant_role": {"subject": "user:eve", "role": "submitter", "queue": "default"},
     "revoke_role": {"subject": "user:eve", "role": "submitter", "queue": "default"},
+    "break_glass": {"reason": "node fire in hall 2", "lasting": 3_600_000},
+    "mend_glass": {"user": "eve"},
     "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
     "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
 }

@@ -1,7 +1,7 @@
 """The request that is being served, from the client to the log and the ledger: its id and user."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -26,6 +26,7 @@ _FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 _current: ContextVar[str] = ContextVar("request_id", default="")
 _actor: ContextVar[str] = ContextVar("request_actor", default="")
+_glass: ContextVar[Sequence[str]] = ContextVar("request_glass", default=())
 
 
 def request_id() -> str:
@@ -38,9 +39,20 @@ def request_actor() -> str:
     return _actor.get()
 
 
-def serve_for(user: str) -> None:
-    """Take down who makes the request that this task serves."""
+def request_glass() -> Sequence[str]:
+    """The grants by broken glass that this request needed so far; grows as it is decided about."""
+    return _glass.get()
+
+
+def serve_for(user: str, glass: Sequence[str] = ()) -> None:
+    """Take down who makes the request that this task serves.
+
+    Args:
+        user: its name.
+        glass: the grants by broken glass that it needs; others go on to append to it.
+    """
     _actor.set(user)
+    _glass.set(glass)
 
 
 def begin(given: str, randomness: Randomness = SYSTEM_RANDOMNESS) -> str:
@@ -55,7 +67,7 @@ def begin(given: str, randomness: Randomness = SYSTEM_RANDOMNESS) -> str:
     """
     found = given if _FIT.fullmatch(given) else unique_id(randomness)
     _current.set(found)
-    _actor.set("")
+    serve_for("")
     return found
 
 

@@ -6,6 +6,7 @@ from fastapi import Path, Query
 from pydantic import Field
 
 from ganglion.api.access import (
+    GlassView,
     GrantView,
     HolderView,
     NewToken,
@@ -16,8 +17,8 @@ from ganglion.api.access import (
     WhoCan,
 )
 from ganglion.api.server import Done
-from ganglion.identity.decide import may_give, who_can
-from ganglion.identity.grants import Grant, Resource
+from ganglion.identity.decide import breakable, may_give, who_can
+from ganglion.identity.grants import Grant, Resource, place
 from ganglion.identity.roles import AccessVerb, ResourceKind, Role
 from ganglion.model.errors import FieldError
 from ganglion.model.events import RoleGranted, TokenCreated
@@ -28,6 +29,7 @@ from ganglion.server.rest.filters import MOST_MS
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
+from ganglion.server.state.rights import AccessRights
 
 router = Routes(tags=["access"], responses=ERRORS)
 
@@ -47,6 +49,36 @@ class GrantWish(Subtree):
     """A role that is to be granted."""
 
     until: int | None = Field(None, ge=0, le=MOST_MS, description="when it ends, in ms")
+    break_glass: bool = Field(
+        False,
+        description="whether it gives nothing until a holder breaks the glass",
+    )
+
+
+Broken = Annotated[
+    str | None, Field(max_length=1000, description="of the grant; empty = the whole fleet")
+]
+
+
+class GlassWish(Input):
+    """Glass that is to be broken."""
+
+    reason: str = Field(
+        min_length=access.SHORTEST_REASON,
+        max_length=access.LONGEST_REASON,
+        description="why, in printable characters",
+    )
+    lasting: int = Field(
+        access.GLASS_MS, ge=1, le=access.MOST_GLASS_MS, description="for how long, in ms"
+    )
+    queue: Broken = None
+
+
+class BrokenGlass(Input):
+    """Glass that is to be mended."""
+
+    user: str = Field("", max_length=200, description="who broke it; empty = the caller")
+    queue: Broken = None
 
 
 class TokenWish(Input):
@@ -65,6 +97,8 @@ def who_am_i(here: Here) -> WhoAmI:
     """Say who the caller is, and what it was granted."""
     caller = here.caller.renewed()
     grants = [each for name in caller.subject.names for each in _granted(caller, name)]
+    with here.service.read() as mind:
+        rights = mind.book.rights
     return WhoAmI(
         user=caller.subject.user,
         groups=caller.subject.groups,
@@ -74,40 +108,82 @@ def who_am_i(here: Here) -> WhoAmI:
         csrf=caller.csrf,
         limit=str(caller.subject.token_scope or ""),
         until=caller.until_ms,
-        grants=tuple(_view(each) for each in grants),
+        grants=tuple(
+            _view(each, _broken(rights, each, caller.now_ms, caller.subject.user))
+            for each in grants
+        ),
     )
 
 
 def _granted(caller: Caller, name: str) -> list[Grant]:
-    return [each for found in caller.rules.grants.of(name).values() for each in found]
+    every = (each for found in caller.rules.grants.of(name).values() for each in found)
+    return [each for each in every if not each.broken_by]
 
 
-def _view(grant: Grant) -> GrantView:
-    return GrantView(grant.subject, grant.role, grant.queue, grant.until_ms)
+def _view(grant: Grant, broken: tuple[GlassView, ...]) -> GrantView:
+    return GrantView(
+        grant.subject,
+        grant.role,
+        grant.queue,
+        grant.until_ms,
+        break_glass=grant.break_glass,
+        broken=broken,
+    )
+
+
+def _broken(
+    rights: AccessRights, grant: Grant | RoleGranted, now_ms: int, user: str = ""
+) -> tuple[GlassView, ...]:
+    """By whom the glass of a grant is broken; with a user, only whether by that one."""
+    key = (grant.subject, str(grant.role), grant.queue)
+    return tuple(
+        GlassView(each.user, each.since_ms, each.until_ms, each.reason)
+        for known, each in sorted(rights.glasses.items() if grant.break_glass else ())
+        if known[1:] == key and now_ms < each.until_ms and user in ("", each.user)
+    )
 
 
 @router.get("/roles")
 def list_roles(here: Here) -> RolePage:
     """List grants, by subject and queue."""
     with here.service.read() as mind:
-        every = list(mind.book.rights.grants.values())
+        rights = mind.book.rights
+        every = list(rights.grants.values())
     verb, kind = AccessVerb.AUDIT, ResourceKind.ACCESS
     seen = [each for each in every if here.caller.may(verb, kind, each.queue).allowed]
     seen.sort(key=lambda each: (each.subject, each.queue, each.role))
-    return RolePage(items=tuple(map(_shown, seen)))
+    now = here.caller.now_ms
+    return RolePage(items=tuple(_shown(each, _broken(rights, each, now)) for each in seen))
 
 
-def _shown(event: RoleGranted) -> GrantView:
-    return GrantView(event.subject, event.role, event.queue, event.until_ms, event.by, event.at)
+def _shown(event: RoleGranted, broken: tuple[GlassView, ...] = ()) -> GrantView:
+    return GrantView(
+        event.subject,
+        event.role,
+        event.queue,
+        event.until_ms,
+        event.by,
+        event.at,
+        event.break_glass,
+        broken,
+    )
 
 
 @router.post("/roles:grant")
 def grant_role(here: Here, wish: GrantWish) -> GrantView:
-    """Grant a role on a subtree of queues, or change when a grant ends."""
+    """Grant a role on a subtree of queues, or change when a grant ends or whether it is dormant."""
     _require_giving(here.caller, wish)
+    if wish.break_glass:
+        here.caller.require(AccessVerb.CHANGE, ResourceKind.ACCESS)
     made = here.service.ask(
         lambda draft: access.grant(
-            draft, wish.subject, str(wish.role), wish.queue, wish.until, here.user
+            draft,
+            wish.subject,
+            str(wish.role),
+            wish.queue,
+            wish.until,
+            here.user,
+            break_glass=wish.break_glass,
         )
     )
     return _shown(made)
@@ -120,6 +196,45 @@ def revoke_role(here: Here, which: Subtree) -> Done:
     here.service.ask(
         lambda draft: access.revoke(draft, which.subject, str(which.role), which.queue, here.user)
     )
+    return Done()
+
+
+@router.post("/roles:break-glass")
+def break_glass(here: Here, wish: GlassWish) -> RolePage:
+    """Make the caller's dormant grants on a queue count for a while.
+
+    Without a queue it is the one queue on which the caller has dormant grants. Those whom
+    `notify.yaml` names are notified.
+    """
+    caller = here.caller.renewed()
+    rules, user = caller.rules, caller.subject.user
+    found, missing = breakable(caller.subject, wish.queue, rules.grants, rules.tree, caller.now_ms)
+    if missing:
+        raise here.caller.refused(missing, wish.queue or "")
+    queues = sorted({each.queue for each in found})
+    if len(queues) > 1:
+        places = ", ".join(map(place, queues))
+        raise FieldError(
+            f"there are dormant grants on {places}: which one?",
+            key="queue",
+            hint="an empty queue is the whole fleet",
+        )
+    keys = [(each.subject, str(each.role), each.queue) for each in found]
+    here.service.ask(lambda draft: access.break_glass(draft, keys, user, wish.reason, wish.lasting))
+    with here.service.read() as mind:
+        rights = mind.book.rights
+    now = here.service.now()
+    known = (rights.grants[each] for each in keys if each in rights.grants)
+    return RolePage(items=tuple(_shown(each, _broken(rights, each, now, user)) for each in known))
+
+
+@router.post("/roles:mend-glass")
+def mend_glass(here: Here, which: BrokenGlass) -> Done:
+    """End what broken glass gives the caller or, for admins of the whole fleet, another user."""
+    user = which.user or here.user
+    if user != here.user:
+        here.caller.require(AccessVerb.CHANGE, ResourceKind.ACCESS)
+    here.service.ask(lambda draft: access.mend_glass(draft, user, which.queue, here.user))
     return Done()
 
 
@@ -162,6 +277,8 @@ def show_who_can(
                 each.grant.queue,
                 each.grant.until_ms,
                 each.own,
+                each.grant.dormant,
+                each.grant.broken_by,
             )
             for each in found
         ),

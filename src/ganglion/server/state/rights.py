@@ -5,6 +5,8 @@ from msgspec import Struct, field
 from ganglion.model.events import (
     AccountJoined,
     Event,
+    GlassBroken,
+    GlassMended,
     HoldPlaced,
     HoldReleased,
     QueueRemoved,
@@ -18,6 +20,8 @@ from ganglion.model.events import (
 
 Key = tuple[str, str, str]
 """Subject, role and queue of a grant."""
+GlassKey = tuple[str, str, str, str]
+"""User, and subject, role and queue of the grant."""
 NEVER = 1 << 62
 """Later than any event, in ms."""
 MOST_SESSIONS = 20
@@ -39,6 +43,7 @@ class AccessRights(Struct):
         accounts: users of the identity provider, by their names here.
         sessions: of browsers, by their ids; without those that had ended when one began.
         holds: legal holds that were not released, by their names.
+        glasses: broken ones that were not mended; without those that had ended when one was broken.
     """
 
     grants: dict[Key, RoleGranted] = field(default_factory=dict)
@@ -46,6 +51,7 @@ class AccessRights(Struct):
     accounts: dict[str, AccountJoined] = field(default_factory=dict)
     sessions: dict[str, SignedIn] = field(default_factory=dict)
     holds: dict[str, HoldPlaced] = field(default_factory=dict)
+    glasses: dict[GlassKey, GlassBroken] = field(default_factory=dict)
 
     @property
     def held_since(self) -> int:
@@ -57,9 +63,13 @@ class AccessRights(Struct):
         match event:
             case RoleGranted(subject=subject, role=role, queue=queue):
                 self.grants = {**self.grants, (subject, role, queue): event}
+                self._mend((subject, role, queue))
             case RoleRevoked(subject=subject, role=role, queue=queue):
                 gone = (subject, role, queue)
                 self.grants = {key: each for key, each in self.grants.items() if key != gone}
+                self._mend(gone)
+            case GlassBroken() | GlassMended():
+                self._note_glass(event)
             case TokenCreated(token=token, at=now):
                 kept = {k: e for k, e in self.tokens.items() if now < e.until_ms + EXPIRED_MS}
                 self.tokens = {**kept, token: event}
@@ -78,6 +88,20 @@ class AccessRights(Struct):
             case QueueRemoved(name=name):
                 if any(queue == name for _, _, queue in self.grants):
                     self.grants = {k: each for k, each in self.grants.items() if k[2] != name}
+                    self.glasses = {k: each for k, each in self.glasses.items() if k[3] != name}
+
+    def _note_glass(self, event: GlassBroken | GlassMended) -> None:
+        key = (event.user, event.subject, event.role, event.queue)
+        others = {k: each for k, each in self.glasses.items() if k != key}
+        if isinstance(event, GlassBroken):
+            others = {k: each for k, each in others.items() if event.at < each.until_ms}
+            others[key] = event
+        self.glasses = others
+
+    def _mend(self, grant: Key) -> None:
+        """Forget that the glass of a grant was broken: it was taken back, or is another one."""
+        if any(key[1:] == grant for key in self.glasses):
+            self.glasses = {k: each for k, each in self.glasses.items() if k[1:] != grant}
 
     def _begin(self, event: SignedIn) -> None:
         lasting = {key: each for key, each in self.sessions.items() if event.at < each.until_ms}

@@ -13,6 +13,8 @@ from ganglion.model.events import (
     AccessDenied,
     AccountJoined,
     Event,
+    GlassBroken,
+    GlassMended,
     HoldPlaced,
     HoldReleased,
     RoleGranted,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
+    *(GlassBroken, GlassMended),
 )
 """Events that no decision follows from."""
 
@@ -157,12 +160,20 @@ class Transaction:
         self.mind.note(event)
         self._noted(event)
 
-    def mark(self, begin: int, request: str, actor: str) -> None:
-        """Name the request that the events from number `begin` on come from, and who made it."""
+    def mark(self, begin: int, request: str, actor: str, glass: str = "") -> None:
+        """Name the request that the events from number `begin` on come from.
+
+        Args:
+            begin: number of the first of them.
+            request: its id.
+            actor: who made it.
+            glass: the grant by broken glass that allowed it; empty = it needed none.
+        """
         if request or actor:
             incoming = self.batch.incoming
             incoming[begin:] = [
-                replace(each, request=request, actor=actor) for each in incoming[begin:]
+                replace(each, request=request, actor=actor, glass=glass)
+                for each in incoming[begin:]
             ]
 
     def file(self, new: Submitted) -> None:

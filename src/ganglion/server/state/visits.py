@@ -18,7 +18,9 @@ def remember(known: Visits, event: PodAccess) -> None:
     if begun is None and event.stage is SessionStage.ENDED:
         return  # forgotten meanwhile
     # Requests are noted after this in a turn, and before it in a replay.
-    known[event.session] = _over(begun, event) if begun else replace(event, request="", actor="")
+    known[event.session] = (
+        _over(begun, event) if begun else replace(event, request="", actor="", glass="")
+    )
     while len(known) > SHOWN:
         del known[next(iter(known))]
 
