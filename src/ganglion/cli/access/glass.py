@@ -29,9 +29,9 @@ from ganglion.specs.grammar.times.durations import parse_duration
 def break_glass(reason: str, lasting: str, queue: str | None, end: bool, user: str) -> None:
     """Make a grant for emergencies count for a while.
 
-    An admin has granted it before: ganglion role grant USER ROLE --break-glass. Until the glass is
-    broken it gives nothing. Those whom notify.yaml of the server names are notified at once, and
-    what is done by it is recorded: ganglion audit show --glass.
+    An admin has granted it before, by the option --break-glass of `ganglion role grant`. Until the
+    glass is broken it gives nothing. Those whom notify.yaml of the server names are notified at
+    once, and what is done by it is recorded: `ganglion audit show` lists it by its option --glass.
     """
     if not end and user:
         raise InputError("--user goes with --end", "glass is broken by its holder alone")

@@ -75,16 +75,17 @@ def revoke(subject: str, name: str, queue: str) -> None:
 @list_output
 def list_roles(form: str) -> None:
     """List grants."""
+    with connect() as client:
+        grants = client.access.roles()
     columns: list[Column[GrantView]] = [
         Column("SUBJECT", lambda each: each.subject),
         Column("ROLE", lambda each: each.role),
         Column("QUEUE", lambda each: each.queue or FLEET),
         Column("UNTIL", lambda each: clock(each.until) if each.until else ""),
-        Column("GLASS", glass_of),
+        Column("GLASS", glass_of, wide=not any(map(glass_of, grants))),
         Column("BY", lambda each: each.by),
     ]
-    with connect() as client:
-        print_list(client.access.roles(), columns, form, empty="no grants")
+    print_list(grants, columns, form, empty="no grants")
 
 
 def glass_of(grant: "GrantView") -> str:
@@ -107,16 +108,16 @@ role.add_command(list_roles)
 @list_output
 def whocan(verb: str, resource: str, queue: str, form: str) -> None:
     """List the grants that allow something."""
+    with connect() as client:
+        found = client.access.whocan(verb, resource, queue)
     columns: list[Column[HolderView]] = [
         Column("SUBJECT", lambda each: each.subject),
         Column("ROLE", lambda each: each.role),
         Column("GRANTED ON", lambda each: each.queue or FLEET),
         Column("REACHES", lambda each: "its own" if each.own else "all"),
         Column("UNTIL", lambda each: clock(each.until) if each.until else ""),
-        Column("GLASS", _glass_of_holder),
+        Column("GLASS", _glass_of_holder, wide=not any(map(_glass_of_holder, found.items))),
     ]
-    with connect() as client:
-        found = client.access.whocan(verb, resource, queue)
     print_list(found.items, columns, form, empty="no subject")
 
 
