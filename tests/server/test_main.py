@@ -115,7 +115,7 @@ def test_behind_tls_browsers_sign_in_at_an_address_of_https(
     argv = ("--home", home, "--cluster", cluster, "--port", 0, "--tls", "self")
     code, said = refused(capsys, *argv)
     assert code == 2
-    assert "login.yaml: public_url: the server speaks TLS" in said
+    assert "login.yaml:public_url: the server speaks TLS" in said
     assert "https://" in said
 
 
