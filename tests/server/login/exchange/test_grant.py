@@ -126,6 +126,7 @@ def test_what_no_key_of_the_issuer_has_signed_gets_nothing(ci: CiOffice) -> None
     head, body, mark = ci.issuer.token().split(".")
     other = ci.issuer.token(ref="refs/heads/other").split(".")[1]
     foreign = new_key()
+    cut = len(body) // 4 * 4 - 19  # no text in base64 has such a length
     found = ci.exchange("x" * 70_000)
     assert (found.status_code, found.json()["error"]) == (413, "invalid_request")
     wrong = {
@@ -136,7 +137,7 @@ def test_what_no_key_of_the_issuer_has_signed_gets_nothing(ci: CiOffice) -> None
         f"{head}.{body}.{mark[:-40]}": "signature",
         f"{head}.{body}.": "signature",
         f"{head}.{body}": "cut off",
-        f"{head}.{body[:-20]}.{mark}": "cut off",
+        f"{head}.{body[:cut]}.{mark}": "cut off",
         head: "cut off",
         "x": "cut off",
         "\x00\xff": "cut off",
