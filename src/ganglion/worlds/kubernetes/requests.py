@@ -12,6 +12,7 @@ from functools import lru_cache
 from msgspec import Struct, json
 
 from ganglion.worlds.kubernetes.gpu_resources import is_gpu_resource
+from ganglion.worlds.kubernetes.types.meta import Condition
 from ganglion.worlds.kubernetes.types.pod import (
     Container,
     ContainerResources,
@@ -62,7 +63,7 @@ def ask_of(pod: Pod) -> Ask:
     Raises:
         InputError: a quantity is none.
     """
-    return _ask_of(json.encode(_taking(pod)))
+    return _ask_of(json.encode(taking(pod)))
 
 
 @lru_cache(maxsize=16_384)
@@ -71,9 +72,10 @@ def _ask_of(written: bytes) -> Ask:
     return _ask(amounts_of(json.decode(written, type=Pod)))
 
 
-def _taking(pod: Pod) -> Pod:
-    """A pod with nothing but what says what it takes."""
+def taking(pod: Pod) -> Pod:
+    """A pod with nothing but what says what it takes, resizes included."""
     spec, status = pod.spec, pod.status
+    pending = pod.condition(PENDING) if status.conditions else None
     return Pod(
         spec=PodSpec(
             containers=spec.containers,
@@ -82,7 +84,7 @@ def _taking(pod: Pod) -> Pod:
             resources=spec.resources,
         ),
         status=PodStatus(
-            conditions=tuple(each for each in status.conditions if each.type == PENDING),
+            conditions=(Condition(PENDING, reason=pending.reason),) if pending else (),
             container_statuses=_given(status.container_statuses),
             init_container_statuses=_given(status.init_container_statuses),
             allocated_resources=status.allocated_resources,

@@ -9,9 +9,8 @@ from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.cluster_view.gang_of import CLUSTER_LABEL
 from ganglion.worlds.kubernetes.cluster_view.orders import ObjectChanged, PodRef
 from ganglion.worlds.kubernetes.cluster_view.places import Places
-from ganglion.worlds.kubernetes.cluster_view.pod_needs import Asks
+from ganglion.worlds.kubernetes.cluster_view.pod_needs import Asks, asks_otherwise, given, grown
 from ganglion.worlds.kubernetes.cluster_view.quarantine import is_refusal
-from ganglion.worlds.kubernetes.cluster_view.resizes import asks_otherwise, given, grown
 from ganglion.worlds.kubernetes.feasibility.labels import Mentioned, labels_of
 from ganglion.worlds.kubernetes.feasibility.volumes import Stored, Volumes
 from ganglion.worlds.kubernetes.gpu_discovery.dra import published

@@ -1,11 +1,14 @@
-"""What pods take and need, remembered."""
+"""What pods take and need, remembered; what resizes in place change about it."""
 
 from collections.abc import Mapping
 
+from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.feasibility.needs import Needs
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
+from ganglion.worlds.kubernetes.gpu_discovery.stock import WHOLE_GPUS
 from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
-from ganglion.worlds.kubernetes.requests import Ask, ask_of
+from ganglion.worlds.kubernetes.requests import Ask, ask_of, taking
+from ganglion.worlds.kubernetes.types.bounds import DEVICES
 from ganglion.worlds.kubernetes.types.pod import Pod
 
 
@@ -62,3 +65,25 @@ class Asks:
 def _needs_otherwise(before: Pod, now: Pod) -> bool:
     """Whether anything has changed that needs are read from."""
     return before.metadata.labels != now.metadata.labels or before.spec != now.spec
+
+
+def grown(before: Ask, now: Ask) -> Ask:
+    """What a pod takes by a resize in place beyond what the engine has counted."""
+    return Ask(max(0, now.cpu_milli - before.cpu_milli), max(0, now.memory_mib - before.memory_mib))
+
+
+def given(pod: Pod) -> Ask:
+    """Devices that we gave to a pod that takes parts of them and that are not counted otherwise.
+
+    How much it takes of them is not known any more, so others get nothing of them.
+    """
+    notes = pod.metadata.annotations
+    if names.GPU_FRACTION not in notes and names.GPU_MEMORY not in notes:
+        return Ask()
+    devices = notes.get(names.DEVICES, "").split(",")
+    return Ask(gpu_resource=WHOLE_GPUS, gpus=min(len(devices), DEVICES))
+
+
+def asks_otherwise(before: Pod, now: Pod) -> bool:
+    """Whether anything has changed that what a pod takes is read from, resizes included."""
+    return taking(before) != taking(now)
