@@ -1,6 +1,7 @@
 """What Prometheus may ask of a cluster's scheduler, by queue and flavor."""
 
 from collections import Counter as Tally
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import Struct
@@ -37,10 +38,6 @@ MS_PER_HOUR = 3_600_000
 MILLI = 1000
 
 
-_Key = tuple[str, str]
-"""Queue and flavor."""
-
-
 class QueueRow(Struct, frozen=True):
     """One queue at the moment that it is asked.
 
@@ -63,15 +60,15 @@ class QueueRow(Struct, frozen=True):
 def rows_of(state: ClusterState) -> dict[str, QueueRow]:
     """All queues, by name."""
     flavors = frozenset(state.fleet.totals.flavors())
-    waiting, admitted, asked = Tally[_Key](), Tally[_Key](), Tally[_Key]()
+    waiting, admitted, asked = (defaultdict[str, Tally[str]](Tally) for _ in range(3))
     for record in state.gangs.records.values():
         gang, placement = record.gang, record.placement
         if record.phase in HOLDING and placement:
-            admitted[gang.queue, _held_flavor(state, placement)] += 1
+            admitted[gang.queue][_held_flavor(state, placement)] += 1
         elif record.phase is not Phase.ENDED:
-            key = gang.queue, _asked_flavor(gang, flavors)
-            waiting[key] += 1
-            asked[key] += sum(each.count * _milli(each.request.gpu) for each in gang.pod_sets)
+            flavor, sets = _asked_flavor(gang, flavors), gang.pod_sets
+            waiting[gang.queue][flavor] += 1
+            asked[gang.queue][flavor] += sum(e.count * _milli(e.request.gpu) for e in sets)
     found = {}
     for name, figures in figures_of(state).items():
         used, quota = _gpus(figures.used), _gpus(state.queues.by_name[name].quota)
@@ -80,15 +77,11 @@ def rows_of(state: ClusterState) -> dict[str, QueueRow]:
             _gpus(figures.deserved),
             quota,
             _borrowed(used, quota),
-            _of_queue(waiting, name),
-            _of_queue(admitted, name),
-            {flavor: milli / MILLI for flavor, milli in _of_queue(asked, name).items()},
+            waiting[name],
+            admitted[name],
+            {flavor: milli / MILLI for flavor, milli in asked[name].items()},
         )
     return found
-
-
-def _of_queue(tally: Mapping[_Key, int], queue: str) -> dict[str, int]:
-    return {flavor: count for (of, flavor), count in tally.items() if of == queue}
 
 
 def _held_flavor(state: ClusterState, placement: Placement) -> str:
