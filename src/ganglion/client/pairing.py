@@ -164,7 +164,7 @@ class PairingClient:
                 continue
             if response.is_success:
                 return self._decoded(response, PairedToken)
-            error_code = _error(response)
+            error_code = _refusal(response).error
             if error_code == "slow_down":
                 wait_s = min(wait_s + SLOWER_S, LONGEST_S)
             elif error_code != "authorization_pending" and not response.is_server_error:
@@ -200,15 +200,15 @@ class PairingClient:
         return self._decoded(response, returns)
 
     def _refused(self, response: httpx2.Response) -> GanglionError:
-        error = _error(response)
+        refusal = _refusal(response)
+        error = refusal.error
         if not error:
             return error_of(response)
         if error == "access_denied":
             return Forbidden("the sign-in was refused in the browser")
         if error == "expired_token":
             return _expired()
-        said = msgspec.json.decode(response.content, type=_Refusal).error_description
-        shown = "".join(filter(str.isprintable, said or error))[:MOST_SAID]
+        shown = "".join(filter(str.isprintable, refusal.error_description or error))[:MOST_SAID]
         if error == "invalid_grant":
             return EnvironmentFault(f"the sign-in is lost: {shown}", "begin anew: ganglion login")
         return EnvironmentFault(f"{self.url} refuses: {shown}")
@@ -226,12 +226,12 @@ class PairingClient:
         )
 
 
-def _error(response: httpx2.Response) -> str:
-    """The error of RFC 6749 that a response names; empty = none."""
+def _refusal(response: httpx2.Response) -> _Refusal:
+    """The error of RFC 6749 that a response names; without any where it names none."""
     try:
-        return msgspec.json.decode(response.content, type=_Refusal).error
+        return msgspec.json.decode(response.content, type=_Refusal)
     except msgspec.DecodeError:
-        return ""
+        return _Refusal("")
 
 
 def _expired() -> EnvironmentFault:
