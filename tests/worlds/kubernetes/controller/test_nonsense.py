@@ -11,6 +11,7 @@ from ganglion.worlds.kubernetes.attempts import admit
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, How, Nominate, Note
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.controller_state import describing
+from ganglion.worlds.kubernetes.reasons import pod_reasons
 from tests.controlplane import manifests
 from tests.effort import examples
 from tests.worlds.kubernetes.controller import nonsense
@@ -188,12 +189,12 @@ def test_whatever_objects_say_others_are_bound_and_nothing_raises(
         assert 0 < len(why) < 1_000
 
 
-@pytest.mark.parametrize("place", ["gang", "node"])
+@pytest.mark.parametrize("place", ["gang", "node", "reason"])
 def test_what_fails_over_one_object_is_counted_and_shown_and_all_else_is_decided(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module: Any = {"gang": admit, "node": describing}[place]
-    name = {"gang": "gang_of", "node": "_ours"}[place]
+    module: Any = {"gang": admit, "node": describing, "reason": pod_reasons}[place]
+    name = {"gang": "gang_of", "node": "_ours", "reason": "_reasons"}[place]
     original = getattr(module, name)
 
     def fails(*args: Any, **kwargs: Any) -> Any:
@@ -203,10 +204,14 @@ def test_what_fails_over_one_object_is_counted_and_shown_and_all_else_is_decided
 
     monkeypatch.setattr(module, name, fails)
     stage = Stage(settings=Settings(isolate=True, device_agent=True))
-    stage.show(node(0), manifests.node("odd"), manifests.pod("odd"), manifests.pod("good"))
+    odd = manifests.pod("odd", gpus=99 if place == "reason" else 0)
+    stage.show(node(0), manifests.node("odd"), odd, manifests.pod("good"))
     stage.turn()
     assert bound(stage)["good"] == "n0"
-    assert any("no such luck" in each.error for each in stage.controller.plan.defects)
+    defects = list(stage.controller.plan.defects)
+    stage.turn()  # what is found after the plan goes with the next one
+    defects += stage.controller.plan.defects
+    assert any("no such luck" in each.error for each in defects)
     assert any("no such luck" in why for why in stage.controller.scene.facts.apart.values())
 
 

@@ -57,7 +57,10 @@ class SuspendedOwners:
                 if on_their_way[asker] and now - self._emptied.setdefault(uid, now) < HOLD_MS:
                     continue
                 self._resumed[uid] = now
-                _resume(scene, site, thing)
+                try:
+                    _resume(scene, site, thing)
+                except Exception as error:
+                    scene.facts.failed(thing.kind, f"{site.prefix}{uid}", error)
 
     def _forget(self, suspended: Container[str]) -> None:
         for times in (self._resumed, self._emptied):

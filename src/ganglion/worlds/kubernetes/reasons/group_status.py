@@ -63,7 +63,12 @@ class GroupTeller:
     def tell(self, scene: ControllerState, now: int) -> None:
         """Order the next groups of gangs that have their nodes to say so."""
         for gang in list(self._started)[:PER_TURN]:
-            if not self.look(scene, gang, "", now):
+            try:
+                is_untold = self.look(scene, gang, "", now)
+            except Exception as error:
+                scene.facts.failed("gang", gang, error)
+                is_untold = False
+            if not is_untold:
                 del self._started[gang]
 
     def forget(self, scene: ControllerState) -> None:

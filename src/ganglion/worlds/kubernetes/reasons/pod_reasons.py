@@ -68,17 +68,23 @@ class Teller:
             self._forget(scene)
         for _ in range(min(PER_TURN, len(self._round))):
             gang = self._round.pop()
-            found = scene.gangs.founds.get(gang)
-            if found and not _is_being_made(found, now):
-                if found.groups:
-                    self._groups.look(scene, gang, why(scene, gang), now)
-                for sort, message, pods in _reasons(scene, gang, found):
-                    self._tell(scene, gang, sort, message, pods, now)
+            try:
+                self._tell_gang(scene, gang, now)
+            except Exception as error:
+                scene.facts.failed("gang", gang, error)
         self._groups.tell(scene, now)
 
     def is_done(self) -> bool:
         """Whether nothing is left of this round."""
         return not self._round
+
+    def _tell_gang(self, scene: ControllerState, gang: str, now: int) -> None:
+        found = scene.gangs.founds.get(gang)
+        if found and not _is_being_made(found, now):
+            if found.groups:
+                self._groups.look(scene, gang, why(scene, gang), now)
+            for sort, message, pods in _reasons(scene, gang, found):
+                self._tell(scene, gang, sort, message, pods, now)
 
     def _tell(
         self,
