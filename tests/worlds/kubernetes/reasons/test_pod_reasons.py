@@ -1,6 +1,6 @@
-"""Pods of a gang that is still being made are not told at once what it lacks."""
+"""What pods that wait are told, and when."""
 
-from ganglion.worlds.kubernetes.cluster_view.orders import Say
+from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, How, Note, Say
 from ganglion.worlds.kubernetes.reasons.pod_reasons import FOLLOW_MS
 from tests.controlplane import manifests
 from tests.worlds.kubernetes.controller.stage import Stage
@@ -34,3 +34,17 @@ def test_a_gang_that_is_complete_is_told_at_once_why_it_waits() -> None:
     stage.turn(after_ms=1)
     (said,) = stage.ordered(Say)
     assert {each.name for each in said.pods} == {"g-0", "g-1"}
+
+
+def test_a_pod_whose_binding_was_refused_says_so_while_it_waits_for_the_next_try() -> None:
+    stage = Stage()
+    stage.show(manifests.node("n0"), manifests.pod("p", namespace="kube-system"))
+    stage.turn()
+    (order,) = stage.ordered(Bind)
+    refused = {each.pod.uid: (How.REFUSED, "a policy denies it") for each in order.pods}
+    stage.turn(BindDone(order.gang, order.attempt, refused))
+    (said,), (event,) = stage.ordered(Say), stage.ordered(Note)
+    assert [each.name for each in said.pods] == ["p"]
+    assert said.message.startswith("policy: it backs off before the next attempt")
+    assert said.message.endswith("last time: could not be bound: a policy denies it")
+    assert (event.reason, event.message) == ("FailedScheduling", said.message)

@@ -180,6 +180,7 @@ def end(scene: ControllerState, rules: FeasibilityPlugin, attempt: Attempt, now:
     elif record and record.phase is Phase.ENDED:
         scene.state.gangs.forget(gang)
         scene.starts.unready.pop(gang, None)
+        scene.starts.failures.pop(gang, None)
         rules.unlearn(gang)
     scene.gangs.touched.add(gang)
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from ganglion.engine.gangs.record import WAITING
+from ganglion.model.causes import sentence
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.cluster_view.attempt import AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.orders import Say
@@ -62,7 +63,7 @@ class Teller:
     def tell(self, scene: ControllerState, now: int) -> None:
         """Order the next reasons to be written."""
         if not self._round:
-            held = (*scene.gangs.complaints, *scene.starts.unready)
+            held = (*scene.gangs.complaints, *scene.starts.unready, *scene.starts.failures)
             waiting = [*held, *_in_lanes(scene), *scene.state.holdings.promised]
             self._round = list(dict.fromkeys((*waiting, *self._crowded)))
             self._forget(scene)
@@ -160,9 +161,14 @@ def _waits(scene: ControllerState, pod: Pod) -> bool:
 def why(scene: ControllerState, gang: str) -> str:
     """Why a gang waits, in one sentence; empty = it does not, or the reason is not known yet."""
     told, late = _why(scene, gang), scene.starts.unready.get(gang)
-    if late is None or not _is_waiting(scene, gang):
+    if not _is_waiting(scene, gang):
         return told
-    return f"{told or 'it waits before its next try'}; last time it was {late.why}"
+    if late is not None:
+        return f"{told or 'it waits before its next try'}; last time it was {late.why}"
+    record = scene.record(gang)
+    if told and record and record.cause and gang in scene.starts.failures:
+        return f"{told}; last time: {record.cause.text or sentence(record.cause)}"
+    return told
 
 
 def _is_waiting(scene: ControllerState, gang: str) -> bool:
