@@ -29,7 +29,7 @@ LATE = 124
 """Exit status when they had to be, as that of `timeout`."""
 OTHERS = {
     "charts/": "tests/charts",
-    "deploy/": "tests/worlds/kubernetes/test_manifests.py",
+    "deploy/": "tests/worlds/kubernetes/installation/test_manifests.py",
     "docs/": "tests/specs/test_docs.py",
     "examples/": "tests/examples",
     "tools/archlint/": ALWAYS,

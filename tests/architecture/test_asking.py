@@ -1,7 +1,7 @@
 """The local world asks the machine in one place."""
 
 import pytest
-from tools.archlint.asking import ASKING_ALLOWED, asks_past_the_seam
+from tools.archlint.machine.asking import ASKING_ALLOWED, asks_past_the_seam
 from tools.archlint.source import ROOT, parse, sources
 
 pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package

@@ -1,7 +1,7 @@
 """What is started by `python -S` imports the standard library alone, however far away."""
 
 import pytest
-from tools.archlint.bare import BARE_ALLOWED, imports_packages_without_site, started
+from tools.archlint.imports.bare import BARE_ALLOWED, imports_packages_without_site, started
 from tools.archlint.source import Modules, parse, sources
 
 from ganglion.worlds.local.attempts import watch

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
-from tools.archlint.direction import circles, wrong_way
-from tools.archlint.order import set_order
-from tools.archlint.prose import prose_decides
-from tools.archlint.purity import hidden_state, impure_imports, impure_names
+from tools.archlint.decisions.order import set_order
+from tools.archlint.decisions.prose import prose_decides
+from tools.archlint.decisions.purity import hidden_state, impure_imports, impure_names
+from tools.archlint.imports.direction import circles, wrong_way
 from tools.archlint.source import Finding, Source, parse
 
 Files = Mapping[str, str]

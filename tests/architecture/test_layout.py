@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from tools.archlint.classes import named_twice
-from tools.archlint.classes_left import TWICE
-from tools.archlint.layout import crowded, fragments
+from tools.archlint.files.classes import named_twice
+from tools.archlint.files.classes_left import TWICE
+from tools.archlint.files.layout import crowded, fragments
 from tools.archlint.source import ROOT, Source, parse, sources
 
 pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tools.archlint.pages import dead_links, unknown_commands
-from tools.archlint.words import plain_beside, plain_pages, tracked
+from tools.archlint.texts.pages import dead_links, unknown_commands
+from tools.archlint.texts.words import plain_beside, plain_pages, tracked
 
 from ganglion.cli.registry import ALIASES, COMMANDS
 

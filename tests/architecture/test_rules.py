@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 from tools.archlint.__main__ import RULES
-from tools.archlint.direction import CIRCLES_ALLOWED, MAY_IMPORT, wrong_way
-from tools.archlint.order import ORDER_ALLOWED
-from tools.archlint.prose import PROSE_ALLOWED
-from tools.archlint.purity import (
+from tools.archlint.decisions.order import ORDER_ALLOWED
+from tools.archlint.decisions.prose import PROSE_ALLOWED
+from tools.archlint.decisions.purity import (
     FLOATS_ALLOWED,
     IMPORTS_ALLOWED,
     MEMOS_ALLOWED,
@@ -17,9 +16,16 @@ from tools.archlint.purity import (
     impure_imports,
     impure_names,
 )
-from tools.archlint.shape import LONGER_ALLOWED, MOST_LINES, too_long, undocumented, unexplained
+from tools.archlint.files.shape import (
+    LONGER_ALLOWED,
+    MOST_LINES,
+    too_long,
+    undocumented,
+    unexplained,
+)
+from tools.archlint.imports.direction import CIRCLES_ALLOWED, MAY_IMPORT, wrong_way
 from tools.archlint.source import ROOT, Finding, Source, parse, sources
-from tools.archlint.words import HOSTS, UNFINISHED, banned_words, plain_words, tracked
+from tools.archlint.texts.words import HOSTS, UNFINISHED, banned_words, plain_words, tracked
 
 pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package
 

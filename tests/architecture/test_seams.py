@@ -1,9 +1,9 @@
 """Ways around the seams, each of which is caught."""
 
 import pytest
-from tools.archlint.direction import wrong_way
-from tools.archlint.seams import BANNED, around_the_seams, idle
-from tools.archlint.seams_left import LEFT
+from tools.archlint.imports.direction import wrong_way
+from tools.archlint.machine.seams import BANNED, around_the_seams, idle
+from tools.archlint.machine.seams_left import LEFT
 from tools.archlint.source import parse, sources
 
 pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package

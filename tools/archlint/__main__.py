@@ -2,18 +2,18 @@
 
 import sys
 
-from tools.archlint.asking import asks_past_the_seam
-from tools.archlint.bare import imports_packages_without_site
-from tools.archlint.classes import named_twice
-from tools.archlint.direction import circles, wrong_folder, wrong_way
-from tools.archlint.layout import crowded, fragments
-from tools.archlint.order import set_order
-from tools.archlint.prose import prose_decides
-from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
-from tools.archlint.seams import around_the_seams, idle
-from tools.archlint.shape import too_long, undocumented, unexplained
+from tools.archlint.decisions.order import set_order
+from tools.archlint.decisions.prose import prose_decides
+from tools.archlint.decisions.purity import floats, hidden_state, impure_imports, impure_names
+from tools.archlint.files.classes import named_twice
+from tools.archlint.files.layout import crowded, fragments
+from tools.archlint.files.shape import too_long, undocumented, unexplained
+from tools.archlint.imports.bare import imports_packages_without_site
+from tools.archlint.imports.direction import circles, wrong_folder, wrong_way
+from tools.archlint.machine.asking import asks_past_the_seam
+from tools.archlint.machine.seams import around_the_seams, idle
 from tools.archlint.source import Finding, sources
-from tools.archlint.words import banned_words, plain_beside, plain_pages, plain_words, tracked
+from tools.archlint.texts.words import banned_words, plain_beside, plain_pages, plain_words, tracked
 
 RULES = (
     impure_imports,

@@ -16,9 +16,9 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.controllers import play
 from tests.worlds.kubernetes.crds import definition
+from tests.worlds.kubernetes.placement.test_volumes import claims, provisioning
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.submit.make import workload
-from tests.worlds.kubernetes.test_volumes import claims, provisioning
 from tests.worlds.kubernetes.workloads import job_set
 
 PODS = "/api/v1/namespaces/default/pods"

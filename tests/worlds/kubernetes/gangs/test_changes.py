@@ -8,7 +8,7 @@ from tests.controlplane.kubelet import RUN, Kubelets
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.controllers import job_pod, made_by
 from tests.worlds.kubernetes.crds import definitions
-from tests.worlds.kubernetes.played import Space
+from tests.worlds.kubernetes.gangs.played import Space
 from tests.worlds.kubernetes.scheduling import scheduling
 
 Body = dict[str, Any]

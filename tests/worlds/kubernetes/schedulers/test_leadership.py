@@ -13,7 +13,7 @@ from tests.controlplane.faults import Fault, on, writes
 from tests.controlplane.http1 import Request
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.proxy import Proxy
-from tests.worlds.kubernetes.leading import LEASE_S, Candidate
+from tests.worlds.kubernetes.schedulers.leading import LEASE_S, Candidate
 from tests.worlds.kubernetes.troubled import halves, overbooked, scheduling
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/ganglion"

@@ -9,8 +9,8 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 
+from tools.archlint.machine.seams_left import LEFT, Left
 from tools.archlint.names import BUILTINS, Names
-from tools.archlint.seams_left import LEFT, Left
 from tools.archlint.source import PACKAGE, Finding, Source
 
 CLOCK, RANDOMNESS, PROCESSES = "clock", "randomness", "processes"
@@ -165,7 +165,7 @@ def idle(files: list[Source]) -> Iterator[Finding]:
         for kind in row.kinds.split():
             if (row, kind) not in needed:
                 message = f"{row.module} does not need {kind} any more: remove it"
-                yield Finding("tools/archlint/seams_left.py", 0, "seams", message)
+                yield Finding("tools/archlint/machine/seams_left.py", 0, "seams", message)
 
 
 def _within(module: str, packages: tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.crds import definition, definitions
-from tests.worlds.kubernetes.played import Space
+from tests.worlds.kubernetes.gangs.played import Space
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.troubled import overbooked
 

@@ -13,7 +13,7 @@ from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.crds import KINDS as DEFINED
 from tests.worlds.kubernetes.crds import definition
 from tests.worlds.kubernetes.rbac import LIVES, Right, bind_chart_role, chart_rights, without
-from tests.worlds.kubernetes.test_rbac_scheduler import forbidden, scheduling_with
+from tests.worlds.kubernetes.rights.test_rbac_scheduler import forbidden, scheduling_with
 from tests.worlds.kubernetes.writes.real import QUICK, on
 
 LLM = ("serving.kserve.io", "v1alpha1", "LLMInferenceService")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tools.archlint.folders import FOLDERS
+from tools.archlint.imports.folders import FOLDERS
 from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 
 CORE = frozenset({"model", "engine", "extensions"})

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.crds import definitions
-from tests.worlds.kubernetes.played import Space
+from tests.worlds.kubernetes.gangs.played import Space
 from tests.worlds.kubernetes.scheduling import scheduling
 
 Body = dict[str, Any]

@@ -1,6 +1,6 @@
 """One of several schedulers, as a process, with a Lease that tests can wait for.
 
-Run as `python -m tests.worlds.kubernetes.leading KUBECONFIG IDENTITY`.
+Run as `python -m tests.worlds.kubernetes.schedulers.leading KUBECONFIG IDENTITY`.
 """
 
 import os

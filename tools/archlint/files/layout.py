@@ -69,4 +69,4 @@ def fragments(
                 yield Finding(source.path, 0, "fragment", message)
     for name in sorted(allowed.keys() - short):
         message = f"{name} needs no reason: delete its row"
-        yield Finding("tools/archlint/layout.py", 0, "fragment", message)
+        yield Finding("tools/archlint/files/layout.py", 0, "fragment", message)

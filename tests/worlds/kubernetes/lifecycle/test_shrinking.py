@@ -8,9 +8,9 @@ from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.worlds.kubernetes.types.pod import Pod
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
-from tests.worlds.kubernetes.metered import Metered
+from tests.worlds.kubernetes.lifecycle.metered import Metered
+from tests.worlds.kubernetes.lifecycle.test_services import living, ready, service, wanted
 from tests.worlds.kubernetes.scheduling import scheduling, why
-from tests.worlds.kubernetes.test_services import living, ready, service, wanted
 
 pytestmark = pytest.mark.usefixtures("manager", "kubelets")
 

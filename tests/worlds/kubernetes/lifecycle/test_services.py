@@ -18,7 +18,7 @@ from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.manifests import Object
 from tests.faults.clock import HandClock
 from tests.worlds.kubernetes.crds import definition
-from tests.worlds.kubernetes.metered import ADDRESS, Metered
+from tests.worlds.kubernetes.lifecycle.metered import ADDRESS, Metered
 from tests.worlds.kubernetes.rbac import LIVES, Right, bind_chart_role, without
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.workloads import deployment, leader_worker_set, stateful_set

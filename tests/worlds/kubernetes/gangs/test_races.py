@@ -12,7 +12,7 @@ from benchmarks.controlplane.flags import Options
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.crds import definitions
-from tests.worlds.kubernetes.played import Space
+from tests.worlds.kubernetes.gangs.played import Space
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.troubled import Witness, overbooked
 

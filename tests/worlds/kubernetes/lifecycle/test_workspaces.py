@@ -13,7 +13,7 @@ from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
-from tests.worlds.kubernetes.notebooks import Notebooks
+from tests.worlds.kubernetes.lifecycle.notebooks import Notebooks
 from tests.worlds.kubernetes.rbac import Right, bind_chart_role, without
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.workloads import template, thing

@@ -9,9 +9,9 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes import controllers
 from tests.worlds.kubernetes.crds import definition
-from tests.worlds.kubernetes.metered import ADDRESS, Metered
+from tests.worlds.kubernetes.lifecycle.metered import ADDRESS, Metered
+from tests.worlds.kubernetes.lifecycle.test_services import KIND, LWS, living, notes_of, scaling
 from tests.worlds.kubernetes.scheduling import scheduling
-from tests.worlds.kubernetes.test_services import KIND, LWS, living, notes_of, scaling
 from tests.worlds.kubernetes.workloads import leader_worker_set, stateful_set, template
 
 NAME = f"{controllers.LWS}/name"

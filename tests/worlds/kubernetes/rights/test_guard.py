@@ -16,8 +16,8 @@ from ganglion.worlds.kubernetes.writes.evict import evict
 from ganglion.worlds.kubernetes.writes.nominate import nominate
 from tests.controlplane import manifests as make
 from tests.controlplane.cluster import Cluster
-from tests.worlds.kubernetes.admission import person, policies, refused
 from tests.worlds.kubernetes.rbac import NAMESPACE, SCHEDULERS, manifests
+from tests.worlds.kubernetes.rights.admission import person, policies, refused
 from tests.worlds.kubernetes.writes.real import QUICK, on, pod, ref
 
 USER = f"system:serviceaccount:{NAMESPACE}:ganglion"

@@ -8,7 +8,7 @@ to take one.
 import ast
 from collections.abc import Iterator
 
-from tools.archlint.purity import is_pure
+from tools.archlint.decisions.purity import is_pure
 from tools.archlint.source import Finding, Source
 
 SET_TYPES = frozenset({"AbstractSet", "MutableSet", "Set", "frozenset", "set"})

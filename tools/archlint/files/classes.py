@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from tools.archlint.classes_left import TWICE
+from tools.archlint.files.classes_left import TWICE
 from tools.archlint.source import PACKAGE, Finding, Source
 
 _NO_CLASS = frozenset({"TypeVar", "TypeVarTuple", "ParamSpec"})
@@ -32,7 +32,7 @@ def named_twice(files: list[Source], allowed: Mapping[str, str] = TWICE) -> Iter
             source, line = found[-1]
             yield Finding(source.path, line, "class name", f"{name} means two things: {where}")
     for name in allowed.keys() - twice.keys() if len(places) > 1 else ():
-        path = "tools/archlint/classes_left.py"
+        path = "tools/archlint/files/classes_left.py"
         yield Finding(path, 0, "class name", f"{name} means one thing: delete its row")
 
 

@@ -10,10 +10,10 @@ from ganglion.worlds.kubernetes import markers
 from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster, Refused
-from tests.worlds.kubernetes.admission import ADMISSION, person, policies, refused
 from tests.worlds.kubernetes.crds import KINDS as CRDS
 from tests.worlds.kubernetes.crds import definition
 from tests.worlds.kubernetes.rbac import define_kinds
+from tests.worlds.kubernetes.rights.admission import ADMISSION, person, policies, refused
 from tests.worlds.kubernetes.troubled import priority
 
 BY = "ganglion.dev/created-by"

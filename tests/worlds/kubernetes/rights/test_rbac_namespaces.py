@@ -9,7 +9,6 @@ from tests.controlplane.cluster import Cluster, Refused
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.manifests import Object
 from tests.controlplane.proxy import Proxy
-from tests.worlds.kubernetes.admission import policies
 from tests.worlds.kubernetes.process import SchedulerProcess
 from tests.worlds.kubernetes.rbac import (
     NAMESPACE,
@@ -21,6 +20,7 @@ from tests.worlds.kubernetes.rbac import (
     manifests,
     may,
 )
+from tests.worlds.kubernetes.rights.admission import policies
 from tests.worlds.kubernetes.scheduling import why
 from tests.worlds.kubernetes.troubled import priority
 

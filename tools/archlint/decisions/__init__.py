@@ -1,0 +1,1 @@
+"""What decides is pure, in one order, and by data."""

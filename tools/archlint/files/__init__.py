@@ -1,0 +1,1 @@
+"""Files and folders are small, documented, and named once."""

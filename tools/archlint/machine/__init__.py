@@ -1,0 +1,1 @@
+"""What asks the machine, and how."""

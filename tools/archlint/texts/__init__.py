@@ -1,0 +1,1 @@
+"""Plain words, and pages that name what there is."""
