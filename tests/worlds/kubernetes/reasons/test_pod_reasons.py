@@ -1,4 +1,4 @@
-"""What pods that wait are told, and when."""
+"""What pods say while they wait, and when."""
 
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, How, Note, Say
 from ganglion.worlds.kubernetes.reasons.pod_reasons import FOLLOW_MS
