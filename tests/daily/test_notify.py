@@ -1,5 +1,8 @@
 """`notify:` with a real mail server and real commands."""
 
+import base64
+import hashlib
+import hmac
 import json
 import threading
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ from tests.daily.smtp import MailServer
 from tests.server.process import until
 
 TO = "ada@example.org"
+KEY = b"k" * 32
 
 
 @pytest.fixture
@@ -125,6 +129,7 @@ class Hook(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Post)
         self.taken: list[tuple[str, dict[str, str]]] = []
+        self.raw: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[int] = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -138,6 +143,7 @@ class _Post(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.raw.append(({k.lower(): v for k, v in self.headers.items()}, body))
         self.server.taken.append((self.path, json.loads(body)))
         self.send_response(self.server.answers.pop(0) if self.server.answers else 200)
         self.send_header("Content-Length", "0")
@@ -145,6 +151,12 @@ class _Post(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Nothing is logged."""
+
+
+def signature(headers: dict[str, str], content: bytes) -> str:
+    """The signature as its receiver works it out: Standard Webhooks."""
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + content
+    return "v1," + base64.b64encode(hmac.new(KEY, signed, hashlib.sha256).digest()).decode()
 
 
 @pytest.fixture
@@ -167,15 +179,19 @@ def test_a_webhook_is_sent_json_again_until_it_is_taken(
     site.restart("--allow-url", "127.0.0.1")
     with site.client() as client:
         client.secrets.set("HOOK", f"{hook.url}/of/whom?token=canary")
+        client.secrets.set("HOOK_KEY", f"whsec_{base64.b64encode(KEY).decode()}")
     hook.answers = [503]
-    job = site.submit(
-        "hooked", "echo lost; exit 3", retry={"limit": 0}, notify={"slack": "secret:HOOK"}
-    )
+    notify = {"slack": "secret:HOOK", "signing_key": "secret:HOOK_KEY"}
+    job = site.submit("hooked", "echo lost; exit 3", retry={"limit": 0}, notify=notify)
     ganglion("wait", job)
     until(lambda: [path for path, _ in hook.taken].count("/of/whom?token=canary") == 2, 90)
     _, said = hook.taken[-1]
     assert said["text"].startswith(f"{job} FAILED, exit code 3")
     assert (said["event"], said["job_id"], said["exit_code"]) == ("end", job, "3")
+    signed = [each for each in hook.raw if "webhook-signature" in each[0]]
+    assert [headers["webhook-id"] for headers, _ in signed] == [signed[0][0]["webhook-id"]] * 2
+    for headers, content in signed:
+        assert headers["webhook-signature"] == signature(headers, content)
     until(lambda: "answered 503" not in ganglion("describe", job).out)
     kept = [each for each in site.home.rglob("*") if each.is_file() and "secrets" not in each.parts]
     found = []

@@ -241,9 +241,11 @@ class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         mail: addresses.
         command: shell line that the server runs as its own user, if its owner allows that.
         webhook: URLs that are sent JSON; `secret:NAME` names one that is kept as a secret.
+        signing_key: `secret:NAME` of the key that signs what they are sent; empty = unsigned.
     """
 
     on: tuple[str, ...] = ("end",)
     mail: tuple[str, ...] = ()
     command: str = ""
     webhook: tuple[str, ...] = ()
+    signing_key: str = ""

@@ -63,6 +63,55 @@ def test_the_past_is_not_told_and_the_queue_is_bounded(
     assert (kept["pending"], kept["seq"]) == ([], rig.ledger.head)
 
 
+def test_notices_of_a_workload_come_in_order_and_a_silent_recipient_holds_up_no_other(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[tuple[str, str, str]] = []
+    failing = {"https://a.example"}
+
+    def sending(notice: Notice, *_: object) -> None:
+        tried.append((notice.workload, notice.event, notice.to))
+        if notice.to in failing:
+            raise EnvironmentFault("a.example answered 500")
+
+    monkeypatch.setattr(notifying, "send", sending)
+    notifier = Notifier(rig.home.root, rig.ledger, lambda: rig.machine.time)
+    first, second = "https://a.example", "https://b.example"
+    for name in ("x", "y"):
+        notify = {"on": ["start", "end"], "webhook": [first, second]}
+        workload = rig.submit(name, notify=notify)
+        rig.turn(2)
+        rig.machine.end(f"{workload}/0")
+        rig.turn(2)
+    notifier._gather()
+    pause = notifier._deliver()
+    assert [each for each in tried if each[2] == first] == [("x-1", "start", first)]
+    assert [each[:2] for each in tried if each[2] == second] == [
+        ("x-1", "start"),
+        ("x-1", "end"),
+        ("y-2", "start"),
+        ("y-2", "end"),
+    ]
+    assert pause == 0  # the other workload's start is due
+    failing.clear()
+    tried.clear()
+    notifier._deliver()
+    assert [each[:2] for each in tried] == [("y-2", "start"), ("y-2", "end")]
+    rig.machine.time += 60_000
+    tried.clear()
+    notifier._deliver()
+    assert [each[:2] for each in tried] == [("x-1", "start"), ("x-1", "end")]
+
+
+@pytest.mark.parametrize("value", ["", "short", "whsec_c2hvcnQ=", "a" * 400, "no base64 at all!"])
+def test_what_is_no_key_signs_nothing_and_is_not_shown(rig: Rig, value: str) -> None:
+    notice = Notice(1, "x-1", "end", "webhook", "https://a.example", {"USER": "ada"}, "secret:KEY")
+    notice.facts |= {"STATE": "", "EXIT_CODE": "", "MESSAGE": ""}
+    with pytest.raises(EnvironmentFault, match="secret KEY is no key of 24 to 64 bytes") as raised:
+        send(notice, NotifySettings(), Recipients(secret=lambda *_: value))
+    assert not value or value not in raised.value.message
+
+
 GLASS = GlassBroken(1, "eve", "user:eve", "admin", "", "node fire in hall 2", 1, 3_600_000)
 HOOK = "on: [break-glass]\nmail: [ops@example.org]\nwebhook: ['secret:HOOK']\n"
 

@@ -1,6 +1,10 @@
 """What is sent to whom, and how: mail, commands and webhooks."""
 
 import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
 import smtplib
 import socket
 from collections.abc import Callable
@@ -9,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
+import msgspec
 from msgspec import Struct, field
 
 from ganglion.model.errors import EnvironmentFault
@@ -28,6 +33,9 @@ GLASS = "break-glass"
 """What notices of broken glass are called."""
 SAID = 200
 """Characters of a failed command's output that are shown."""
+KEY_PREFIX = "whsec_"
+LEAST_KEY, MOST_KEY = 24, 64
+"""Bytes of a key that signs what webhooks are sent, by Standard Webhooks."""
 
 
 class Notice(Struct):
@@ -40,6 +48,7 @@ class Notice(Struct):
         channel: `mail`, `command` or `webhook`.
         to: the address, the command, or the URL or the secret that holds it.
         facts: its content, by name of an environment variable without prefix.
+        signing_key: `secret:NAME` of the key that signs what a webhook is sent; empty = unsigned.
         first, due: when it was tried first, and is to be tried next, in ms; 0 = at once.
         tries: how often it has failed.
     """
@@ -50,9 +59,20 @@ class Notice(Struct):
     channel: str
     to: str
     facts: dict[str, str]
+    signing_key: str = ""
     first: int = 0
     due: int = 0
     tries: int = 0
+
+    @property
+    def id(self) -> str:
+        """The same for every try, so that one that was sent twice is recognised."""
+        return f"{self.seq}-{self.workload}-{self.event}"
+
+    @property
+    def lane(self) -> tuple[str, str, str]:
+        """Notices of one lane are sent in the order of what happened."""
+        return self.workload, self.channel, self.to
 
     @property
     def recipient(self) -> str:
@@ -89,7 +109,9 @@ def send(notice: Notice, settings: NotifySettings, reach: Recipients) -> None:
     if notice.channel == "command":
         _run(notice, settings, reach.effects)
     elif notice.channel == "webhook":
-        asyncio.run(_post(_url(notice, reach), _facts(notice), reach.egress))
+        content = msgspec.json.encode(_facts(notice))
+        headers = _headers(notice, content, reach)
+        asyncio.run(_post(_url(notice, reach), content, headers, reach.egress))
     elif settings.smtp:
         _over_smtp(_mail(notice, settings), settings.smtp, reach.effects.files)
     else:
@@ -120,8 +142,7 @@ def _mail(notice: Notice, settings: NotifySettings) -> EmailMessage:
     mail["From"] = settings.sender or f"ganglion@{host}"
     mail["To"] = notice.to
     mail["Subject"] = f"[ganglion] {subject(notice)}"
-    # The same for every try, so that one that was sent twice is recognised.
-    mail["Message-ID"] = f"<{notice.seq}.{notice.workload}.{notice.event}@{host}>"
+    mail["Message-ID"] = f"<{notice.id}@{host}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(body(notice))
     return mail
@@ -174,15 +195,56 @@ def _run(notice: Notice, settings: NotifySettings, effects: Effects) -> None:
 
 
 def _url(notice: Notice, reach: Recipients) -> str:
-    if not notice.to.startswith(SECRET):
-        return notice.to
-    name = notice.to.removeprefix(SECRET)
+    return _kept(notice, notice.to, reach) if notice.to.startswith(SECRET) else notice.to
+
+
+def _kept(notice: Notice, reference: str, reach: Recipients) -> str:
+    """The value of `secret:NAME`. Raises EnvironmentFault."""
+    name = reference.removeprefix(SECRET)
     # The user who broke the glass must not say where the notice of it goes.
     user = notice.facts["USER"] if notice.workload else reach.owner
     found = reach.secret(user, name)
     if found is None:
         raise EnvironmentFault(f"no secret {name} is kept: ganglion secret set {name}")
     return found.strip()
+
+
+def _headers(notice: Notice, content: bytes, reach: Recipients) -> dict[str, str]:
+    """Identity, time and signature of what a webhook is sent.
+
+    Source: Standard Webhooks 1.0.0 (standardwebhooks.com): HMAC-SHA256 over id, time in seconds
+    and content, joined by dots.
+
+    Raises:
+        EnvironmentFault: the key is not kept, or is none.
+    """
+    at = str(reach.effects.clock.now_ms() // 1000)
+    headers = {
+        "content-type": "application/json",
+        "webhook-id": notice.id,
+        "webhook-timestamp": at,
+    }
+    if notice.signing_key:
+        key = _key(notice, reach)
+        signed = b".".join((notice.id.encode(), at.encode(), content))
+        code = hmac.digest(key, signed, hashlib.sha256)
+        headers["webhook-signature"] = f"v1,{base64.b64encode(code).decode()}"
+    return headers
+
+
+def _key(notice: Notice, reach: Recipients) -> bytes:
+    text = _kept(notice, notice.signing_key, reach).removeprefix(KEY_PREFIX)
+    try:
+        key = base64.b64decode(text, validate=True)
+    except binascii.Error:
+        key = b""
+    if not LEAST_KEY <= len(key) <= MOST_KEY:
+        name = notice.signing_key.removeprefix(SECRET)
+        raise EnvironmentFault(
+            f"secret {name} is no key of {LEAST_KEY} to {MOST_KEY} bytes in base64: "
+            f"openssl rand -base64 32 | ganglion secret set {name}"
+        )
+    return key
 
 
 def _facts(notice: Notice) -> dict[str, str]:
@@ -192,7 +254,7 @@ def _facts(notice: Notice) -> dict[str, str]:
     return {"text": subject(notice) + said, "event": notice.event, **facts}
 
 
-async def _post(url: str, facts: dict[str, str], egress: Egress) -> None:
+async def _post(url: str, content: bytes, headers: dict[str, str], egress: Egress) -> None:
     """Send JSON.
 
     Raises:
@@ -201,7 +263,7 @@ async def _post(url: str, facts: dict[str, str], egress: Egress) -> None:
     try:
         transport = CheckedTransport(egress, 1)
         async with httpx2.AsyncClient(transport=transport, timeout=HOOK_S) as client:
-            answer = await client.post(url, json=facts)
+            answer = await client.post(url, content=content, headers=headers)
     except httpx2.InvalidURL:
         raise EnvironmentFault("that is no URL") from None
     except httpx2.HTTPError as error:

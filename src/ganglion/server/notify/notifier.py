@@ -196,15 +196,30 @@ class Notifier:
             self._fail(dropped, f"dropped, as more than {MOST:,} notices wait")
 
     def _deliver(self) -> float | None:
-        """Send what is due; returns the seconds until something is due again, None = never."""
+        """Send what is due; returns the seconds until something is due again, None = never.
+
+        Notices of one workload reach a recipient in the order of what happened: one that fails
+        holds back those behind it. A recipient that fails is tried once in a pass, so that its
+        silence does not hold back all others.
+        """
+        waiting: set[tuple[str, str, str]] = set()
+        failing: set[tuple[str, str]] = set()
         for notice in list(self._memory.pending):
             if self._ending.is_set():
                 return 0
-            if notice.due <= self._clock():
-                self._try(notice)
-                self._keep()
-        dates = [notice.due for notice in self._memory.pending]
-        return max(min(dates) - self._clock(), 0) / 1000 if dates else None
+            recipient = (notice.channel, notice.to)
+            if notice.lane in waiting:
+                continue
+            if recipient in failing or notice.due > self._clock():
+                waiting.add(notice.lane)
+                continue
+            self._try(notice)
+            if notice in self._memory.pending:
+                waiting.add(notice.lane)
+                failing.add(recipient)
+            self._keep()
+        heads = {notice.lane: notice.due for notice in reversed(self._memory.pending)}
+        return max(min(heads.values()) - self._clock(), 0) / 1000 if heads else None
 
     def _try(self, notice: Notice) -> None:
         try:
@@ -293,6 +308,6 @@ def _addressed(
     for address in wanted.mail:
         yield Notice(seq, workload, kind, "mail", address, facts)
     for url in wanted.webhook:
-        yield Notice(seq, workload, kind, "webhook", url, facts)
+        yield Notice(seq, workload, kind, "webhook", url, facts, wanted.signing_key)
     if wanted.command:
         yield Notice(seq, workload, kind, "command", wanted.command, facts)

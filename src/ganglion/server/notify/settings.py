@@ -39,7 +39,8 @@ class NotifySettings(Struct, frozen=True, forbid_unknown_fields=True):
         smtp: the mail server; None = `sendmail` of this machine.
         sendmail: that program.
         commands: whether commands of workloads are run, as the server's user.
-        on, mail, command, webhook: for workloads that do not say `notify`, and for broken glass.
+        on, mail, command, webhook, signing_key: for workloads that do not say `notify`, and for
+            broken glass.
     """
 
     sender: str = ""
@@ -50,11 +51,12 @@ class NotifySettings(Struct, frozen=True, forbid_unknown_fields=True):
     mail: tuple[str, ...] = ()
     command: str = ""
     webhook: tuple[str, ...] = ()
+    signing_key: str = ""
 
     @property
     def usual(self) -> Notify | None:
         """What is sent for workloads that do not say; None = nothing."""
-        wanted = Notify(self.on, self.mail, self.command, self.webhook)
+        wanted = Notify(self.on, self.mail, self.command, self.webhook, self.signing_key)
         return wanted if self.mail or self.command or self.webhook else None
 
 

@@ -16,7 +16,7 @@ OOM, CRASH_LOOP = "oom", "crash_loop"
 """Memory ran out, or it fails at once again and again: another try seldom cures either."""
 ISOLATIONS = ("none", "kind", "queue", "workload")
 SECRET = "secret:"
-"""What stands before the name of a secret that holds a URL."""
+"""What stands before the name of a secret that holds a URL or a key."""
 _URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
 HAPPENINGS = ("end", "failure", "start", "preemption")
 """What people may be notified of."""
@@ -98,6 +98,15 @@ def _address(value: object) -> str:
     return text
 
 
+def parse_secret_reference(value: object) -> str:
+    """Return `secret:NAME`, the name of a secret."""
+    text = parse_text(value).strip()
+    if not text.startswith(SECRET):
+        hint = "`ganglion secret set KEY`, and write `secret:KEY`"
+        raise FieldError("a key is not written into files, which are kept", hint=hint)
+    return SECRET + parse_variable(text.removeprefix(SECRET))
+
+
 def parse_webhooks(value: object) -> tuple[str, ...]:
     """Return URLs and names of secrets that hold one; one is a list of one."""
     return tuple(dict.fromkeys(each_of(value, _webhook)))
@@ -106,7 +115,7 @@ def parse_webhooks(value: object) -> tuple[str, ...]:
 def _webhook(value: object) -> str:
     text = parse_text(value).strip()
     if text.startswith(SECRET):
-        return SECRET + parse_variable(text.removeprefix(SECRET))
+        return parse_secret_reference(text)
     if not _URL.fullmatch(text):
         hint = "as https://example.org/hook, or `secret:NAME`"
         raise FieldError(f"{show(value)} is no URL", hint=hint)

@@ -72,6 +72,7 @@ from ganglion.specs.grammar.words import (
     parse_happenings,
     parse_port,
     parse_priority,
+    parse_secret_reference,
     parse_signal,
     parse_webhooks,
 )
@@ -236,6 +237,7 @@ Webhooks = Annotated[
     PLAIN,
     schema("array", "string", items={"type": "string"}),
 ]
+SecretReference = Annotated[str, told(parse_secret_reference), schema("string")]
 Due = Annotated[
     Deadline, told(parse_deadline), PlainSerializer(print_deadline), schema("string", "number")
 ]

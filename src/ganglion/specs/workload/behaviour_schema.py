@@ -123,3 +123,6 @@ class NotifyFile(Mapping):
     mail: f.Addresses = described("mail addresses", ())
     command: f.Text = described("shell line that the server runs, if its owner allows that", "")
     webhook: f.Webhooks = described("URLs that are sent JSON, or secret:NAME of one", ())
+    signing_key: f.SecretReference = described(
+        "secret:NAME of the key that signs what webhooks are sent", ""
+    )
