@@ -1,12 +1,14 @@
 """Names that mean one thing, small files with one importer, crowded folders: each way is caught."""
 
 import re
+from pathlib import Path
 
 import pytest
 from tools.archlint.files.classes import named_twice
 from tools.archlint.files.classes_left import TWICE
-from tools.archlint.files.layout import crowded, fragments
+from tools.archlint.files.layout import crowded, crowded_beside, fragments
 from tools.archlint.source import ROOT, Source, parse, sources
+from tools.archlint.texts.words import tracked
 
 pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package
 
@@ -93,6 +95,16 @@ def test_a_folder_of_more_modules_than_a_subject_has_is_found() -> None:
     files = project(**{f"server__m{n}": "" for n in range(13)}, server____init__="")
     assert [each.path for each in crowded(files)] == ["src/ganglion/server"]
     assert list(crowded(files[:12])) == []
+
+
+def test_a_crowded_folder_of_tests_or_tools_is_found_and_helpers_of_tests_do_not_count() -> None:
+    tools = [f"tools/a/m{n}.py" for n in range(13)]
+    helpers = [f"tests/b/m{n}.py" for n in range(13)]
+    tests = [f"tests/c/test_{n}.py" for n in range(13)]
+    files = [Path("/top", name) for name in (*tools, *helpers, *tests)]
+    assert [each.path for each in crowded_beside(files, Path("/top"))] == ["tools/a", "tests/c"]
+    assert list(crowded_beside(files[1:-1], Path("/top"))) == []
+    assert list(crowded_beside(tracked())) == []
 
 
 def test_every_row_of_the_tables_says_why() -> None:

@@ -74,9 +74,12 @@ def test_hosts_have_a_line_for_all_that_is_decided_for_both_and_all_that_is_refu
     assert {len(row) for row in HOSTS} == {5}
     package = ROOT / "src" / "ganglion"
     reconcilers = {
-        str(each.relative_to(package)) for each in (package / "lifecycle").rglob("reconciler.py")
+        str(each.relative_to(package))
+        for each in (package / "lifecycle").rglob("*.py")
+        if "; every host of " in each.read_text("utf-8").partition("\n")[0]
     }
-    assert len(reconcilers) >= 3
+    assert {each.rpartition("/")[2] for each in reconcilers} == {"reconciler.py", "standby.py"}
+    assert len(reconcilers) == 4
     assert sorted(each for each in reconcilers if f"`{each}`" not in SIDES) == []
     refused = {*ELSEWHERE, "after", "standby", "early_stop"}
     told = [row[3].partition(NOT_DONE)[2] for row in HOSTS]

@@ -6,7 +6,7 @@ from tools.archlint.decisions.order import set_order
 from tools.archlint.decisions.prose import prose_decides
 from tools.archlint.decisions.purity import floats, hidden_state, impure_imports, impure_names
 from tools.archlint.files.classes import named_twice
-from tools.archlint.files.layout import crowded, fragments
+from tools.archlint.files.layout import crowded, crowded_beside, fragments
 from tools.archlint.files.shape import too_long, undocumented, unexplained
 from tools.archlint.imports.bare import imports_packages_without_site
 from tools.archlint.imports.direction import circles, wrong_folder, wrong_way
@@ -43,7 +43,8 @@ def findings() -> list[Finding]:
     """Return every breach in the checkout."""
     files, texts = sources(), tracked()
     found = [found for rule in RULES for found in rule(files)]
-    return [*found, *banned_words(texts), *plain_pages(texts), *plain_beside(texts)]
+    beside = (banned_words, plain_pages, plain_beside, crowded_beside)
+    return [*found, *(each for rule in beside for each in rule(texts))]
 
 
 def main() -> int:

@@ -89,6 +89,15 @@ def test_an_alarm_says_that_a_replica_has_no_place(parlour: Parlour) -> None:
     assert parlour.alarms()["recall.at_risk"] == "1 of 1 replicas that stand by have no place"
 
 
+def test_the_alarm_goes_with_the_last_replica_that_stands_by(parlour: Parlour) -> None:
+    _service(parlour, gpus=8, replicas="2..3")
+    parlour.pass_(12)
+    assert "recall.at_risk" in parlour.alarms()
+    parlour.load(0, 8, 8)
+    assert _asleep(parlour) == []
+    assert "recall.at_risk" not in parlour.alarms()
+
+
 def test_a_replica_that_finds_no_place_changes_its_part_with_one_that_stands_by(
     parlour: Parlour,
 ) -> None:

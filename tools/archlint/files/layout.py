@@ -1,9 +1,10 @@
 """Folders hold few modules of one subject; a file that exists for one other joins it."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
-from tools.archlint.source import PACKAGE, Finding, Modules, Source
+from tools.archlint.source import PACKAGE, ROOT, Finding, Modules, Source
 
 MOST_MODULES = 12
 FEWEST_LINES = 40
@@ -34,9 +35,23 @@ FRAGMENTS_ALLOWED: dict[str, str] = {
 
 def crowded(files: list[Source]) -> Iterator[Finding]:
     """No folder of the project holds more modules than a subject has."""
+    yield from _crowded(source.path for source in files)
+
+
+def crowded_beside(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
+    """Nor does one of the tools, or of the tests, whose helpers do not count."""
+    paths = (file.relative_to(root).as_posix() for file in files if file.suffix == ".py")
+    yield from _crowded(
+        path
+        for path in paths
+        if path.startswith("tools/") or (path.startswith("tests/") and "/test_" in path)
+    )
+
+
+def _crowded(paths: Iterable[str]) -> Iterator[Finding]:
     modules: dict[str, int] = defaultdict(int)
-    for source in files:
-        folder, _, name = source.path.rpartition("/")
+    for path in paths:
+        folder, _, name = path.rpartition("/")
         modules[folder] += name != "__init__.py"
     for folder, count in modules.items():
         if count > MOST_MODULES:

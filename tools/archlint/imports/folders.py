@@ -81,6 +81,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "workspaces": "",
         "autoscaling": "schedules",
         "expand": "sweeps",
+        "standby": "services",
     },
     "worlds.simulated": {
         "heap": "",

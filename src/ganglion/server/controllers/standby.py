@@ -1,9 +1,10 @@
-"""Replicas of a service that sleep on lent capacity, beside those it has."""
+"""The local host of replicas that stand by: observes them, and carries out what is decided."""
 
 from msgspec.structs import replace
 
 from ganglion.engine.upkeep.scale_down import to_wake
 from ganglion.lifecycle.services import Part, Replica
+from ganglion.lifecycle.standby import ObservedStandby, Sleeper, StandbyDecision, decide
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangSubmitted, GangUpdated
 from ganglion.model.plan import Phase
@@ -13,43 +14,33 @@ from ganglion.server.controllers.alarms import settle
 from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Transaction
 
-AT_RISK = "recall.at_risk"
-"""Alarm: replicas that stand by have no place that could be called back."""
-
-PATIENCE_MS = 10_000
-"""A replica that stands by may be without a place for this time, in ms, before an alarm."""
-
 
 def stand_by(draft: Transaction, entry: LiveWorkload) -> None:
-    """Have as many replicas sleep as the service asks for, within its ceiling.
-
-    A replica that is woken becomes one of those it has, and another takes its seat. A replica that
-    finds no place, as after the loss of a node, changes its part with one that has one.
-    """
-    _relieve(draft, entry)
-    replicas = replicas_of(draft, entry.id)
-    asleep = [each for each in replicas if each.part is Part.STANDBY]
-    wanted = _wanted(entry, replicas)
-    if wanted or asleep:
-        _fill(draft, entry, asleep, wanted)
-        placeless = [each.gang for each in asleep[:wanted] if _lacks_place(draft, each.gang)]
-        words = f"{len(placeless)} of {wanted} replicas that stand by have no place"
-        settle(draft, entry.id, {AT_RISK: words} if placeless else {}, "recall.")
+    """Have as many replicas sleep on lent places as the service asks for."""
+    scaling = None if entry.workload.held else entry.workload.scaling
+    decision = decide(_observed(draft, replicas_of(draft, entry.id)), scaling, draft.now)
+    _carry_out(draft, entry, decision)
+    settle(draft, entry.id, decision.alarms, "recall.")
 
 
-def _relieve(draft: Transaction, entry: LiveWorkload) -> None:
-    replicas, state = replicas_of(draft, entry.id), draft.state
+def _observed(draft: Transaction, replicas: list[Replica]) -> ObservedStandby:
     asleep = [each.gang for each in replicas if each.part is Part.STANDBY]
-    ready = [gang for gang in asleep if state.timeline.kept.get(gang)]
-    if not ready:
-        return
-    stuck = [e.gang for e in replicas if e.part is Part.ACTIVE and _finds_no_place(draft, e.gang)]
-    for tired, fresh in zip(stuck, to_wake(state, ready, len(stuck)), strict=False):
-        notice = state.gangs.records[fresh].gang.recall_ms
-        cause = Cause(CauseKind.PART_TAKEN, gang=fresh)
-        draft.apply(GangUpdated(draft.now, tired, recall_ms=notice, cause=cause))
-        woken = Cause(CauseKind.WOKEN, gang=tired)
-        draft.apply(GangUpdated(draft.now, fresh, held=False, recall_ms=0, cause=woken))
+    if not asleep:
+        return ObservedStandby(replicas, {})
+    records, kept = draft.state.gangs.records, draft.state.timeline.kept
+    sleepers = {
+        each: Sleeper(gang.recall_ms, kept.get(each) is not None, gang.submitted)
+        for each in asleep
+        for gang in (records[each].gang,)
+    }
+    ready = [each for each in asleep if sleepers[each].placed]
+    stuck = {
+        each.gang: records[each.gang].gang.submitted
+        for each in replicas
+        if ready and each.part is Part.ACTIVE and _finds_no_place(draft, each.gang)
+    }
+    best = to_wake(draft.state, ready, len(stuck)) if stuck else []
+    return ObservedStandby(replicas, sleepers, stuck, best)
 
 
 def _finds_no_place(draft: Transaction, gang: str) -> bool:
@@ -61,30 +52,17 @@ def _finds_no_place(draft: Transaction, gang: str) -> bool:
     return reason is not None and not reason.never
 
 
-def _wanted(entry: LiveWorkload, replicas: list[Replica]) -> int:
-    scaling = entry.workload.scaling
-    lives = any(each.part not in (Part.LEAVING, Part.BROKEN) for each in replicas)
-    if scaling is None or scaling.standby is None or entry.workload.held or not lives:
-        return 0
-    active = sum(each.part is Part.ACTIVE for each in replicas)
-    return max(0, min(scaling.standby.replicas, scaling.ceiling - active))
-
-
-def _fill(draft: Transaction, entry: LiveWorkload, asleep: list[Replica], wanted: int) -> None:
-    scaling = entry.workload.scaling
-    if scaling and scaling.standby:
-        notice = scaling.standby.notice_ms
-        for each in asleep[:wanted]:
-            if draft.state.gangs.records[each.gang].gang.recall_ms != notice:
-                draft.apply(GangUpdated(draft.now, each.gang, recall_ms=notice))
-        for _ in range(wanted - len(asleep)):
-            gang = replace(next_replica(draft, entry), recall_ms=notice)
-            draft.apply(GangSubmitted(draft.now, gang, entry.workload.run.image))
-    for each in asleep[wanted:]:
+def _carry_out(draft: Transaction, entry: LiveWorkload, decision: StandbyDecision) -> None:
+    for swap in decision.swaps:
+        taken = Cause(CauseKind.PART_TAKEN, gang=swap.fresh)
+        draft.apply(GangUpdated(draft.now, swap.stuck, recall_ms=swap.notice_ms, cause=taken))
+        woken = Cause(CauseKind.WOKEN, gang=swap.stuck)
+        draft.apply(GangUpdated(draft.now, swap.fresh, held=False, recall_ms=0, cause=woken))
+    for gang in decision.renotice:
+        draft.apply(GangUpdated(draft.now, gang, recall_ms=decision.notice_ms))
+    for _ in range(decision.submit):
+        asleep = replace(next_replica(draft, entry), recall_ms=decision.notice_ms)
+        draft.apply(GangSubmitted(draft.now, asleep, entry.workload.run.image))
+    for gang in decision.end:
         fewer = Cause(CauseKind.RELEASED, because=Cause(CauseKind.FEWER_STAND_BY))
-        live.withdraw(draft, draft.state.gangs.records[each.gang], fewer)
-
-
-def _lacks_place(draft: Transaction, gang: str) -> bool:
-    submitted = draft.state.gangs.records[gang].gang.submitted
-    return draft.state.timeline.kept.get(gang) is None and draft.now >= submitted + PATIENCE_MS
+        live.withdraw(draft, draft.state.gangs.records[gang], fewer)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.effort import examples
-from tests.specs.test_policy_fuzz import FILES, JUNK, scope
+from tests.specs.policy.test_policy_fuzz import FILES, JUNK, scope
 from tests.worlds.kubernetes.config.samples import queue, thing, verdict
 
 from ganglion.worlds.kubernetes.config.read import configuration

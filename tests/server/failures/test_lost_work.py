@@ -20,8 +20,8 @@ from ganglion.model.events import (
     Outcome,
 )
 from tests.forking import ganglion
+from tests.server.failures.trainer import STEP_S
 from tests.server.process import Api, Nursery, until
-from tests.server.trainer import STEP_S
 
 TRAINER = Path(__file__).with_name("trainer.py")
 GPUS, GRACE_MS, EVERY, ENDLESS = 4, 1_000, 25, 1_000_000

@@ -10,7 +10,7 @@ from ganglion.specs.policy.policy import load_policy, parse_policy
 from ganglion.specs.policy.presets import PRESETS
 from ganglion.specs.policy.schema import ALIASES, SCOPES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "docs" / "policies"
 BLOCKS = [
     text

@@ -18,8 +18,8 @@ from tests.worlds.kubernetes.feasibility.local import (
 )
 from tests.worlds.kubernetes.feasibility.make import ZONE, Json, wants
 from tests.worlds.kubernetes.feasibility.oracle import chooses, judging, pinned
-from tests.worlds.kubernetes.feasibility.test_both_schedulers import ours_takes
-from tests.worlds.kubernetes.feasibility.test_kube_scheduler import bare_node, mounting
+from tests.worlds.kubernetes.feasibility.oracles.test_both_schedulers import ours_takes
+from tests.worlds.kubernetes.feasibility.oracles.test_kube_scheduler import bare_node, mounting
 from tests.worlds.kubernetes.scheduling import scheduling
 
 NODES = {"n0": "x", "n1": "x", "n2": "y"}

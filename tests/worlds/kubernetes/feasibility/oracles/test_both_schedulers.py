@@ -22,7 +22,7 @@ from tests.worlds.kubernetes.feasibility.dice import (
 )
 from tests.worlds.kubernetes.feasibility.make import REQUIRED, Json
 from tests.worlds.kubernetes.feasibility.oracle import chooses, copied, judging
-from tests.worlds.kubernetes.feasibility.test_kube_scheduler import Ours
+from tests.worlds.kubernetes.feasibility.oracles.test_kube_scheduler import Ours
 from tests.worlds.kubernetes.scheduling import scheduling
 
 NODES, CASES = 5, 40
