@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable
+from functools import cache
 
 from tools.archlint.source import Modules, Source
 
@@ -53,6 +54,13 @@ class Names:
         return dotted
 
 
+@cache
+def names_of(files: tuple[Source, ...]) -> Names:
+    """Return the names of these files; rules share them."""
+    return Names(files)
+
+
+@cache
 def _bound(source: Source) -> dict[str, str]:
     """Local name -> dotted origin; empty for what the file makes itself."""
     found: dict[str, str] = {}

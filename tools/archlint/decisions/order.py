@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from tools.archlint.decisions.purity import is_pure
-from tools.archlint.source import Finding, Source
+from tools.archlint.source import Finding, Source, children
 
 SET_TYPES = frozenset({"AbstractSet", "MutableSet", "Set", "frozenset", "set"})
 """Names of set types, in annotations and where sets are made; dictionaries keep their order."""
@@ -87,7 +87,7 @@ def _scopes(
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The outermost functions within a tree, methods included."""
-    for child in ast.iter_child_nodes(tree):
+    for child in children(tree):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield child
         else:
@@ -96,7 +96,7 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """Every node of a scope that is in no function within it."""
-    for child in ast.iter_child_nodes(scope):
+    for child in children(scope):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield child
             yield from _own(child)

@@ -7,7 +7,7 @@ compares it, takes it apart or looks something up by it, under whatever name it 
 import ast
 from collections.abc import Iterator, Mapping
 
-from tools.archlint.source import Finding, Source
+from tools.archlint.source import Finding, Source, walk
 
 PARTS = frozenset(
     {
@@ -82,11 +82,11 @@ def _looks(source: Source) -> Iterator[Finding]:
     seen = set[int]()
     for scope in scopes:
         words = _Words(makers)
-        inside = list(ast.walk(scope))
+        inside = walk(scope)
         while words.learn(inside):
             pass
         for node in inside:
-            if node not in scopes and words.looks(node) and node.lineno not in seen:  # type: ignore[attr-defined]  # statements and expressions have one
+            if words.looks(node) and node.lineno not in seen:  # type: ignore[attr-defined]  # statements and expressions have one
                 seen.add(node.lineno)  # type: ignore[attr-defined]  # as above
                 said = "it decides by the words of a cause: look at its kind and fields"
                 yield Finding(source.path, node.lineno, "prose", said)  # type: ignore[attr-defined]  # as above

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tools.archlint.names import BUILTINS, Names
+from tools.archlint.names import BUILTINS, Names, names_of
 from tools.archlint.source import PACKAGE, Finding, Import, Modules, Source
 
 PURE_ROOMS = (
@@ -195,7 +195,7 @@ def is_pure(module: str) -> bool:
 
 def impure_imports(files: list[Source]) -> Iterator[Finding]:
     """Pure rooms import one another and pure modules only, through whatever name."""
-    names, modules = Names(files), Modules(files)
+    names, modules = names_of(tuple(files)), Modules(files)
     for source in filter(_decides, files):
         found = {(each.line, _imported(names, modules, each)): None for each in source.imports}
         for line, module in found:
@@ -228,7 +228,7 @@ def _may_import(source: Source, module: str) -> bool:
 
 def impure_names(files: list[Source]) -> Iterator[Finding]:
     """Pure rooms do not even name what reads or changes the world outside."""
-    names = Names(files)
+    names = names_of(tuple(files))
     for source in filter(_decides, files):
         for node in source.nodes:
             name = _impure(names, source, node)
@@ -260,7 +260,7 @@ def _spelt(names: Names, source: Source, call: ast.Call) -> str:
 
 def hidden_state(files: list[Source]) -> Iterator[Finding]:
     """Pure rooms keep nothing between calls but what their caller holds."""
-    names = Names(files)
+    names = names_of(tuple(files))
     for source in filter(_decides, files):
         for node, what in _states(names, source):
             line = getattr(node, "lineno", 0)

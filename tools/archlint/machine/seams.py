@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from tools.archlint.machine.seams_left import LEFT, Left
-from tools.archlint.names import BUILTINS, Names
-from tools.archlint.source import PACKAGE, Finding, Source
+from tools.archlint.names import BUILTINS, Names, names_of
+from tools.archlint.source import PACKAGE, Finding, Source, walk
 
 CLOCK, RANDOMNESS, PROCESSES = "clock", "randomness", "processes"
 FILES, DATABASE, HTTP = "files", "database", "http"
@@ -144,7 +144,7 @@ def around_the_seams(files: list[Source]) -> Iterator[Finding]:
 
 def asked(files: list[Source]) -> Iterator[tuple[Source, int, str, str]]:
     """Every place of the product that asks the machine: source, line, kind, and what it names."""
-    names = Names(files)
+    names = names_of(tuple(files))
     for source in files:
         if source.module.partition(".")[0] == PACKAGE:
             for line, kind, what in _asked(names, source):
@@ -172,7 +172,12 @@ def _within(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == each or module.startswith(f"{each}.") for each in packages)
 
 
-def _asked(names: Names, source: Source) -> Iterator[tuple[int, str, str]]:
+@cache
+def _asked(names: Names, source: Source) -> tuple[tuple[int, str, str], ...]:
+    return tuple(_asking(names, source))
+
+
+def _asking(names: Names, source: Source) -> Iterator[tuple[int, str, str]]:
     for each in source.imports:
         # A module may be imported for its types; what is used of it is found where it is used.
         for dotted in (each.origin, each.module) if each.name == "*" else (each.origin,):
@@ -200,7 +205,7 @@ def _types(source: Source) -> set[int]:
         for name in ("annotation", "returns"):
             said = getattr(node, name, None)
             if isinstance(said, ast.AST):
-                found |= {id(each) for each in ast.walk(said)}
+                found |= {id(each) for each in walk(said)}
     return found
 
 
