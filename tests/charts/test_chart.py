@@ -299,6 +299,8 @@ def slug(title: str) -> str:
 def test_the_image_is_built_from_what_is_pinned_and_runs_as_nobody() -> None:
     text = (ROOT / "Containerfile").read_text("utf-8")
     assert "--require-hashes -r requirements/runtime.txt" in text
+    assert re.search(r"^ARG PYTHON_IMAGE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+    assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["${PYTHON_IMAGE}"] * 2
     last = text[text.rindex("FROM ") :]
     assert re.search(r"^USER 65532:65532$", last, re.MULTILINE)
     assert "RUN pip" not in last

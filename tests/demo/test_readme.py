@@ -8,10 +8,6 @@ from pathlib import Path
 import pytest
 from tests.demo.console import CLUSTER_PAGES, ROOT, Session, blocks, pages, play
 
-from ganglion.model.workload import Kind
-from ganglion.specs.workload.workload import parse_workloads
-
-README = ROOT / "README.md"
 UP = "ganglion up --nodes 4 --racks 2 --fake-gpus H100:8"
 
 MOST_LEFT = 4
@@ -182,9 +178,3 @@ def test_a_block_that_is_not_run_names_targets_that_exist() -> None:
     subprocess.run(
         ["make", "--dry-run", *targets], cwd=ROOT, check=True, capture_output=True, timeout=60
     )
-
-
-def test_the_workload_file_that_is_shown_is_valid() -> None:
-    shown = README.read_text("utf-8").partition("```yaml\n")[2].partition("```")[0]
-    (doc,) = parse_workloads(shown, "README.md")
-    assert (doc.name, doc.effective_kind) == ("llama-sft", Kind.TRAIN)

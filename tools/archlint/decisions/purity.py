@@ -35,6 +35,7 @@ PURE_ROOMS = (
     "worlds.kubernetes.workload_discovery",
     "worlds.kubernetes.workload_kinds",
     "worlds.kubernetes.write_rules.budgets",
+    "worlds.kubernetes.write_rules.devices",
     "worlds.kubernetes.write_rules.series",
 )
 """Rooms and modules that decide, and those whose values they decide about."""

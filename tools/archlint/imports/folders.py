@@ -128,7 +128,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "workload_kinds": "names types markers",
         "writes": "names types instance write_rules feasibility http",
         "pod_groups": "names types requests markers workload_kinds",
-        "workload_discovery": "names types instance markers workload_kinds pod_groups",
+        "workload_discovery": ("names types instance requests markers workload_kinds pod_groups"),
         "gpu_discovery": "types gpu_resources requests",
         "node_discovery": "names types gpu_discovery",
         "cluster_view": (
@@ -151,7 +151,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "order_writer": "types instance write_rules http writes cluster_view reporting",
         "connection": "types instance sign_in http cluster_view reporting watches order_writer",
         "attempts": (
-            "names types feasibility workload_kinds workload_discovery cluster_view "
+            "names types write_rules feasibility workload_kinds workload_discovery cluster_view "
             "controller_state reasons feasibility_plugin"
         ),
         "controller": (

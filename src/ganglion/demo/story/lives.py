@@ -53,7 +53,7 @@ class SecondHalf:
         checks.append(self._node_lost())
         checks.append(self._served())
         checks.append(self._resumed())
-        checks.append(self._breathed())
+        checks.append(self._widened())
         self._close()
         return checks
 
@@ -151,8 +151,8 @@ class SecondHalf:
             f"{said} answered, attempt {attempt}",
         )
 
-    def _breathed(self) -> PromiseCheck:
-        name = "search-breath"
+    def _widened(self) -> PromiseCheck:
+        name = "search-wide"
         self.board.say(f"A sweep of {OWN} trials at a time uses the GPUs that are free:")
         self._submit(name)
         peak = 0
@@ -166,7 +166,7 @@ class SecondHalf:
         state = self._state(name)
         held = peak > OWN and state == "SUCCEEDED"
         return PromiseCheck(
-            "a sweep breathes into free GPUs", held, f"{peak} trials at once, {state}"
+            "a sweep widens into idle GPUs", held, f"{peak} trials at once, {state}"
         )
 
     def _running(self, name: str) -> int:

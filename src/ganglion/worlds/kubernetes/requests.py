@@ -93,6 +93,11 @@ def taking(pod: Pod) -> Pod:
     )
 
 
+def asks_otherwise(before: Pod, now: Pod) -> bool:
+    """Whether anything has changed that what a pod takes is read from, resizes included."""
+    return taking(before) != taking(now)
+
+
 def _given(statuses: tuple[ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
     return tuple(
         ContainerStatus(

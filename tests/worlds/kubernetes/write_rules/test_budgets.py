@@ -16,7 +16,6 @@ from ganglion.worlds.kubernetes.write_rules.budgets import (
     guarding,
     guards,
 )
-from ganglion.worlds.kubernetes.writes.devices import record, recorded
 
 READY = PodStatus(conditions=(Condition("Ready", "True"),))
 ALL = LabelSelector()
@@ -94,19 +93,3 @@ def test_pods_that_are_not_ready_count_as_their_budget_says() -> None:
     assert counted(sick, budget(healthy=(1, 2)))
     assert not counted(sick, budget(healthy=(2, 2)))
     assert counted(sick, budget(healthy=(0, 0)))
-
-
-@pytest.mark.parametrize("text", ["", "a", "0,,1", "-1", "0;1", "٣"])
-def test_a_record_of_devices_that_is_not_one_counts_as_none(text: str) -> None:
-    assert recorded(Pod(Meta(annotations={"ganglion.dev/devices": text}))) == ()
-
-
-def test_devices_are_recorded_in_order_and_nothing_for_nothing() -> None:
-    notes = record({10, 2}, "amd.com/gpu")
-    assert notes == {
-        "ganglion.dev/devices": "2,10",
-        "ganglion.dev/cdi-devices": "amd.com/gpu=2,amd.com/gpu=10",
-    }
-    assert recorded(Pod(Meta(annotations=notes))) == (2, 10)
-    assert record(()) == {}
-    assert "ganglion.dev/cdi-devices" not in record((0,), "nvidia.com/mig-1g.10gb")

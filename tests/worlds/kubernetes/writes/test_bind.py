@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from ganglion.worlds.kubernetes.write_rules.devices import recorded
 from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind_all, bind_gangs
 from ganglion.worlds.kubernetes.writes.calls import RetryPace
-from ganglion.worlds.kubernetes.writes.devices import recorded
 from ganglion.worlds.kubernetes.writes.outcome import ObjectRef, WriteOutcome, WriteVerdict
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster

@@ -44,6 +44,7 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import read_ms
 from ganglion.worlds.kubernetes.types.victims import victim_of
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, Member
+from ganglion.worlds.kubernetes.write_rules.devices import recorded
 
 BEGUN = "begun/"
 """Ids under which pods of incomplete gangs are counted while the scheduler starts."""
@@ -229,8 +230,7 @@ def _devices(
     known, condition = scene.state.fleet.tree.node(node).devices, condition_of(scene.state, node)
     wanted = [_milli_on(device, gpu) for device in known]
     free = [i for i, milli in enumerate(wanted) if condition.gpu[i] - taken[i] >= milli]
-    told = pod.metadata.annotations.get(names.DEVICES, "").split(",")
-    devices = tuple(sorted({int(each) for each in told if each.isdigit()}))
+    devices = recorded(pod)
     if len(devices) != gpu.count or not set(devices).issubset(free):
         # Pods that were bound by hand, or a GPU that is gone, leave fewer than are asked for.
         order = sorted(free, key=lambda i: (i in condition.sick, -condition.gpu[i], i))

@@ -9,7 +9,7 @@ from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.cluster_view.gang_of import CLUSTER_LABEL
 from ganglion.worlds.kubernetes.cluster_view.orders import ObjectChanged, PodRef
 from ganglion.worlds.kubernetes.cluster_view.places import Places
-from ganglion.worlds.kubernetes.cluster_view.pod_needs import Asks, asks_otherwise, given, grown
+from ganglion.worlds.kubernetes.cluster_view.pod_needs import Asks, given, grown
 from ganglion.worlds.kubernetes.cluster_view.quarantine import is_refusal
 from ganglion.worlds.kubernetes.feasibility.labels import Mentioned, labels_of
 from ganglion.worlds.kubernetes.feasibility.volumes import Stored, Volumes
@@ -23,7 +23,7 @@ from ganglion.worlds.kubernetes.node_discovery.openness import uncordoned
 from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, TopologySources
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
 from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
-from ganglion.worlds.kubernetes.requests import Ask, plus
+from ganglion.worlds.kubernetes.requests import Ask, asks_otherwise, plus
 from ganglion.worlds.kubernetes.types import node as kube
 from ganglion.worlds.kubernetes.types.disruption import (
     BudgetSpec,

@@ -7,7 +7,7 @@ from ganglion.worlds.kubernetes.feasibility.needs import Needs
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.gpu_discovery.stock import WHOLE_GPUS
 from ganglion.worlds.kubernetes.pod_index.pods import PodIndex
-from ganglion.worlds.kubernetes.requests import Ask, ask_of, taking
+from ganglion.worlds.kubernetes.requests import Ask, ask_of
 from ganglion.worlds.kubernetes.types.bounds import DEVICES
 from ganglion.worlds.kubernetes.types.pod import Pod
 
@@ -82,8 +82,3 @@ def given(pod: Pod) -> Ask:
         return Ask()
     devices = notes.get(names.DEVICES, "").split(",")
     return Ask(gpu_resource=WHOLE_GPUS, gpus=min(len(devices), DEVICES))
-
-
-def asks_otherwise(before: Pod, now: Pod) -> bool:
-    """Whether anything has changed that what a pod takes is read from, resizes included."""
-    return taking(before) != taking(now)

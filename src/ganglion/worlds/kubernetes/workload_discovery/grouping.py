@@ -10,6 +10,7 @@ from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.pod_groups import upstream
 from ganglion.worlds.kubernetes.pod_groups.groups import NamedPodGroup, terms_of
 from ganglion.worlds.kubernetes.pod_groups.terms import GroupTerms
+from ganglion.worlds.kubernetes.requests import asks_otherwise
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery import marked, owned
@@ -323,23 +324,11 @@ class Grouping:
 
 def _asks_as(old: Pod, new: Pod) -> bool:
     """Whether a pod still says and asks what it did: only its node or its state has changed."""
-    if new.is_over or new.is_leaving or _given(old) != _given(new):
+    if new.is_over or new.is_leaving or asks_otherwise(old, new):
         return False
     version, node = new.metadata.resource_version, new.spec.node_name
     about = structs.replace(old.metadata, resource_version=version)
     return about == new.metadata and structs.replace(old.spec, node_name=node) == new.spec
-
-
-def _given(pod: Pod) -> tuple[object, ...]:
-    """The part of a pod's state that says what it takes."""
-    status = pod.status
-    containers = (*status.container_statuses, *status.init_container_statuses)
-    return (
-        status.allocated_resources,
-        status.resources,
-        pod.condition("PodResizePending"),
-        [(each.name, each.allocated_resources, each.resources) for each in containers],
-    )
 
 
 def _raised(_key: str, error: Exception) -> str:

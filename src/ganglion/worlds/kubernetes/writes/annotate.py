@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.patches import Patch
+from ganglion.worlds.kubernetes.write_rules.devices import record
 from ganglion.worlds.kubernetes.writes.calls import PACE, RetryPace
-from ganglion.worlds.kubernetes.writes.devices import record
 from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome
 from ganglion.worlds.kubernetes.writes.patch import patch_pod
 

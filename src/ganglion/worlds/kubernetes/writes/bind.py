@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.write_rules.devices import record
 from ganglion.worlds.kubernetes.writes.calls import (
     PACE,
     RankedCall,
@@ -21,7 +22,6 @@ from ganglion.worlds.kubernetes.writes.calls import (
     settle,
     work_off,
 )
-from ganglion.worlds.kubernetes.writes.devices import record
 from ganglion.worlds.kubernetes.writes.outcome import WriteOutcome, WriteVerdict, path_of
 
 

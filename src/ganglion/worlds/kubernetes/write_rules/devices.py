@@ -18,6 +18,9 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 
 CDI_DEVICES = f"{GROUP}/cdi-devices"
 
+LONGEST = 9
+"""Most digits of an index."""
+
 _NUMBERED = frozenset({"nvidia.com/gpu", "amd.com/gpu"})
 """Resources whose name is also the CDI kind under which devices are numbered from 0."""
 
@@ -41,6 +44,6 @@ def record(indexes: Collection[int], resource: str = "nvidia.com/gpu") -> dict[s
 def recorded(pod: Pod) -> tuple[int, ...]:
     """Return the indexes recorded on a pod; a record that is not ours to read counts as none."""
     parts = pod.metadata.annotations.get(DEVICES, "").split(",")
-    if not all(part.isascii() and part.isdecimal() for part in parts):
+    if not all(part.isascii() and part.isdecimal() and len(part) <= LONGEST for part in parts):
         return ()
     return tuple(sorted({int(part) for part in parts}))
