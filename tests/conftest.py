@@ -75,6 +75,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(CONTROL_PLANE)
 
 
+def pytest_collection_finish() -> None:
+    """Keep the collector from looking again and again at what all tests consist of."""
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests did not run for want of these programs."""
     skipped = terminalreporter.stats.get("skipped", [])
