@@ -18,6 +18,7 @@ from ganglion.router.balancing.table import RoutedService, RoutingTable, check
 from ganglion.router.record import RouterRecord
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.http import Unproven
+from ganglion.transport.tls.files import TlsFiles
 
 PORT = 7078
 """Where routers listen by default."""
@@ -53,6 +54,7 @@ class RouterLink:
         news: called, in a thread of the link, when `Stats.news` or the router has changed.
         hosts: names that requests may address it by, beside those of loopback.
         clock: the steady one says how old a report is.
+        tls: certificate and key that it shows callers; None = it speaks plain HTTP.
     """
 
     def __init__(
@@ -63,8 +65,9 @@ class RouterLink:
         news: Callable[[], None] = lambda: None,
         hosts: Sequence[str] = (),
         clock: Clock = SYSTEM_CLOCK,
+        tls: TlsFiles | None = None,
     ) -> None:
-        self._clock = clock
+        self._clock, self._tls = clock, tls
         self._home, self._host, self._port, self._news = home, host, port, news
         self._hosts = tuple(hosts)
         self._record: RouterRecord | None = None
@@ -80,7 +83,7 @@ class RouterLink:
         Raises:
             EnvironmentFault: no router runs, and none could be started.
         """
-        self._record = launch.adopt_or_start(self._home, self._host, self._port, self._clock)
+        self._record = self._found()
         # Versions go on from those of the server before.
         with launch.control(self._home, self._record) as client:
             self._hear(_fetch(client, 0, 0.0))
@@ -178,10 +181,14 @@ class RouterLink:
             return
         log.warning("the router is gone; another one is started", error=str(error))
         try:
-            self._record = launch.adopt_or_start(self._home, self._host, self._port, self._clock)
+            self._record = self._found()
         except EnvironmentFault as fault:
             log.error("no router", error=fault.message)
             self._leaving.wait(PAUSE_S)
+
+    def _found(self) -> RouterRecord:
+        """The router that runs, or a new one. Raises EnvironmentFault."""
+        return launch.adopt_or_start(self._home, self._host, self._port, self._clock, self._tls)
 
     def _client(self) -> httpx2.Client:
         assert self._record is not None

@@ -49,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _serve(args: argparse.Namespace) -> None:
     from ganglion.server.main import serve  # noqa: PLC0415 - they need the extra
-    from ganglion.server.rest.listening.certificate import tls_files  # noqa: PLC0415 - the same
     from ganglion.specs.cluster.cluster import load_cluster  # noqa: PLC0415 - the same
     from ganglion.specs.policy.policy import resolve_policy  # noqa: PLC0415 - the same
+    from ganglion.transport.tls.files import tls_files  # noqa: PLC0415 - the same
 
     cluster = load_cluster(args.cluster)
     serve(

@@ -27,7 +27,6 @@ from ganglion.model.queue import Queue
 from ganglion.router.link import RouterLink
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.seams.files import remove
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
@@ -50,11 +49,15 @@ from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import ServerContext, dry_runs
 from ganglion.server.requests.pod_sessions import close_all
-from ganglion.server.rest.listening.address import bind, check_host, is_loopback, url_of
-from ganglion.server.rest.listening.certificate import ServedCertificate, TlsFiles
+from ganglion.server.rest.listening.address import (
+    beneath,
+    bind,
+    check_host,
+    is_loopback,
+    url_of,
+)
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
-from ganglion.server.rest.listening.own_certificate import served
 from ganglion.server.signals.access import Keys
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
@@ -66,11 +69,12 @@ from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
 from ganglion.specs.policy.policy import PolicyFile
-from ganglion.transport import unix
-from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
 from ganglion.transport.hosts import Hosts
 from ganglion.transport.limits import raise_file_limit
+from ganglion.transport.tls.certificate import ServedCertificate
+from ganglion.transport.tls.files import TlsFiles
+from ganglion.transport.tls.own_certificate import served
 from ganglion.worlds.local.run_files.secret_store import SecretStore
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
@@ -131,7 +135,7 @@ def serve(
         host: address to listen on.
         public: allow an address that other machines can reach.
         host_names: names that requests may address the server by, beside those of loopback.
-        tls: certificate and key of what listens on TCP; None = plain HTTP.
+        tls: certificate and key of what listens on TCP, the router too; None = plain HTTP.
         max_connections: callers over TCP at once; one address may have half of them.
         most_dry_runs: of one user, in a minute; None = 60.
         allowed_urls: hosts, addresses and networks that URLs of workload files may name although
@@ -160,7 +164,7 @@ def serve(
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = [
             stack.enter_context(bind(host, port, processes)),
-            *_beneath(stack, place.root / SOCKET, effects),
+            *beneath(stack, place.root / SOCKET, effects),
         ]
         shown = _shown(tls, place.root, taken, (host, *host_names), effects)
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
@@ -177,7 +181,14 @@ def serve(
             made = _local(held, place, nodes, umask, most_files, effects)
         stack.callback(made.close)
         feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
-        link = partial(RouterLink, place.root, host, _beside(port, services_port), hosts=host_names)
+        link = partial(
+            RouterLink,
+            place.root,
+            host,
+            _beside(port, services_port),
+            hosts=host_names,
+            tls=shown.pair if shown else None,
+        )
         door = Door(link, keys.sealed)
         stack.callback(door.close)
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
@@ -284,19 +295,6 @@ def _local(
         least=newest_time(held.ledger),
         effects=effects,
     )
-
-
-def _beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.socket]:
-    """The Unix socket in the home; none where the file system or the kernel has no such thing."""
-    if not unix.SUPPORTED:
-        return []
-    try:
-        taken = stack.enter_context(listening(unix.bind(path)))
-    except OSError as error:
-        log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
-        return []
-    stack.callback(remove, effects.files, path)
-    return [taken]
 
 
 def _each_second(progress: Callable[[str], None], clock: Clock) -> Progress:

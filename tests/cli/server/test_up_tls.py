@@ -12,7 +12,7 @@ import pytest
 from tests.cli.harness import Ganglion
 from tests.cli.server.test_up import home  # noqa: F401 - fixture
 from tests.server.process import until
-from tests.server.rest.listening.certificates import write_pair
+from tests.transport.tls.certificates import write_pair
 
 from ganglion.cli.server.up import ServerWish
 from ganglion.client import Client

@@ -14,9 +14,9 @@ from ganglion.extras import require
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
     from ganglion.model.fleet.node import Node
-    from ganglion.server.rest.listening.certificate import TlsFiles
     from ganglion.specs.cluster.cluster import Cluster
     from ganglion.specs.policy.policy import PolicyFile
+    from ganglion.transport.tls.files import TlsFiles
 
 PORT = 7077
 TAKE_OVER_S = 1800.0
@@ -118,10 +118,13 @@ class ServerWish(NamedTuple):
 @click.option(
     "--tls",
     type=click.Choice(["self"]),
-    help="Speak HTTPS, with a certificate that the server makes itself.",
+    help="Speak HTTPS, services too, with a certificate that the server makes itself.",
 )
 @click.option(
-    "--tls-cert", default="", metavar="FILE", help="Speak HTTPS, with the certificate in a file."
+    "--tls-cert",
+    default="",
+    metavar="FILE",
+    help="Speak HTTPS, services too, with the certificate in a file.",
 )
 @click.option("--tls-key", default="", metavar="FILE", help="The private key of --tls-cert.")
 @click.option(
@@ -236,7 +239,7 @@ def _policy(wish: ServerWish, cluster: "Cluster") -> "PolicyFile | None":
 
 def _tls(wish: ServerWish) -> "TlsFiles | None":
     """Return what is asked for; None = no TLS."""
-    from ganglion.server.rest.listening.certificate import tls_files
+    from ganglion.transport.tls.files import tls_files
 
     return tls_files(wish.tls or "", wish.tls_cert, wish.tls_key)
 
@@ -246,7 +249,8 @@ def _check_tls(wish: ServerWish) -> None:
     if not (wish.tls or wish.tls_cert or wish.tls_key):
         return
     from ganglion.seams.effects import SYSTEM
-    from ganglion.server.rest.listening.certificate import OWN, checked
+    from ganglion.transport.tls.certificate import checked
+    from ganglion.transport.tls.files import OWN
 
     pair = _tls(wish)
     if pair and pair != OWN:

@@ -99,7 +99,7 @@ class Admission:
             path=f"{route.prefix}/",
             httponly=True,
             samesite="Strict",
-            secure=request.headers.get(hdrs.X_FORWARDED_PROTO) == "https",
+            secure="https" in (request.scheme, request.headers.get(hdrs.X_FORWARDED_PROTO)),
         )
         return answer
 

@@ -19,12 +19,12 @@ from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.gate import CALLER
 from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.loop.service import Service
-from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Metrics
+from ganglion.transport.tls.certificate import ServedCertificate
 from ganglion.worlds.local.machine.use import UseReader
 
 DRY_RUNS = 60
