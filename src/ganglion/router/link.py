@@ -11,10 +11,11 @@ import httpx2
 import msgspec
 import structlog
 
-from ganglion.model.errors import EnvironmentFault
+from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.router import launch
 from ganglion.router.balancing.stats import Stats
 from ganglion.router.balancing.table import RoutedService, RoutingTable, check
+from ganglion.router.decisions import AskedRole, RoleAnswer
 from ganglion.router.record import RouterRecord
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.http import Unproven
@@ -28,6 +29,9 @@ PAUSE_S = 0.25
 """Between two attempts to reach a router."""
 GIVE_UP_S = 5.0
 """How long to wait for a silent router before starting another one."""
+
+RoleDecider = Callable[[Sequence[AskedRole]], Sequence[RoleAnswer]]
+"""Answers questions about callers."""
 
 log = structlog.get_logger(__name__)
 
@@ -55,6 +59,7 @@ class RouterLink:
         hosts: names that requests may address it by, beside those of loopback.
         clock: the steady one says how old a report is.
         tls: certificate and key that it shows callers; None = it speaks plain HTTP.
+        session_cookie: name of the cookie of browsers that are signed in; empty = there are none.
     """
 
     def __init__(
@@ -66,10 +71,12 @@ class RouterLink:
         hosts: Sequence[str] = (),
         clock: Clock = SYSTEM_CLOCK,
         tls: TlsFiles | None = None,
+        session_cookie: str = "",
     ) -> None:
         self._clock, self._tls = clock, tls
         self._home, self._host, self._port, self._news = home, host, port, news
-        self._hosts = tuple(hosts)
+        self._hosts, self._session_cookie = tuple(hosts), session_cookie
+        self._decide: RoleDecider | None = None
         self._record: RouterRecord | None = None
         self._stats, self._heard = Stats(), self._clock.monotonic()
         self._table = RoutingTable()
@@ -89,11 +96,23 @@ class RouterLink:
             self._hear(_fetch(client, 0, 0.0))
         # A home that asked for any port keeps the port that callers use already.
         self._port = self._record.port
-        for name, work in (("router-feed", self._feed), ("router-read", self._read)):
-            thread = threading.Thread(target=work, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        self._begin("router-feed", self._feed)
+        self._begin("router-read", self._read)
         return self.url
+
+    def decide_by(self, decide: RoleDecider) -> None:
+        """Have callers decided about by `decide` from now on, in a thread of the link.
+
+        Call it once, after `start`. Questions that it cannot decide, since it raises, are left
+        without an answer.
+        """
+        self._decide = decide
+        self._begin("router-decide", self._answer)
+
+    def _begin(self, name: str, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def stop(self, *, router: bool = False) -> None:
         """End the link; with `router` also the router, once its requests are done."""
@@ -123,7 +142,7 @@ class RouterLink:
             if self._table.services == tuple(services) and self._table.version:
                 return self._table.version
             newest = max(self._table.version, self._stats.version)
-            table = RoutingTable(newest + 1, tuple(services), self._hosts)
+            table = RoutingTable(newest + 1, tuple(services), self._hosts, self._session_cookie)
             check(table)
             self._table = table
             self._changed.notify_all()
@@ -163,6 +182,30 @@ class RouterLink:
                         self._hear(_fetch(client, self._stats.news, READ_S))
             except (httpx2.HTTPError, Unproven, msgspec.DecodeError) as error:
                 self._silent(error)
+
+    def _answer(self) -> None:
+        """Take questions about callers and answer them, until the link ends."""
+        while not self._leaving.is_set():
+            try:
+                with self._client() as client:
+                    while not self._leaving.is_set():
+                        self._answer_some(client)
+            except (httpx2.HTTPError, Unproven, msgspec.DecodeError) as error:
+                log.debug("no questions of the router", error=str(error))
+            except GanglionError as error:
+                log.warning("callers of the router are not decided about", error=error.message)
+            self._leaving.wait(PAUSE_S)
+
+    def _answer_some(self, client: httpx2.Client) -> None:
+        assert self._decide is not None
+        asked = {"wait_ms": round(READ_S * 1000)}
+        found = client.get("/questions", params=asked, timeout=READ_S + launch.ANSWER_S)
+        questions = msgspec.json.decode(
+            found.raise_for_status().content, type=tuple[AskedRole, ...]
+        )
+        if questions:
+            body = msgspec.json.encode(self._decide(questions))
+            client.post("/answers", content=body, timeout=launch.ANSWER_S).raise_for_status()
 
     def _hear(self, stats: Stats) -> None:
         with self._changed:

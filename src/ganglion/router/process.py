@@ -22,6 +22,7 @@ from ganglion.repeats import Repeats
 from ganglion.router import record
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.control import Control
+from ganglion.router.decisions import RoleDecisions
 from ganglion.router.proxy.connections import CallerLimits, CallerProtocols
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober
@@ -136,12 +137,14 @@ class Router:
             prober = Prober(session, clock=clock)
             services = ServiceRegistry(prober.watch, effects=self._effects)
             open_here = is_loopback(self._host)
-            front = Front(services, session, prober, metrics=open_here, clock=clock)
+            decisions = RoleDecisions(clock)
+            front = Front(services, session, prober, decisions, metrics=open_here, clock=clock)
             token = self._effects.randomness.token_urlsafe(32)
-            control = Control(services, token, self._leave, clock)
+            control = Control(services, token, self._leave, decisions, clock)
             async with (
                 controlled(control, own),
                 serving(front, taken, bounds=bounds) as self._site,
+                watching(decisions),
             ):
                 found = self._announce(taken, own, token)
                 log.info("routing", url=found.url, pid=found.pid)
@@ -199,6 +202,16 @@ class Router:
                     log.info("no server and no replica: the router ends")
                     return
                 used = clock.monotonic()
+
+
+@asynccontextmanager
+async def watching(decisions: RoleDecisions) -> AsyncIterator[None]:
+    """Look again and again whether requests that were let in by role still may go on."""
+    task = asyncio.create_task(decisions.watch())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 @asynccontextmanager

@@ -24,7 +24,6 @@ from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.router.link import RouterLink
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.app import guarded, make_app
@@ -40,7 +39,7 @@ from ganglion.server.controllers.services import ServicesController
 from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
-from ganglion.server.login.settings import read_login
+from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
 from ganglion.server.loop.timekeeping import newest_time
 from ganglion.server.notify.notices import Recipients
@@ -61,6 +60,7 @@ from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.signals.access import Keys
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
+from ganglion.server.signals.router_place import RouterPlace, door_of
 from ganglion.server.signals.scraper import Scraper
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
@@ -85,7 +85,6 @@ PORT = 7077
 PROGRESS_S = 1.0
 """How often a long start says how far it is."""
 
-LAST_PORT = 65_535
 UMASK = 0o077
 
 NO_SOCKET = "TLS needs a Unix socket in the home, by which clients of this machine call"
@@ -107,6 +106,7 @@ def serve(
     public: bool = False,
     host_names: Sequence[str] = (),
     tls: TlsFiles | None = None,
+    service_keys: bool = True,
     max_connections: int = MOST_CALLERS,
     most_dry_runs: int | None = None,
     allowed_urls: Sequence[str] = (),
@@ -136,6 +136,7 @@ def serve(
         public: allow an address that other machines can reach.
         host_names: names that requests may address the server by, beside those of loopback.
         tls: certificate and key of what listens on TCP, the router too; None = plain HTTP.
+        service_keys: whether keys of services and workspaces let callers in at the router.
         max_connections: callers over TCP at once; one address may have half of them.
         most_dry_runs: of one user, in a minute; None = 60.
         allowed_urls: hosts, addresses and networks that URLs of workload files may name although
@@ -180,21 +181,20 @@ def serve(
             stack.callback(resign, held, place.root, effects)
             made = _local(held, place, nodes, umask, most_files, effects)
         stack.callback(made.close)
-        feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
-        link = partial(
-            RouterLink,
-            place.root,
-            host,
-            _beside(port, services_port),
-            hosts=host_names,
-            tls=shown.pair if shown else None,
+        feed, metrics, user = Feed(ledger), Metrics(effects.clock), _user()
+        keys = Keys(place.root, effects, by_key=service_keys)
+        login = read_login(place.root, effects.files, tls=shown is not None, owner=user)
+        door = door_of(
+            RouterPlace(place.root, host, port, services_port, tuple(host_names)),
+            keys,
+            shown.pair if shown else None,
+            login.session_cookie if login else "",
         )
-        door = Door(link, keys.sealed)
         stack.callback(door.close)
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        secrets, egress, user = SecretStore(place.root), Egress(allowed_urls), _user()
+        secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
         keepers = [
@@ -221,7 +221,6 @@ def serve(
             stack, LedgerRetention(place.root, ledger, service.ask, service.now, effects)
         )
         signing = _started(stack, Signing(place.root, ledger, service.now, effects))
-        url = url_of(taken[0], host, tls=shown is not None)
         context = ServerContext(
             service,
             place,
@@ -231,6 +230,7 @@ def serve(
             url=lambda: door.url,
             door_trouble=lambda: door.trouble,
             keys=keys,
+            decide_by=door.decide_by,
             look_at=workspaces.look_at,
             use_of=workspaces.use_of,
             unsent=notifier.failures,
@@ -240,10 +240,12 @@ def serve(
             certificate=shown,
             effects=effects,
         )
-        app = _guarded(context, host, host_names, tls=shown is not None)
+        app = _guarded(context, host, host_names, login)
+        url = url_of(taken[0], host, tls=shown is not None)
         record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
-        announce = partial(_announce, place, record, ready)
-        listener = HttpListener(app, announce, feed.close, max_connections, shown)
+        listener = HttpListener(
+            app, partial(_announce, place, record, ready), feed.close, max_connections, shown
+        )
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
@@ -320,18 +322,13 @@ def _umasked() -> Iterator[int]:
         os.umask(before)
 
 
-def _guarded(context: ServerContext, host: str, names: Sequence[str], *, tls: bool) -> ASGIApp:
+def _guarded(
+    context: ServerContext, host: str, names: Sequence[str], login: LoginSettings | None
+) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
-    files, owner = context.effects.files, context.owner
-    login = read_login(context.home.root, files, tls=tls, owner=owner)
     known = Hosts([*names, login.authority] if login else names)
     return guarded(make_app(context), token, known, loopback=loopback, login=login)
-
-
-def _beside(port: int, wanted: int | None) -> int:
-    """The port that is wanted, else the one after another; any free one beside any free one."""
-    return wanted if wanted is not None else port + 1 if 0 < port < LAST_PORT else 0
 
 
 def _shown(

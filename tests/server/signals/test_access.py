@@ -28,16 +28,18 @@ def access(said: Any) -> CallerAccess:
 
 
 def test_without_a_word_only_the_owner_is_let_in() -> None:
-    assert access("owner") == CallerAccess("chat-1", (ME,))
-    assert access_of(Workload("chat"), "chat-1") == CallerAccess("chat-1", (ME,))
+    assert access("owner") == CallerAccess("chat-1", (ME,), workload="chat-1")
+    assert access_of(Workload("chat"), "chat-1") == CallerAccess("chat-1", (ME,), workload="chat-1")
     assert access("anyone") == CallerAccess()
 
 
 def test_users_are_known_by_their_numbers_and_unknown_ones_let_nobody_in() -> None:
     me = getpass.getuser()
-    assert access({"users": [me, "no-such-user"]}) == CallerAccess("chat-1", (ME,))
+    assert access({"users": [me, "no-such-user"]}) == CallerAccess(
+        "chat-1", (ME,), workload="chat-1"
+    )
     assert access({"users": "nobody"}).users[0] == ME
-    assert access({"groups": ["ml"]}) == CallerAccess("chat-1", (ME,), ("ml",))
+    assert access({"groups": ["ml"]}) == CallerAccess("chat-1", (ME,), ("ml",), workload="chat-1")
 
 
 @pytest.mark.parametrize(

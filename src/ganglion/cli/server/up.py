@@ -44,6 +44,7 @@ class ServerWish(NamedTuple):
     tls: str | None = None
     tls_cert: str = ""
     tls_key: str = ""
+    service_keys: str | None = None
     max_connections: int | None = None
     dry_runs: int | None = None
     allow_url: tuple[str, ...] = ()
@@ -128,6 +129,11 @@ class ServerWish(NamedTuple):
 )
 @click.option("--tls-key", default="", metavar="FILE", help="The private key of --tls-cert.")
 @click.option(
+    "--service-keys",
+    type=click.Choice(["on", "off"]),
+    help="Whether keys of services and workspaces let callers in. [default: on]",
+)
+@click.option(
     "--max-connections",
     type=click.IntRange(16, 60_000),
     metavar="N",
@@ -183,6 +189,7 @@ def _serve(wish: ServerWish) -> None:
         services_port=wish.services_port,
         host_names=wish.host_name,
         tls=_tls(wish),
+        service_keys=wish.service_keys != "off",
         max_connections=wish.max_connections or MOST_CALLERS,
         most_dry_runs=wish.dry_runs,
         allowed_urls=wish.allow_url,
