@@ -1,4 +1,4 @@
-"""Who may reach a service or workspace: `owner`, `anyone`, `{users: [bob], groups: [ml]}`."""
+"""Who may reach a service or workspace: `owner`, `anyone`, `{users: [bob], keys: false}`."""
 
 import re
 
