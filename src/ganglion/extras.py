@@ -10,12 +10,12 @@ from importlib.util import find_spec
 from ganglion.model.errors import EnvironmentFault
 
 _CLI = ("click", "rich", "rich_click", "pydantic", "yaml", "cronsim", "numpy")
-_ROUTER = ("aiohttp", "prometheus_client", "structlog")
+_ROUTER = ("aiohttp", "prometheus_client", "structlog", "cryptography")
 _SERVING = ("fastapi", "uvicorn", "wsproto", "sqlalchemy")
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "cli": _CLI,
-    "server": (*_CLI, *_ROUTER, *_SERVING, "alembic", "pynvml", "cryptography", "joserfc"),
+    "server": (*_CLI, *_ROUTER, *_SERVING, "alembic", "pynvml", "joserfc"),
     "kubernetes": (*_CLI, *_SERVING, "prometheus_client", "structlog"),
     "router": _ROUTER,
     "postgres": ("psycopg",),

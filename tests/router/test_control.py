@@ -16,6 +16,7 @@ from ganglion.router.balancing.table import (
     RoutingTable,
 )
 from ganglion.router.control import Control
+from ganglion.router.decisions import RoleDecisions
 from ganglion.router.process import LOOPBACK, bind, controlled
 from tests.router.stage import act
 
@@ -40,7 +41,7 @@ async def control(
     balancer, own = Balancer(), bind(LOOPBACK, 0)
     url = f"http://{LOOPBACK}:{own.getsockname()[1]}"
     async with (
-        controlled(Control(balancer.services, "secret", balancer.leave), own),
+        controlled(Control(balancer.services, "secret", balancer.leave, RoleDecisions()), own),
         httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False) as client,
     ):
         yield balancer, client

@@ -17,7 +17,7 @@ from ganglion.server.__main__ import main
 from ganglion.server.rest.listening.address import bind, check_host, is_loopback
 from ganglion.server.rest.listening.home import Home, ServerRecord
 from tests.server.process import CLUSTER, Api, Nursery, until
-from tests.server.rest.listening.certificates import write_pair
+from tests.transport.tls.certificates import write_pair
 
 
 @pytest.fixture

@@ -111,8 +111,8 @@ class Opening(Struct):
     """How a service or workspace is reached by those who are asked who they are.
 
     Attributes:
-        url: lets one browser in, once, within five minutes.
-        token: for programs: the value of `X-Ganglion-Token`.
+        url: lets one browser in, once, within five minutes; where keys are off, the plain address.
+        token: for programs: the value of `X-Ganglion-Token`; empty = keys are off.
     """
 
     url: str

@@ -25,7 +25,9 @@ class AccessVerb(StrEnum):
     UPDATE = "update"
     STOP = "stop"
     ENTER = "enter"
-    """Run a command in a pod, forward a port, open a service or workspace."""
+    """Run a command in a pod, forward a port, use a workspace, get the key of a service."""
+    CONNECT = "connect"
+    """Send requests to a service."""
     CHANGE = "change"
     GRANT = "grant"
     AUDIT = "audit"
@@ -76,6 +78,7 @@ PERMISSIONS: Mapping[Permission, Mapping[Role, Reach]] = MappingProxyType(
         (_V.UPDATE, _K.WORKLOAD): _row(_MAINTAINERS, (Role.SUBMITTER,)),
         (_V.STOP, _K.WORKLOAD): _row((*_MAINTAINERS, Role.OPERATOR), (Role.SUBMITTER,)),
         (_V.ENTER, _K.WORKLOAD): _row((Role.ADMIN,), _SUBMITTERS),
+        (_V.CONNECT, _K.WORKLOAD): _row(_SUBMITTERS),
         (_V.VIEW, _K.QUEUE): _row(_EVERY),
         (_V.CHANGE, _K.QUEUE): _row((Role.OWNER, Role.ADMIN)),
         (_V.VIEW, _K.FLEET): _row(_EVERY),

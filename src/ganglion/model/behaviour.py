@@ -172,11 +172,13 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         anyone: whether users need not identify themselves.
         users: names of users of the machine.
         groups: names of groups of the machine, all of whose members may.
+        keys: whether the key of the workload lets its holders in.
     """
 
     anyone: bool = False
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    keys: bool = True
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ganglion.extras import require
 from ganglion.model.errors import GanglionError
+from ganglion.transport.tls.files import tls_files
 
 
 def main() -> int:
@@ -29,9 +30,12 @@ def _serve() -> None:
     parser.add_argument("--home", type=Path, required=True, help="Ganglion's home directory")
     parser.add_argument("--host", default=LOOPBACK, help="address to listen on")
     parser.add_argument("--port", type=int, default=PORT, help="0 = any free one")
+    parser.add_argument("--tls-cert", default="", help="certificate as PEM, for HTTPS")
+    parser.add_argument("--tls-key", default="", help="its private key")
     given = parser.parse_args()
+    tls = tls_files("", given.tls_cert, given.tls_key)
     prepare()
-    asyncio.run(Router(given.home, given.host, given.port).run())
+    asyncio.run(Router(given.home, given.host, given.port, tls=tls).run())
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 from ganglion.model.errors import FieldError
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.balancing.table import RoutingTable, check
+from ganglion.router.decisions import RoleAnswer, RoleDecisions
 from ganglion.router.metrics import CONTENT_TYPE, exposition
 from ganglion.router.proxy.answers import RouterResponse
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
@@ -31,6 +32,7 @@ class Control:
         switch: the services.
         token: token that requests must carry.
         leave: called when the router is to end.
+        decisions: what servers are asked about callers.
         clock: see `heard`.
 
     Attributes:
@@ -42,10 +44,11 @@ class Control:
         services: ServiceRegistry,
         token: str,
         leave: Callable[[], Awaitable[None]],
+        decisions: RoleDecisions,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._clock = clock
-        self._services, self._leave = services, leave
+        self._services, self._leave, self._decisions = services, leave, decisions
         self._expected = f"Bearer {token}".encode()
         self.heard = self._clock.monotonic()
 
@@ -60,6 +63,8 @@ class Control:
         app.router.add_get("/stats", self._stats)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_put("/table", self._table)
+        app.router.add_get("/questions", self._questions)
+        app.router.add_post("/answers", self._answers)
         app.router.add_post("/leave", self._left)
         return app
 
@@ -103,6 +108,20 @@ class Control:
         except (msgspec.DecodeError, FieldError) as error:
             return RouterResponse(HTTPStatus.BAD_REQUEST, "router.table", str(error)).answer()
         self._services.apply(table)
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    async def _questions(self, request: web.Request) -> web.StreamResponse:
+        """Return questions about callers as soon as there are some, at most `wait_ms` later."""
+        wait_ms = min(_number(request, "wait_ms"), LONGEST_MS)
+        body = msgspec.json.encode(await self._decisions.questions(wait_ms))
+        return web.Response(body=body, content_type="application/json")
+
+    async def _answers(self, request: web.Request) -> web.StreamResponse:
+        try:
+            answers = msgspec.json.decode(await request.read(), type=tuple[RoleAnswer, ...])
+        except msgspec.DecodeError as error:
+            return RouterResponse(HTTPStatus.BAD_REQUEST, "router.answers", str(error)).answer()
+        self._decisions.decided(answers)
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     async def _left(self, _request: web.Request) -> web.StreamResponse:

@@ -14,6 +14,7 @@ from ganglion.router import record
 from ganglion.router.record import RouterRecord
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.http import Unproven, unix_transport
+from ganglion.transport.tls.files import TlsFiles
 
 START_S = 30.0
 LEAVE_S = 10.0
@@ -21,7 +22,13 @@ POLL_S = 0.02
 ANSWER_S = 2.0
 
 
-def adopt_or_start(home: Path, host: str, port: int, clock: Clock = SYSTEM_CLOCK) -> RouterRecord:
+def adopt_or_start(
+    home: Path,
+    host: str,
+    port: int,
+    clock: Clock = SYSTEM_CLOCK,
+    tls: TlsFiles | None = None,
+) -> RouterRecord:
     """Return the router of a home: the running one if its settings match, else a new one.
 
     Args:
@@ -29,17 +36,18 @@ def adopt_or_start(home: Path, host: str, port: int, clock: Clock = SYSTEM_CLOCK
         host: address to listen on.
         port: 0 = any free one.
         clock: to wait by.
+        tls: certificate and key; None = plain HTTP.
 
     Raises:
         EnvironmentFault: no router started; the message says why.
     """
     found = record.read(home)
     if found and answers(home, found):
-        wanted = (__version__, host, port or found.port)
-        if (found.version, found.host, found.port) == wanted:
+        wanted = (__version__, host, port or found.port, tls)
+        if (found.version, found.host, found.port, found.tls) == wanted:
             return found
         end(home, found)
-    return _start(home, host, port, clock)
+    return _start(home, host, port, clock, tls)
 
 
 def answers(home: Path, found: RouterRecord) -> bool:
@@ -78,12 +86,12 @@ def end(home: Path, found: RouterRecord) -> None:
             ) from error
 
 
-def _start(home: Path, host: str, port: int, clock: Clock) -> RouterRecord:
+def _start(home: Path, host: str, port: int, clock: Clock, tls: TlsFiles | None) -> RouterRecord:
     log = home / record.LOG
     try:
         with log.open("ab") as out:
             begin = out.tell()
-            process = _spawn(home, host, port, out.fileno())
+            process = _spawn(home, host, port, tls, out.fileno())
     except OSError as error:
         raise EnvironmentFault(f"cannot write {log}: {error.strerror}") from error
     # A thread must wait for its end, or the process stays a zombie.
@@ -99,8 +107,12 @@ def _start(home: Path, host: str, port: int, clock: Clock) -> RouterRecord:
     raise EnvironmentFault(_said(log, begin), f"see {log}")
 
 
-def _spawn(home: Path, host: str, port: int, out: int) -> "subprocess.Popen[bytes]":
+def _spawn(
+    home: Path, host: str, port: int, tls: TlsFiles | None, out: int
+) -> "subprocess.Popen[bytes]":
     where = ["--home", str(home), "--host", host, "--port", str(port)]
+    if tls:
+        where += ["--tls-cert", tls.cert, "--tls-key", tls.key]
     return subprocess.Popen(
         [sys.executable, "-m", "ganglion.router", *where],
         stdin=subprocess.DEVNULL,

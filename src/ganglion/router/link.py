@@ -11,13 +11,15 @@ import httpx2
 import msgspec
 import structlog
 
-from ganglion.model.errors import EnvironmentFault
+from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.router import launch
 from ganglion.router.balancing.stats import Stats
 from ganglion.router.balancing.table import RoutedService, RoutingTable, check
+from ganglion.router.decisions import AskedRole, RoleAnswer
 from ganglion.router.record import RouterRecord
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.http import Unproven
+from ganglion.transport.tls.files import TlsFiles
 
 PORT = 7078
 """Where routers listen by default."""
@@ -27,6 +29,9 @@ PAUSE_S = 0.25
 """Between two attempts to reach a router."""
 GIVE_UP_S = 5.0
 """How long to wait for a silent router before starting another one."""
+
+RoleDecider = Callable[[Sequence[AskedRole]], Sequence[RoleAnswer]]
+"""Answers questions about callers."""
 
 log = structlog.get_logger(__name__)
 
@@ -53,6 +58,8 @@ class RouterLink:
         news: called, in a thread of the link, when `Stats.news` or the router has changed.
         hosts: names that requests may address it by, beside those of loopback.
         clock: the steady one says how old a report is.
+        tls: certificate and key that it shows callers; None = it speaks plain HTTP.
+        session_cookie: name of the cookie of browsers that are signed in; empty = there are none.
     """
 
     def __init__(
@@ -63,10 +70,13 @@ class RouterLink:
         news: Callable[[], None] = lambda: None,
         hosts: Sequence[str] = (),
         clock: Clock = SYSTEM_CLOCK,
+        tls: TlsFiles | None = None,
+        session_cookie: str = "",
     ) -> None:
-        self._clock = clock
+        self._clock, self._tls = clock, tls
         self._home, self._host, self._port, self._news = home, host, port, news
-        self._hosts = tuple(hosts)
+        self._hosts, self._session_cookie = tuple(hosts), session_cookie
+        self._decide: RoleDecider | None = None
         self._record: RouterRecord | None = None
         self._stats, self._heard = Stats(), self._clock.monotonic()
         self._table = RoutingTable()
@@ -80,17 +90,29 @@ class RouterLink:
         Raises:
             EnvironmentFault: no router runs, and none could be started.
         """
-        self._record = launch.adopt_or_start(self._home, self._host, self._port, self._clock)
+        self._record = self._found()
         # Versions go on from those of the server before.
         with launch.control(self._home, self._record) as client:
             self._hear(_fetch(client, 0, 0.0))
         # A home that asked for any port keeps the port that callers use already.
         self._port = self._record.port
-        for name, work in (("router-feed", self._feed), ("router-read", self._read)):
-            thread = threading.Thread(target=work, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        self._begin("router-feed", self._feed)
+        self._begin("router-read", self._read)
         return self.url
+
+    def decide_by(self, decide: RoleDecider) -> None:
+        """Have callers decided about by `decide` from now on, in a thread of the link.
+
+        Call it once, after `start`. Questions that it cannot decide, since it raises, are left
+        without an answer.
+        """
+        self._decide = decide
+        self._begin("router-decide", self._answer)
+
+    def _begin(self, name: str, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def stop(self, *, router: bool = False) -> None:
         """End the link; with `router` also the router, once its requests are done."""
@@ -120,7 +142,7 @@ class RouterLink:
             if self._table.services == tuple(services) and self._table.version:
                 return self._table.version
             newest = max(self._table.version, self._stats.version)
-            table = RoutingTable(newest + 1, tuple(services), self._hosts)
+            table = RoutingTable(newest + 1, tuple(services), self._hosts, self._session_cookie)
             check(table)
             self._table = table
             self._changed.notify_all()
@@ -161,6 +183,30 @@ class RouterLink:
             except (httpx2.HTTPError, Unproven, msgspec.DecodeError) as error:
                 self._silent(error)
 
+    def _answer(self) -> None:
+        """Take questions about callers and answer them, until the link ends."""
+        while not self._leaving.is_set():
+            try:
+                with self._client() as client:
+                    while not self._leaving.is_set():
+                        self._answer_some(client)
+            except (httpx2.HTTPError, Unproven, msgspec.DecodeError) as error:
+                log.debug("no questions of the router", error=str(error))
+            except GanglionError as error:
+                log.warning("callers of the router are not decided about", error=error.message)
+            self._leaving.wait(PAUSE_S)
+
+    def _answer_some(self, client: httpx2.Client) -> None:
+        assert self._decide is not None
+        asked = {"wait_ms": round(READ_S * 1000)}
+        found = client.get("/questions", params=asked, timeout=READ_S + launch.ANSWER_S)
+        questions = msgspec.json.decode(
+            found.raise_for_status().content, type=tuple[AskedRole, ...]
+        )
+        if questions:
+            body = msgspec.json.encode(self._decide(questions))
+            client.post("/answers", content=body, timeout=launch.ANSWER_S).raise_for_status()
+
     def _hear(self, stats: Stats) -> None:
         with self._changed:
             before, self._stats, self._heard = self._stats, stats, self._clock.monotonic()
@@ -178,10 +224,14 @@ class RouterLink:
             return
         log.warning("the router is gone; another one is started", error=str(error))
         try:
-            self._record = launch.adopt_or_start(self._home, self._host, self._port, self._clock)
+            self._record = self._found()
         except EnvironmentFault as fault:
             log.error("no router", error=fault.message)
             self._leaving.wait(PAUSE_S)
+
+    def _found(self) -> RouterRecord:
+        """The router that runs, or a new one. Raises EnvironmentFault."""
+        return launch.adopt_or_start(self._home, self._host, self._port, self._clock, self._tls)
 
     def _client(self) -> httpx2.Client:
         assert self._record is not None

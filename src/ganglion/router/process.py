@@ -22,6 +22,7 @@ from ganglion.repeats import Repeats
 from ganglion.router import record
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.control import Control
+from ganglion.router.decisions import RoleDecisions
 from ganglion.router.proxy.connections import CallerLimits, CallerProtocols
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober
@@ -30,6 +31,7 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.transport import limits, unix
 from ganglion.transport.accepting import Listening, listening
 from ganglion.transport.limits import CallerLimit
+from ganglion.transport.tls.files import TlsFiles
 
 LOOPBACK = "127.0.0.1"
 IDLE_S = 1.5
@@ -75,7 +77,7 @@ async def serving(
     """Answer callers; at the end wait `finish_s` for open requests."""
     server = CallerProtocols(
         front.handle,
-        bounds or CallerLimits(CallerLimit(limits.affordable(2 * MOST_CALLERS) // 2)),
+        bounds or _bounds(),
         handler_cancellation=True,
         auto_decompress=False,
         access_log=None,
@@ -102,6 +104,7 @@ class Router:
         port: 0 = any free one.
         alone_s: see `ALONE_S`.
         effects: what it asks of the machine.
+        tls: certificate and key that callers are shown; None = they speak plain HTTP.
     """
 
     def __init__(
@@ -111,8 +114,9 @@ class Router:
         port: int,
         alone_s: float = ALONE_S,
         effects: Effects = SYSTEM,
+        tls: TlsFiles | None = None,
     ) -> None:
-        self._effects = effects
+        self._effects, self._tls = effects, tls
         self._home, self._host, self._port, self._alone_s = home, host, port, alone_s
         self._left = asyncio.Event()
         self._site: web.SockSite | None = None
@@ -122,7 +126,9 @@ class Router:
 
         Raises:
             EnvironmentFault: the port is taken, the home cannot be written.
+            FieldError: the certificate cannot be used.
         """
+        bounds = _bounds(self._tls, self._effects)
         taken, own = bind(self._host, self._port), _private(self._home)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._left.set)
@@ -131,10 +137,15 @@ class Router:
             prober = Prober(session, clock=clock)
             services = ServiceRegistry(prober.watch, effects=self._effects)
             open_here = is_loopback(self._host)
-            front = Front(services, session, prober, metrics=open_here, clock=clock)
+            decisions = RoleDecisions(clock)
+            front = Front(services, session, prober, decisions, metrics=open_here, clock=clock)
             token = self._effects.randomness.token_urlsafe(32)
-            control = Control(services, token, self._leave, clock)
-            async with controlled(control, own), serving(front, taken) as self._site:
+            control = Control(services, token, self._leave, decisions, clock)
+            async with (
+                controlled(control, own),
+                serving(front, taken, bounds=bounds) as self._site,
+                watching(decisions),
+            ):
                 found = self._announce(taken, own, token)
                 log.info("routing", url=found.url, pid=found.pid)
                 await self._until_unwanted(found, control, lambda: prober.reaches(services.all()))
@@ -157,9 +168,11 @@ class Router:
             version=__version__,
             host=host,
             port=port,
-            url=f"http://{shown}:{port}",
+            url=f"http{'s' if self._tls else ''}://{shown}:{port}",
             control=_name_of(own),
             token=token,
+            cert=self._tls.cert if self._tls else "",
+            key=self._tls.key if self._tls else "",
         )
         try:
             record.write(self._home, found, self._effects.files)
@@ -192,6 +205,16 @@ class Router:
 
 
 @asynccontextmanager
+async def watching(decisions: RoleDecisions) -> AsyncIterator[None]:
+    """Look again and again whether requests that were let in by role still may go on."""
+    task = asyncio.create_task(decisions.watch())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+@asynccontextmanager
 async def controlled(control: Control, own: socket.socket) -> AsyncIterator[None]:
     """Serve the control endpoint."""
     runner = web.AppRunner(control.app(), access_log=None, shutdown_timeout=1.0)
@@ -201,6 +224,16 @@ async def controlled(control: Control, own: socket.socket) -> AsyncIterator[None
         yield
     finally:
         await runner.cleanup()
+
+
+def _bounds(tls: TlsFiles | None = None, effects: Effects = SYSTEM) -> CallerLimits:
+    """Limits of callers, and what they are shown. Raises FieldError."""
+    gate = CallerLimit(limits.affordable(2 * MOST_CALLERS) // 2)
+    if tls is None:
+        return CallerLimits(gate)
+    from ganglion.transport.tls.certificate import ServedCertificate  # noqa: PLC0415 - it is slow
+
+    return CallerLimits(gate, certificate=ServedCertificate(tls, effects))
 
 
 def _private(home: Path) -> socket.socket:

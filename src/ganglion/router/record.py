@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from ganglion.seams.files import SYSTEM_FILES, Files, replace_whole
+from ganglion.transport.tls.files import TlsFiles
 
 FILE = "router.json"
 SOCKET = "router.sock"
@@ -23,6 +24,7 @@ class RouterRecord(msgspec.Struct, frozen=True):
         control: its control endpoint: the name of a Unix socket in the home. Where the
             system has none, and of routers of earlier versions, a URL on this machine.
         token: secret that `control` requires.
+        cert, key: files of its certificate and private key; empty = it speaks plain HTTP.
     """
 
     pid: int
@@ -32,6 +34,13 @@ class RouterRecord(msgspec.Struct, frozen=True):
     url: str
     control: str
     token: str
+    cert: str = ""
+    key: str = ""
+
+    @property
+    def tls(self) -> TlsFiles | None:
+        """Its certificate and key; None = it speaks plain HTTP."""
+        return TlsFiles(self.cert, self.key) if self.cert else None
 
 
 def read(home: Path, files: Files = SYSTEM_FILES) -> RouterRecord | None:

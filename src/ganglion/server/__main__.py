@@ -24,6 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tls", choices=["self"], default="", help="make a certificate")
     parser.add_argument("--tls-cert", default="", help="certificate as PEM, for HTTPS")
     parser.add_argument("--tls-key", default="", help="its private key")
+    parser.add_argument("--service-keys", choices=["on", "off"], default="on", help="let in")
     parser.add_argument("--allow-url", action="append", default=[], help="a private host")
     parser.add_argument("--max-connections", type=int, default=MOST_CALLERS, help="over TCP")
     parser.add_argument("--dry-runs", type=int, help="a minute, of one user")
@@ -49,9 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _serve(args: argparse.Namespace) -> None:
     from ganglion.server.main import serve  # noqa: PLC0415 - they need the extra
-    from ganglion.server.rest.listening.certificate import tls_files  # noqa: PLC0415 - the same
     from ganglion.specs.cluster.cluster import load_cluster  # noqa: PLC0415 - the same
     from ganglion.specs.policy.policy import resolve_policy  # noqa: PLC0415 - the same
+    from ganglion.transport.tls.files import tls_files  # noqa: PLC0415 - the same
 
     cluster = load_cluster(args.cluster)
     serve(
@@ -64,6 +65,7 @@ def _serve(args: argparse.Namespace) -> None:
         public=args.public,
         host_names=args.host_name,
         tls=tls_files(args.tls, args.tls_cert, args.tls_key),
+        service_keys=args.service_keys == "on",
         max_connections=args.max_connections,
         most_dry_runs=args.dry_runs,
         allowed_urls=args.allow_url,

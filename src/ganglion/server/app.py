@@ -12,6 +12,7 @@ from ganglion.engine.explain.capacity import capacity
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.gate import AccessGate, as_decided
 from ganglion.server.access.permissions import Permissions, SessionRules
+from ganglion.server.access.routed_callers import RoutedCallers
 from ganglion.server.access.token_limit import TokenLimit
 from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
@@ -135,6 +136,8 @@ def guarded(
         else None
     )
     known = Permissions(context.service, context.owner, sessions)
+    routed = RoutedCallers(context.service, known, shares_account=context.shares_account)
+    context.decide_by(routed.answers)
     pages = (
         BrowserLogin(login, context.service, known, context.effects, context.owner)
         if login

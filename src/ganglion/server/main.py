@@ -24,10 +24,8 @@ from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.router.link import RouterLink
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.seams.files import remove
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
@@ -41,7 +39,7 @@ from ganglion.server.controllers.services import ServicesController
 from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
-from ganglion.server.login.settings import read_login
+from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
 from ganglion.server.loop.timekeeping import newest_time
 from ganglion.server.notify.notices import Recipients
@@ -50,14 +48,19 @@ from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import ServerContext, dry_runs
 from ganglion.server.requests.pod_sessions import close_all
-from ganglion.server.rest.listening.address import bind, check_host, is_loopback, url_of
-from ganglion.server.rest.listening.certificate import ServedCertificate, TlsFiles
+from ganglion.server.rest.listening.address import (
+    beneath,
+    bind,
+    check_host,
+    is_loopback,
+    url_of,
+)
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
-from ganglion.server.rest.listening.own_certificate import served
 from ganglion.server.signals.access import Keys
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
+from ganglion.server.signals.router_place import RouterPlace, door_of
 from ganglion.server.signals.scraper import Scraper
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
@@ -66,11 +69,12 @@ from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
 from ganglion.specs.policy.policy import PolicyFile
-from ganglion.transport import unix
-from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
 from ganglion.transport.hosts import Hosts
 from ganglion.transport.limits import raise_file_limit
+from ganglion.transport.tls.certificate import ServedCertificate
+from ganglion.transport.tls.files import TlsFiles
+from ganglion.transport.tls.own_certificate import served
 from ganglion.worlds.local.run_files.secret_store import SecretStore
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
@@ -81,7 +85,6 @@ PORT = 7077
 PROGRESS_S = 1.0
 """How often a long start says how far it is."""
 
-LAST_PORT = 65_535
 UMASK = 0o077
 
 NO_SOCKET = "TLS needs a Unix socket in the home, by which clients of this machine call"
@@ -103,6 +106,7 @@ def serve(
     public: bool = False,
     host_names: Sequence[str] = (),
     tls: TlsFiles | None = None,
+    service_keys: bool = True,
     max_connections: int = MOST_CALLERS,
     most_dry_runs: int | None = None,
     allowed_urls: Sequence[str] = (),
@@ -131,7 +135,8 @@ def serve(
         host: address to listen on.
         public: allow an address that other machines can reach.
         host_names: names that requests may address the server by, beside those of loopback.
-        tls: certificate and key of what listens on TCP; None = plain HTTP.
+        tls: certificate and key of what listens on TCP, the router too; None = plain HTTP.
+        service_keys: whether keys of services and workspaces let callers in at the router.
         max_connections: callers over TCP at once; one address may have half of them.
         most_dry_runs: of one user, in a minute; None = 60.
         allowed_urls: hosts, addresses and networks that URLs of workload files may name although
@@ -160,7 +165,7 @@ def serve(
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = [
             stack.enter_context(bind(host, port, processes)),
-            *_beneath(stack, place.root / SOCKET, effects),
+            *beneath(stack, place.root / SOCKET, effects),
         ]
         shown = _shown(tls, place.root, taken, (host, *host_names), effects)
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
@@ -176,14 +181,20 @@ def serve(
             stack.callback(resign, held, place.root, effects)
             made = _local(held, place, nodes, umask, most_files, effects)
         stack.callback(made.close)
-        feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
-        link = partial(RouterLink, place.root, host, _beside(port, services_port), hosts=host_names)
-        door = Door(link, keys.sealed)
+        feed, metrics, user = Feed(ledger), Metrics(effects.clock), _user()
+        keys = Keys(place.root, effects, by_key=service_keys)
+        login = read_login(place.root, effects.files, tls=shown is not None, owner=user)
+        door = door_of(
+            RouterPlace(place.root, host, port, services_port, tuple(host_names)),
+            keys,
+            shown.pair if shown else None,
+            login.session_cookie if login else "",
+        )
         stack.callback(door.close)
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        secrets, egress, user = SecretStore(place.root), Egress(allowed_urls), _user()
+        secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
         keepers = [
@@ -210,7 +221,6 @@ def serve(
             stack, LedgerRetention(place.root, ledger, service.ask, service.now, effects)
         )
         signing = _started(stack, Signing(place.root, ledger, service.now, effects))
-        url = url_of(taken[0], host, tls=shown is not None)
         context = ServerContext(
             service,
             place,
@@ -220,6 +230,7 @@ def serve(
             url=lambda: door.url,
             door_trouble=lambda: door.trouble,
             keys=keys,
+            decide_by=door.decide_by,
             look_at=workspaces.look_at,
             use_of=workspaces.use_of,
             unsent=notifier.failures,
@@ -229,10 +240,12 @@ def serve(
             certificate=shown,
             effects=effects,
         )
-        app = _guarded(context, host, host_names, tls=shown is not None)
+        app = _guarded(context, host, host_names, login)
+        url = url_of(taken[0], host, tls=shown is not None)
         record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
-        announce = partial(_announce, place, record, ready)
-        listener = HttpListener(app, announce, feed.close, max_connections, shown)
+        listener = HttpListener(
+            app, partial(_announce, place, record, ready), feed.close, max_connections, shown
+        )
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
@@ -286,19 +299,6 @@ def _local(
     )
 
 
-def _beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.socket]:
-    """The Unix socket in the home; none where the file system or the kernel has no such thing."""
-    if not unix.SUPPORTED:
-        return []
-    try:
-        taken = stack.enter_context(listening(unix.bind(path)))
-    except OSError as error:
-        log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
-        return []
-    stack.callback(remove, effects.files, path)
-    return [taken]
-
-
 def _each_second(progress: Callable[[str], None], clock: Clock) -> Progress:
     """Print its progress, at most every second."""
     due = clock.monotonic() + PROGRESS_S
@@ -322,18 +322,13 @@ def _umasked() -> Iterator[int]:
         os.umask(before)
 
 
-def _guarded(context: ServerContext, host: str, names: Sequence[str], *, tls: bool) -> ASGIApp:
+def _guarded(
+    context: ServerContext, host: str, names: Sequence[str], login: LoginSettings | None
+) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
-    files, owner = context.effects.files, context.owner
-    login = read_login(context.home.root, files, tls=tls, owner=owner)
     known = Hosts([*names, login.authority] if login else names)
     return guarded(make_app(context), token, known, loopback=loopback, login=login)
-
-
-def _beside(port: int, wanted: int | None) -> int:
-    """The port that is wanted, else the one after another; any free one beside any free one."""
-    return wanted if wanted is not None else port + 1 if 0 < port < LAST_PORT else 0
 
 
 def _shown(

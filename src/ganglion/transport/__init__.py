@@ -1,4 +1,4 @@
 """Connections between the parts of Ganglion: Unix sockets, proof of who listens, refused requests.
 
-Imports `model` only. Client, server and router use it.
+Imports `model`, `specs` and `identity`. Client, server and router use it.
 """

@@ -8,11 +8,12 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
+import httpx2
 import pytest
 from tests.cli.harness import Ganglion
 from tests.cli.server.test_up import home  # noqa: F401 - fixture
 from tests.server.process import until
-from tests.server.rest.listening.certificates import write_pair
+from tests.transport.tls.certificates import write_pair
 
 from ganglion.cli.server.up import ServerWish
 from ganglion.client import Client
@@ -79,6 +80,13 @@ def test_a_server_with_a_certificate_of_its_own_says_how_clients_recognise_it(
     with Client(found[0], read_token(home)) as client:
         job = client.submit({"name": "a", "run": "sleep 600"}).id
         until(lambda: client.workload(job).state == "RUNNING")
+        serve = f"{sys.executable} -m http.server --bind 127.0.0.1 $PORT"
+        chat = client.submit({"name": "chat", "kind": "service", "run": serve, "port": 80}).id
+        until(lambda: client.workload(chat).running == 1)
+        url = until(lambda: client.workload(chat).url)
+        assert url.startswith("https://127.0.0.1:")
+        trusted = ssl.create_default_context(cafile=str(cert))
+        assert httpx2.get(url, verify=trusted, timeout=60).status_code == 200
     run = call("run", "--", "sh", "-c", "echo by the socket")
     assert (run.returncode, run.stdout) == (0, "by the socket\n"), run.stderr
     monkeypatch.setenv("GANGLION_URL", found[0])

@@ -226,3 +226,32 @@ def test_another_user_of_this_machine_needs_what_open_gives(town: Town) -> None:
         return [each.split()[1] for each in answers] == [b"403", b"200", b"303", b"403"]
 
     assert as_another_user(needs_it)
+
+
+def test_a_role_leads_to_a_service_and_goes_on_when_the_server_is_killed(town: Town) -> None:
+    url, api = town.submit("1..2"), town.api
+
+    def given(token: str) -> int:
+        return httpx2.get(url, headers={"X-Ganglion-Token": token}, timeout=60).status_code
+
+    def grant(verb: str, role: str) -> None:
+        body = {"subject": "user:bob", "role": role, "queue": "red"}
+        api.patiently("POST", f"/roles:{verb}", json=body)
+
+    made = api.patiently("POST", "/tokens", json={"user": "bob", "role": "admin"})
+    token = made["token"]
+    assert given(token) == 404
+    grant("grant", "viewer")
+    until(lambda: given(token) == 403, DEADLINE_S)
+    grant("grant", "submitter")
+    until(lambda: given(token) == 200, DEADLINE_S)
+    town.nursery.end(signal.SIGKILL)
+    assert given(token) == 200
+    town.nursery.start()
+    api.patiently("GET", "/workloads/chat")
+    grant("revoke", "submitter")
+    until(lambda: given(token) == 403, DEADLINE_S)
+    api.patiently("DELETE", f"/tokens/{made['about']['id']}")
+    until(lambda: given(token) == 401, DEADLINE_S)
+    events = api.call("GET", "/events?follow=false").text
+    assert '"operation":"connect"' in events.replace(" ", "")

@@ -19,14 +19,15 @@ from ganglion.server.access.token_limit import WRONG_TOKENS
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.address import bind
-from ganglion.server.rest.listening.certificate import LOOK_S, ServedCertificate, TlsFiles
 from ganglion.server.rest.listening.connections import CallerServer
 from ganglion.server.rest.listening.listen import HttpListener
 from ganglion.transport import unix
 from ganglion.transport.http import Unproven, unix_transport
+from ganglion.transport.tls.certificate import LOOK_S, ServedCertificate
+from ganglion.transport.tls.files import TlsFiles
 from tests.faults.clock import HandClock
 from tests.server.process import until
-from tests.server.rest.listening.certificates import der, trusting, write_pair
+from tests.transport.tls.certificates import der, trusting, write_pair
 
 ADDRESS, CAP = "127.0.0.1", 16
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

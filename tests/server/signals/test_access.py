@@ -28,16 +28,19 @@ def access(said: Any) -> CallerAccess:
 
 
 def test_without_a_word_only_the_owner_is_let_in() -> None:
-    assert access("owner") == CallerAccess("chat-1", (ME,))
-    assert access_of(Workload("chat"), "chat-1") == CallerAccess("chat-1", (ME,))
+    assert access("owner") == CallerAccess("chat-1", (ME,), workload="chat-1")
+    assert access_of(Workload("chat"), "chat-1") == CallerAccess("chat-1", (ME,), workload="chat-1")
     assert access("anyone") == CallerAccess()
 
 
 def test_users_are_known_by_their_numbers_and_unknown_ones_let_nobody_in() -> None:
     me = getpass.getuser()
-    assert access({"users": [me, "no-such-user"]}) == CallerAccess("chat-1", (ME,))
+    assert access({"users": [me, "no-such-user"]}) == CallerAccess(
+        "chat-1", (ME,), workload="chat-1"
+    )
     assert access({"users": "nobody"}).users[0] == ME
-    assert access({"groups": ["ml"]}) == CallerAccess("chat-1", (ME,), ("ml",))
+    assert not access({"keys": False}).by_key
+    assert access({"groups": ["ml"]}) == CallerAccess("chat-1", (ME,), ("ml",), workload="chat-1")
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,7 @@ def test_users_are_known_by_their_numbers_and_unknown_ones_let_nobody_in() -> No
         ({"users": ["a b"]}, "no name of a user"),
         ({"people": ["a"]}, "unknown key"),
         ({"groups": 5}, "list of names"),
+        ({"keys": "no"}, "true or false"),
     ],
 )
 def test_what_cannot_be_is_refused(said: Any, message: str) -> None:
@@ -82,6 +86,20 @@ def test_an_address_with_a_ticket_is_made_on_request(
     assert base == "http://127.0.0.1:7078/chat/"
     assert found["token"] == context.keys.key("chat-1")
     assert until(made, found["token"], time.time())
+
+
+def test_where_keys_are_off_the_plain_address_is_given(
+    client: TestClient, context: ServerContext, tmp_path: Path
+) -> None:
+    context.url = lambda: "http://127.0.0.1:7078"
+    plain = {"url": "http://127.0.0.1:7078/chat/", "token": ""}
+    access = {"keys": False}
+    post(client, name="chat", kind="service", port=8000, queue="default", access=access)
+    assert client.post(f"{API}/workloads/chat/open").json() == plain
+    post(client, name="other", kind="service", port=8000, queue="default")
+    context.keys = Keys(tmp_path, by_key=False)
+    assert client.post(f"{API}/workloads/other/open").json()["token"] == ""
+    assert not context.keys.sealed(RoutedService("a", access=CallerAccess("a-1"))).access.by_key
 
 
 def test_what_the_router_does_not_reach_is_not_opened(client: TestClient) -> None:

@@ -31,8 +31,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "helper": frozenset({"transport"}),
     "repeats": frozenset(),
     "tracing": frozenset({"seams"}),
-    "transport": frozenset({"identity", "model", "seams"}),
-    "router": frozenset({"model", "collector", "extras", "repeats", "seams", "transport"}),
+    "transport": frozenset({"identity", "model", "seams", "specs"}),
+    "router": frozenset(
+        {"identity", "model", "collector", "extras", "repeats", "seams", "transport"}
+    ),
     "worlds": CORE | {"lifecycle", "seams", "specs"},
     "worlds.kubernetes": OF_WORLDS,
     "worlds.local": OF_WORLDS | {"helper", "transport"},

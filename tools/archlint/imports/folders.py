@@ -57,13 +57,14 @@ FOLDERS: dict[str, dict[str, str]] = {
     },
     "router": {
         "balancing": "",
+        "decisions": "",
         "record": "",
         "launch": "record",
         "metrics": "balancing",
-        "link": "balancing record launch",
-        "proxy": "balancing metrics",
-        "control": "balancing metrics proxy",
-        "process": "balancing record proxy control",
+        "link": "balancing decisions record launch",
+        "proxy": "balancing decisions metrics",
+        "control": "balancing decisions metrics proxy",
+        "process": "balancing decisions record proxy control",
         "__main__": "link process",
     },
     "lifecycle": {

@@ -14,9 +14,9 @@ from ganglion.extras import require
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
     from ganglion.model.fleet.node import Node
-    from ganglion.server.rest.listening.certificate import TlsFiles
     from ganglion.specs.cluster.cluster import Cluster
     from ganglion.specs.policy.policy import PolicyFile
+    from ganglion.transport.tls.files import TlsFiles
 
 PORT = 7077
 TAKE_OVER_S = 1800.0
@@ -44,6 +44,7 @@ class ServerWish(NamedTuple):
     tls: str | None = None
     tls_cert: str = ""
     tls_key: str = ""
+    service_keys: str | None = None
     max_connections: int | None = None
     dry_runs: int | None = None
     allow_url: tuple[str, ...] = ()
@@ -118,12 +119,20 @@ class ServerWish(NamedTuple):
 @click.option(
     "--tls",
     type=click.Choice(["self"]),
-    help="Speak HTTPS, with a certificate that the server makes itself.",
+    help="Speak HTTPS, services too, with a certificate that the server makes itself.",
 )
 @click.option(
-    "--tls-cert", default="", metavar="FILE", help="Speak HTTPS, with the certificate in a file."
+    "--tls-cert",
+    default="",
+    metavar="FILE",
+    help="Speak HTTPS, services too, with the certificate in a file.",
 )
 @click.option("--tls-key", default="", metavar="FILE", help="The private key of --tls-cert.")
+@click.option(
+    "--service-keys",
+    type=click.Choice(["on", "off"]),
+    help="Whether keys of services and workspaces let callers in. [default: on]",
+)
 @click.option(
     "--max-connections",
     type=click.IntRange(16, 60_000),
@@ -180,6 +189,7 @@ def _serve(wish: ServerWish) -> None:
         services_port=wish.services_port,
         host_names=wish.host_name,
         tls=_tls(wish),
+        service_keys=wish.service_keys != "off",
         max_connections=wish.max_connections or MOST_CALLERS,
         most_dry_runs=wish.dry_runs,
         allowed_urls=wish.allow_url,
@@ -236,7 +246,7 @@ def _policy(wish: ServerWish, cluster: "Cluster") -> "PolicyFile | None":
 
 def _tls(wish: ServerWish) -> "TlsFiles | None":
     """Return what is asked for; None = no TLS."""
-    from ganglion.server.rest.listening.certificate import tls_files
+    from ganglion.transport.tls.files import tls_files
 
     return tls_files(wish.tls or "", wish.tls_cert, wish.tls_key)
 
@@ -246,7 +256,8 @@ def _check_tls(wish: ServerWish) -> None:
     if not (wish.tls or wish.tls_cert or wish.tls_key):
         return
     from ganglion.seams.effects import SYSTEM
-    from ganglion.server.rest.listening.certificate import OWN, checked
+    from ganglion.transport.tls.certificate import checked
+    from ganglion.transport.tls.files import OWN
 
     pair = _tls(wish)
     if pair and pair != OWN:

@@ -37,7 +37,7 @@ class ServiceRegistry:
     ) -> None:
         self._clock = effects.clock
         self.balancers: dict[str, Balancer] = {}
-        self.hosts = Hosts()
+        self.hosts, self.session_cookie = Hosts(), ""
         self._closed: dict[str, Balancer] = {}
         self._watch, self._dice = watch, dice or Random(effects.randomness.token_bytes(16))
         self._boot, self._version, self._news = effects.randomness.token_hex(8), 0, 0
@@ -49,7 +49,7 @@ class ServiceRegistry:
         if table.version < self._version:
             return
         self._version = table.version
-        self.hosts = Hosts(table.hosts)
+        self.hosts, self.session_cookie = Hosts(table.hosts), table.session_cookie
         self._fed.set()
         now = steady_ms(self._clock)
         before, self.balancers = self.balancers | self._closed, {}

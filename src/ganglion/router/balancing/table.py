@@ -67,6 +67,8 @@ class CallerAccess(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     Attributes:
         key: secret that lets a caller in as a token, and that tickets and cookies are made with;
             empty = any user may reach it.
+        by_key: whether the key, and what is made with it, lets in.
+        workload: id of the workload, about which a server decides by role; empty = of none.
         users: numbers of users of this machine who need no token.
         groups: names of groups of this machine whose members need none.
     """
@@ -74,6 +76,8 @@ class CallerAccess(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     key: str = ""
     users: tuple[int, ...] = ()
     groups: tuple[str, ...] = ()
+    by_key: bool = True
+    workload: str = ""
 
 
 class RoutedService(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -119,11 +123,14 @@ class RoutingTable(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         services: names are unique.
         hosts: names that requests may address the router by, beside those of loopback; in front of
             each the name of a service may stand.
+        session_cookie: name of the cookie of browsers that are signed in at the server; empty =
+            there are none.
     """
 
     version: int = 0
     services: tuple[RoutedService, ...] = ()
     hosts: tuple[str, ...] = ()
+    session_cookie: str = ""
 
 
 def check(table: RoutingTable) -> None:

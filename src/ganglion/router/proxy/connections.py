@@ -2,7 +2,7 @@
 
 import asyncio
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from msgspec import Struct
@@ -12,6 +12,10 @@ from ganglion.transport.hosts import is_own
 from ganglion.transport.limits import HEADERS_S, CallerLimit, RefusedConnection
 from ganglion.transport.refusals import LATE, MALFORMED
 from ganglion.transport.tcp_owner import owner_of
+from ganglion.transport.tls.handshake import encrypted
+
+if TYPE_CHECKING:  # it needs `cryptography`, which takes a moment to load
+    from ganglion.transport.tls.certificate import ServedCertificate
 
 FAILED = (
     HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -28,11 +32,13 @@ class CallerLimits(Struct):
     Attributes:
         gate: counts them.
         headers_s: longest time from a connection, or from the first byte of a further request, to
-            the end of headers.
+            the end of headers, or of the handshake of TLS.
+        certificate: what callers are shown; None = they speak plain HTTP.
     """
 
     gate: CallerLimit
     headers_s: float = HEADERS_S
+    certificate: "ServedCertificate | None" = None
 
 
 class CallerProtocols(web.Server):
@@ -77,6 +83,7 @@ class CallerConnection(web.RequestHandler):
         self._bounds = bounds
         self._address: str | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._handshake: asyncio.Task[None] | None = None
         self._ends: tuple[tuple[str, int], tuple[str, int]] | None = None
         self._user: int | None = None
 
@@ -92,21 +99,50 @@ class CallerConnection(web.RequestHandler):
         """Begin, unless the limit is reached."""
         assert isinstance(transport, asyncio.Transport)
         address = str((transport.get_extra_info("peername") or ("",))[0])
+        certificate = self._bounds.certificate
         if not self._bounds.gate.enter(address):
-            RefusedConnection().take(transport)
+            if certificate:
+                transport.abort()  # an answer that is not encrypted would not be understood
+            else:
+                RefusedConnection().take(transport)
             return
         self._address = address
         self._ends = _local_ends(transport)
+        if certificate:
+            loop = asyncio.get_running_loop()
+            self._handshake = loop.create_task(self._encrypted(transport, certificate))
+            return
         super().connection_made(transport)
         self._arm()
+
+    async def _encrypted(
+        self, transport: asyncio.Transport, certificate: "ServedCertificate"
+    ) -> None:
+        """Go on behind TLS; a connection that does not get there frees its place."""
+        found = None
+        try:
+            found = await encrypted(transport, self, certificate.context(), self._bounds.headers_s)
+        finally:
+            if found is None:
+                self._leave()
+        if found is None:
+            return
+        made, kept = found
+        super().connection_made(made)
+        self._arm()
+        if kept:
+            self.data_received(kept)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Release the connection's slot in the limit."""
         self._disarm()
+        self._leave()
+        super().connection_lost(exc)
+
+    def _leave(self) -> None:
         if self._address is not None:
             self._bounds.gate.leave(self._address)
             self._address = None
-        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Read received bytes; headers that have begun must end in time."""

@@ -11,8 +11,9 @@ from ganglion.router.balancing.counters import RequestOutcome
 from ganglion.router.balancing.least_loaded import RequestPreferences
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.balancing.route import Route, locate
+from ganglion.router.decisions import RoleDecisions
 from ganglion.router.metrics import CONTENT_TYPE, exposition
-from ganglion.router.proxy.access import Admission
+from ganglion.router.proxy.access import Admission, nothing
 from ganglion.router.proxy.answers import RouterResponse
 from ganglion.router.proxy.connections import CallerConnection
 from ganglion.router.proxy.forward import Errand
@@ -38,6 +39,7 @@ class Front:
         switch: the services.
         session: connections to replicas.
         prober: finds out when replicas answer again.
+        decisions: what servers are asked about callers.
         metrics: whether any client that can connect may read metrics.
         clock: by which tickets of browsers expire.
     """
@@ -47,13 +49,15 @@ class Front:
         services: ServiceRegistry,
         session: aiohttp.ClientSession,
         prober: Prober,
+        decisions: RoleDecisions | None = None,
         *,
         metrics: bool = True,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._services, self._session, self._prober = services, session, prober
         self._metrics = metrics
-        self._admission = Admission(clock)
+        self._decisions = decisions or RoleDecisions(clock)
+        self._admission = Admission(self._decisions, clock)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -61,12 +65,27 @@ class Front:
         await self._services.fed(FED_MS)
         try:
             route = self._routed(request)
-            if route is None:
-                return self._own(request)
-            balancer = self._services.balancers[route.service]
+            own = None if route else self._own(request)
+            if own:
+                return own
+            balancer = self._services.balancers[route.service] if route else None
             user = request.protocol.user if isinstance(request.protocol, CallerConnection) else None
-            answer = self._admission.admit(balancer.service, route, request, user)
-            return answer or await self._served(balancer, route, request)
+            # Who may not know whether there is a service gets the same answer where there is none.
+            found = await self._admission.admit(
+                balancer.service if balancer else None,
+                route,
+                request,
+                user,
+                self._services.session_cookie,
+            )
+            if isinstance(found, web.Response):
+                return found
+            if balancer is None or route is None:
+                raise nothing(request)
+            if found is None:
+                return await self._served(balancer, route, request)
+            with self._decisions.watched(found):
+                return await self._served(balancer, route, request)
         except RouterResponse as refusal:
             return refusal.answer()
 
@@ -77,8 +96,7 @@ class Front:
             Refusal: it is for a host that is none of the router's.
         """
         authority, address = request.headers.get(hdrs.HOST, ""), request.get_extra_info("sockname")
-        first, _, others = authority.partition(".")
-        below = others if first in self._services.balancers else authority
+        _, _, below = authority.partition(".")
         hosts = self._services.hosts
         if not any(hosts.answers_to(each, address[:2]) for each in (authority, below)):
             raise RouterResponse(
@@ -105,7 +123,8 @@ class Front:
                 log.exception("a request failed", service=service.name, path=path)
             raise
 
-    def _own(self, request: web.BaseRequest) -> web.StreamResponse:
+    def _own(self, request: web.BaseRequest) -> web.StreamResponse | None:
+        """What the router itself has at a path; None = nothing."""
         path = request.raw_path.partition("?")[0]
         if path == HEALTH:
             return web.Response(text="ok\n")
@@ -113,12 +132,7 @@ class Front:
             return web.Response(
                 body=exposition(self._services), headers={"Content-Type": CONTENT_TYPE}
             )
-        return RouterResponse(
-            HTTPStatus.NOT_FOUND,
-            "router.unknown",
-            f"no service is at {path[:200]} of {request.host}",
-            "services are at /NAME/ and at http://NAME.localhost:PORT/",
-        ).answer()
+        return None
 
 
 def _wish(affinity: str, request: web.BaseRequest) -> RequestPreferences:

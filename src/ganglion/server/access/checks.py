@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import FieldError, GanglionError
 from ganglion.server.access.caller import Caller
+from ganglion.server.access.operations import Rule
 from ganglion.server.access.visible import located
 from ganglion.server.commands.submission.submit_rules import queue_of
 from ganglion.server.rest.filters import RowFilter
@@ -18,6 +19,11 @@ from ganglion.specs.workload.workload import WorkloadFile
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
 
+ACCOUNT = (
+    "programs run as the account of this server, which may do everything here;"
+    " only role admin on the whole fleet may have its own programs run"
+)
+"""The rule by which programs of others are refused."""
 NONE = frozenset({"/"})
 """No queue has this name."""
 
@@ -66,6 +72,18 @@ def check_target(caller: Caller, queue: str) -> None:
     if not caller.sees(queue):
         raise FieldError(f"there is no queue {queue!r}", key="queue", hint="see: ganglion queues")
     caller.require(AccessVerb.SUBMIT, ResourceKind.WORKLOAD, queue, caller.subject.user)
+
+
+def require_account(caller: Caller, rule: Rule) -> None:
+    """Check that a caller may have programs run as the account of the server.
+
+    Raises:
+        Forbidden: programs run by what it asks for, and it may not do everything here.
+    """
+    # Who may do everything here cannot do more by a program.
+    whole = AccessVerb.HALT, ResourceKind.SERVER
+    if rule.runs_programs and not caller.may(*whole).allowed:
+        raise caller.refused(ACCOUNT)
 
 
 def may_audit(caller: Caller, queue: str) -> bool:

@@ -1,6 +1,7 @@
 """Refusals as events of the ledger: equal ones within a minute once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
@@ -33,29 +34,43 @@ class Denials:
 
     async def record(self, caller: Caller, operation: str) -> None:
         """Record what a caller was refused during a request."""
-        denials = caller.denials.copy()
-        caller.denials.clear()
-        await self._record(caller.subject.user, caller.token, operation, denials)
+        write = self._written(caller.subject.user, caller.token, operation, _taken(caller))
+        await self._record(caller.subject.user, write)
 
     async def note(self, user: str, operation: str, rule: str) -> None:
         """Record a refusal of a user who is no caller yet; empty = the user is not known."""
-        await self._record(user, "", operation, [Denial("", rule)])
+        await self._record(user, self._written(user, "", operation, [Denial("", rule)]))
 
-    async def _record(
+    def record_here(self, caller: Caller, operation: str) -> None:
+        """Do as `record` does, in a thread that may wait."""
+        user = caller.subject.user
+        self._record_here(user, self._written(user, caller.token, operation, _taken(caller)))
+
+    def note_here(self, user: str, operation: str, rule: str) -> None:
+        """Do as `note` does, in a thread that may wait."""
+        self._record_here(user, self._written(user, "", operation, [Denial("", rule)]))
+
+    def _written(
         self, user: str, token: str, operation: str, denials: Sequence[Denial]
-    ) -> None:
+    ) -> Callable[[Transaction], None] | None:
+        """The command that records what is new; None = nothing is."""
         new = [each for each in denials if self._is_news(user, token, operation, each)]
-        if not new:
-            return
 
         def write(draft: Transaction) -> None:
             for each in new:
                 draft.record(AccessDenied(draft.now, user, token, operation, each.queue, each.rule))
 
-        try:
-            await self._service.answer(write)
-        except GanglionError as error:
-            log.warning("a denial is not recorded", user=user, error=error.message)
+        return write if new else None
+
+    async def _record(self, user: str, write: Callable[[Transaction], None] | None) -> None:
+        with _told(user):
+            if write:
+                await self._service.answer(write)
+
+    def _record_here(self, user: str, write: Callable[[Transaction], None] | None) -> None:
+        with _told(user):
+            if write:
+                self._service.ask(write)
 
     def _is_news(self, user: str, token: str, operation: str, denial: Denial) -> bool:
         key = (user, token, operation, denial.queue, denial.rule)
@@ -66,3 +81,19 @@ class Denials:
             self._last.clear()
         self._last[key] = now
         return True
+
+
+def _taken(caller: Caller) -> list[Denial]:
+    """What a caller was refused and is not recorded yet."""
+    denials = caller.denials.copy()
+    caller.denials.clear()
+    return denials
+
+
+@contextmanager
+def _told(user: str) -> Iterator[None]:
+    """A denial that cannot be recorded is logged; the refusal itself stands."""
+    try:
+        yield
+    except GanglionError as error:
+        log.warning("a denial is not recorded", user=user, error=error.message)

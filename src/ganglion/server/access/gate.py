@@ -12,9 +12,9 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import Forbidden, GanglionError, NotFound
 from ganglion.server.access.caller import Caller
+from ganglion.server.access.checks import require_account
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.operations import OPERATIONS, GrantPlace, Rule
 from ganglion.server.access.permissions import BadSession, BadToken, Permissions, forged
@@ -167,10 +167,8 @@ class AccessGate:
             caller.require(rule.verb, rule.kind, place.queue, place.user)
             at = path.index("/workloads/") + len("/workloads/")
             path = path[:at] + ref + path[at + len(named) :]
-        # Who may do everything here cannot do more by a program.
-        whole = AccessVerb.HALT, ResourceKind.SERVER
-        if rule.runs_programs and self._shares_account and not caller.may(*whole).allowed:
-            raise caller.refused(ACCOUNT)
+        if self._shares_account:
+            require_account(caller, rule)
         return path
 
     def _located(self, named: str, caller: Caller) -> tuple[str, Place]:
@@ -239,13 +237,6 @@ def _require_queue(caller: Caller, rule: Rule, name: str) -> None:
     if name in caller.rules.tree:
         caller.refused(f"no grant to view queue {name}", name)
     raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
-
-
-ACCOUNT = (
-    "programs run as the account of this server, which may do everything here;"
-    " only role admin on the whole fleet may have its own programs run"
-)
-"""The rule by which programs of others are refused."""
 
 
 def _is_json(message: Message) -> bool:

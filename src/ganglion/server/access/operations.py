@@ -7,6 +7,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from ganglion.identity.roles import AccessVerb, ResourceKind
+from ganglion.model.workload import Kind
 
 
 class GrantPlace(StrEnum):
@@ -51,6 +52,11 @@ _CHANGE_QUEUE = Rule(_V.CHANGE, _K.QUEUE)
 _GRANT = Rule(_V.GRANT, _K.ACCESS, _W.NARROWED)
 _AUDIT = Rule(_V.AUDIT, _K.ACCESS, _W.NARROWED)
 _ANYONE = Rule(_V.VIEW, _K.SERVER, _W.ANYONE)
+
+ROUTER: Mapping[Kind, Rule] = MappingProxyType(
+    {Kind.SERVICE: Rule(_V.CONNECT, _K.WORKLOAD, _W.WORKLOAD), Kind.WORKSPACE: _ENTER_JOB}
+)
+"""Kind of workload -> what a request through the router asks of its caller."""
 
 OPERATIONS: Mapping[str, Rule] = MappingProxyType(
     {

@@ -108,9 +108,16 @@ class Permissions:
         trouble = trouble_of(text)
         if trouble:
             raise BadToken(trouble, "copy all of it; it was shown once, when it was made")
+        return self.holder(token_id(text), digest(text))
+
+    def holder(self, token: str, given: str) -> Caller:
+        """The user of a personal token, of which only id and digest are known.
+
+        Raises:
+            BadToken: it is unknown, revoked or expired.
+        """
         rules, now = self.rules(), self._service.now()
-        known = rules.tokens.get(token_id(text))
-        given = digest(text)
+        known = rules.tokens.get(token)
         # Compared also where there is none, so that both answers take equally long.
         same = hmac.compare_digest(known.digest if known else given[::-1], given)
         if known is None or not same:
@@ -120,7 +127,7 @@ class Permissions:
             )
         if now >= known.until_ms:
             raise BadToken(f"the personal token {known.token} has expired", "ask for a new one")
-        again = partial(self.bearer, text)
+        again = partial(self.holder, token, given)
         return Caller(_subject(known), rules, now, known.token, known.until_ms, again)
 
     def session(self, cookie: str, *, used: bool = True) -> Caller:
@@ -133,9 +140,22 @@ class Permissions:
         Raises:
             BadSession: there is none, or it has ended.
         """
+        return self.signed_in(token_id(cookie), digest(cookie), csrf_of(cookie), used=used)
+
+    def signed_in(self, session: str, given: str, csrf: str = "", *, used: bool = True) -> Caller:
+        """The user of a session, of whose cookie only id and digest are known.
+
+        Args:
+            session: id of the session.
+            given: digest of the cookie.
+            csrf: see `Caller`.
+            used: whether this is a request, after which the session lasts on.
+
+        Raises:
+            BadSession: there is none, or it has ended.
+        """
         rules, now, wanted = self.rules(), self._service.now(), self.sessions
-        known = rules.sessions.get(token_id(cookie))
-        given = digest(cookie)
+        known = rules.sessions.get(session)
         same = hmac.compare_digest(known.digest if known else given[::-1], given)
         # A name that has become the owner's meanwhile must not get the owner's rights.
         if known is None or not same or wanted is None or known.user == self._owner:
@@ -149,11 +169,9 @@ class Permissions:
             self._use(known.session, now, rules)
         subject, again = (
             Subject(known.user, known.groups),
-            partial(self.session, cookie, used=False),
+            partial(self.signed_in, session, given, csrf, used=False),
         )
-        return Caller(
-            subject, rules, now, known.session, known.until_ms, again, csrf=csrf_of(cookie)
-        )
+        return Caller(subject, rules, now, known.session, known.until_ms, again, csrf=csrf)
 
     def _use(self, session: str, now: int, rules: Rulebook) -> None:
         self._used[session] = now

@@ -88,8 +88,8 @@ class BrowserLogin:
         self._devices = DeviceLogin(settings, service, self._denials, effects)
         self._exchange = TokenExchange(settings, service, self._denials, effects)
         self._paths = METHODS.keys() if settings.has_provider else {TOKEN}
-        prefix = "__Host-" if settings.is_secure else ""
-        self.cookie, self._begun = f"{prefix}ganglion", f"{prefix}ganglion-login"
+        self.cookie = settings.session_cookie
+        self._begun = f"{self.cookie}-login"
 
     def __contains__(self, path: str) -> bool:
         """Whether a path is one of these pages."""

@@ -82,6 +82,11 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
         return self.origin.partition("://")[2]
 
     @property
+    def session_cookie(self) -> str:
+        """Name of the cookie of sessions."""
+        return "__Host-ganglion" if self.is_secure else "ganglion"
+
+    @property
     def is_secure(self) -> bool:
         """Whether browsers reach this server by TLS."""
         return self.origin.startswith("https://")

@@ -14,17 +14,18 @@ from starlette.types import Scope
 
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
+from ganglion.router.link import RoleDecider
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.gate import CALLER
 from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.loop.service import Service
-from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Metrics
+from ganglion.transport.tls.certificate import ServedCertificate
 from ganglion.worlds.local.machine.use import UseReader
 
 DRY_RUNS = 60
@@ -59,6 +60,7 @@ class ServerContext(Struct):
         look_at: what a workspace was last seen to hold, by its gang.
         use_of: whether a workspace is used, for people, by its gang.
         keys: of services, for the router.
+        decide_by: takes what decides about callers of the router by their roles.
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
@@ -83,6 +85,7 @@ class ServerContext(Struct):
     look_at: Callable[[str], Look | None] = lambda _gang: None
     use_of: Callable[[str], str] = lambda _gang: ""
     keys: Keys = field(default_factory=Keys)
+    decide_by: Callable[[RoleDecider], None] = lambda _decide: None
     unsent: Callable[[str], str] = lambda _workload: ""
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""

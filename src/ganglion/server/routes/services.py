@@ -41,8 +41,10 @@ def open_service(here: Here, ref: str) -> Opening:
         raise Conflict(
             f"{found.id} is not reached by the router", "give it a `port`, and see that it runs"
         )
-    url = here.keys.opened(found.id, found.url)
-    return Opening(url=url, token=here.keys.key(found.id))
+    with here.service.read() as mind:
+        access = mind.book.entries[found.id].workload.access
+    url, token = here.keys.opened(found.id, found.url, access)
+    return Opening(url=url, token=token)
 
 
 def _span(replicas: int | str) -> ReplicaSpan:

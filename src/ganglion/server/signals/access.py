@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ganglion.model.behaviour import Access
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.workload import Workload
 from ganglion.router.balancing.table import CallerAccess, RoutedService
@@ -28,7 +29,9 @@ def access_of(workload: Workload, id: str) -> CallerAccess:
     if workload.access.anyone:
         return CallerAccess()
     users = (os.geteuid(), *(uid for name in workload.access.users if (uid := _uid(name)) >= 0))
-    return CallerAccess(id, tuple(dict.fromkeys(users)), workload.access.groups)
+    return CallerAccess(
+        id, tuple(dict.fromkeys(users)), workload.access.groups, workload.access.keys, id
+    )
 
 
 def _uid(name: str) -> int:
@@ -44,14 +47,17 @@ class Keys:
 
     Args:
         home: Ganglion's home directory; None = the secret is forgotten at the end.
+        by_key: whether keys let anyone in; False = only roles and users of this machine count.
         effects: files, chance, the clock.
 
     Raises:
         EnvironmentFault: the secret can neither be read nor written.
     """
 
-    def __init__(self, home: Path | None = None, effects: Effects = SYSTEM) -> None:
-        self._clock = effects.clock
+    def __init__(
+        self, home: Path | None = None, effects: Effects = SYSTEM, *, by_key: bool = True
+    ) -> None:
+        self._clock, self._by_key = effects.clock, by_key
         made = effects.randomness.token_bytes(KEY_BYTES)
         self._secret = _secret(home / FILE, made, effects) if home else made
 
@@ -64,11 +70,18 @@ class Keys:
         given = service.access
         if not given.key:
             return service
-        return replace(service, access=replace(given, key=self.key(given.key)))
+        by_key = given.by_key and self._by_key
+        return replace(service, access=replace(given, key=self.key(given.key), by_key=by_key))
 
-    def opened(self, id: str, url: str) -> str:
-        """An address that lets one browser in, once."""
-        return f"{url}?{TICKET}={ticket(self.key(id), self._clock.now_ns() / 1e9)}"
+    def opened(self, id: str, url: str, access: Access) -> tuple[str, str]:
+        """An address that lets one browser in, once, and the token of a workload.
+
+        Where keys let no caller in, the plain address, and an empty token.
+        """
+        if not (self._by_key and access.keys):
+            return url, ""
+        made = ticket(self.key(id), self._clock.now_ns() / 1e9)
+        return f"{url}?{TICKET}={made}", self.key(id)
 
 
 def _secret(path: Path, made: bytes, effects: Effects) -> bytes:

@@ -12,7 +12,7 @@ from ganglion.router.balancing.stats import ServiceStats
 from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 
 if TYPE_CHECKING:
-    from ganglion.router.link import RouterReading
+    from ganglion.router.link import RoleDecider, RouterReading
 
 STALE_MS = 5_000
 """Age beyond which what a router reported says nothing about now."""
@@ -79,6 +79,9 @@ class Link(Protocol):
     def reading(self) -> "RouterReading":
         """The last report."""
 
+    def decide_by(self, decide: "RoleDecider") -> None:
+        """Have callers decided about by their roles."""
+
 
 class Door:
     """The services that are reached from outside, of all keepers together.
@@ -105,6 +108,7 @@ class Door:
         self._version = 0
         self._entered: dict[str, int] = {}
         self._lock = threading.Lock()
+        self._decide: RoleDecider | None = None
         self._leaving = threading.Event()
         self._thread: threading.Thread | None = None
         self.trouble = ""
@@ -129,6 +133,13 @@ class Door:
             if self._thread is None and services:
                 self._thread = threading.Thread(target=self._start, name="door", daemon=True)
                 self._thread.start()
+
+    def decide_by(self, decide: "RoleDecider") -> None:
+        """Have callers of the router decided about by their roles; call it once."""
+        with self._lock:
+            self._decide = decide
+            if self._link:
+                self._link.decide_by(decide)
 
     def heard(self) -> Heard:
         """The last report of the router."""
@@ -180,5 +191,7 @@ class Door:
                 continue
             with self._lock:
                 self._link, self.trouble = link, ""
+                if self._decide:
+                    link.decide_by(self._decide)
                 self._send()
             return

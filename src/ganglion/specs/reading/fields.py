@@ -193,7 +193,11 @@ WhoMay = Annotated[
                 {
                     "type": "object",
                     "additionalProperties": False,
-                    "properties": {"users": _TEXT_LIST, "groups": _TEXT_LIST},
+                    "properties": {
+                        "users": _TEXT_LIST,
+                        "groups": _TEXT_LIST,
+                        "keys": {"type": "boolean"},
+                    },
                 },
             ]
         }

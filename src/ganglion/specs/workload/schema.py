@@ -150,7 +150,7 @@ class WorkloadFile(Mapping):
     port: f.Port = described("port that a service or workspace listens on", 0)
     tty: f.Flag = described("give rank 0 a terminal, for `ganglion attach`", False)
     access: f.WhoMay = described(
-        "who reaches a service or workspace: owner, anyone, or {users, groups}", Access()
+        "who reaches a service or workspace: owner, anyone, or {users, groups, keys}", Access()
     )
     params: f.Params = described("sweep: parameter -> values; runs every combination", {})
     trials: f.Trials = described("sweep: each trial's parameters, in place of `params`", ())

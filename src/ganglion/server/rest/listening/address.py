@@ -4,10 +4,19 @@ import errno
 import ipaddress
 import socket
 import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import structlog
 
 from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.seams.effects import Effects
+from ganglion.seams.files import remove
 from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
-from ganglion.transport.accepting import Listening
+from ganglion.transport import unix
+from ganglion.transport.accepting import Listening, listening
+
+log = structlog.get_logger(__name__)
 
 
 def is_loopback(host: str) -> bool:
@@ -43,6 +52,19 @@ def bind(host: str, port: int, processes: Processes = SYSTEM_PROCESSES) -> socke
         taken.close()
         raise _refused(host, port, error, processes) from error
     return taken
+
+
+def beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.socket]:
+    """The Unix socket in the home; none where the file system or the kernel has no such thing."""
+    if not unix.SUPPORTED:
+        return []
+    try:
+        taken = stack.enter_context(listening(unix.bind(path)))
+    except OSError as error:
+        log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
+        return []
+    stack.callback(remove, effects.files, path)
+    return [taken]
 
 
 def _refused(

@@ -19,41 +19,15 @@ from ganglion.transport.limits import (
     RefusedConnection,
 )
 from ganglion.transport.refusals import FAILED, LATE, UNREADABLE
+from ganglion.transport.tls.handshake import encrypted
 
 if TYPE_CHECKING:  # a scheduler of clusters has no TLS, and no `cryptography`
-    from ganglion.server.rest.listening.certificate import ServedCertificate
+    from ganglion.transport.tls.certificate import ServedCertificate
 
 PEER = "ganglion.peer"
 """Key in the state of a request's scope: the user at the other end of a Unix socket."""
 
-CLOSING_S = 5.0
-"""Time in which the other end has to agree that an encrypted connection ends."""
-
 log = structlog.get_logger(__name__)
-
-
-class EarlyBytes(asyncio.Protocol):
-    """Keeps what comes between the end of a TLS handshake and the first look at the connection.
-
-    Attributes:
-        kept: what came.
-        lost: whether the connection is gone.
-        heir: what has taken the connection over since.
-    """
-
-    def __init__(self) -> None:
-        self.kept, self.lost = b"", False
-        self.heir: asyncio.Protocol | None = None
-
-    def data_received(self, data: bytes) -> None:
-        """Keep it."""
-        self.kept += data
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Remember it; asyncio may say so here after the connection was taken over."""
-        self.lost = True
-        if self.heir:
-            self.heir.connection_lost(exc)
 
 
 class JoinedAnswer:
@@ -139,29 +113,19 @@ class CallerServer(H11Protocol):
         self, transport: asyncio.Transport, certificate: "ServedCertificate"
     ) -> None:
         """Go on behind TLS once both ends agree; a connection that does not get there is gone."""
-        early, made = EarlyBytes(), None
+        found = None
         try:
-            made = await self.loop.start_tls(
-                transport,
-                early,
-                certificate.context(),
-                server_side=True,
-                ssl_handshake_timeout=self.headers_s,
-                ssl_shutdown_timeout=CLOSING_S,
-            )
-        except OSError as error:
-            log.debug("no TLS with a caller", address=self._address, error=str(error))
+            found = await encrypted(transport, self, certificate.context(), self.headers_s)
         finally:
-            if made is None or early.lost:
+            if found is None:
                 self.gate.leave(self._address)
-        if made is None or early.lost:
+        if found is None:
             return
-        early.heir = self
-        made.set_protocol(self)
+        made, kept = found
         super().connection_made(made)
         self._arm(self.headers_s)
-        if early.kept:
-            self.data_received(early.kept)
+        if kept:
+            self.data_received(kept)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone; another one may connect."""

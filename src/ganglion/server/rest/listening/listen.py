@@ -15,7 +15,7 @@ from ganglion.tracing import spans
 from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
 
 if TYPE_CHECKING:  # a scheduler of clusters has no TLS, and no `cryptography`
-    from ganglion.server.rest.listening.certificate import ServedCertificate
+    from ganglion.transport.tls.certificate import ServedCertificate
 
 LAST_WORDS_S = 3
 """How long requests may take to finish once the server is asked to end."""

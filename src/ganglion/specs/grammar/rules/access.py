@@ -1,4 +1,4 @@
-"""Who may reach a service or workspace: `owner`, `anyone`, `{users: [bob], groups: [ml]}`."""
+"""Who may reach a service or workspace: `owner`, `anyone`, `{users: [bob], keys: false}`."""
 
 import re
 
@@ -6,7 +6,7 @@ from ganglion.model.behaviour import Access
 from ganglion.model.errors import FieldError
 
 OWNER, ANYONE = "owner", "anyone"
-KEYS = ("users", "groups")
+KEYS = ("users", "groups", "keys")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?")
 
 
@@ -24,8 +24,11 @@ def parse_access(value: object) -> Access:
         )
     unknown = [key for key in value if key not in KEYS]
     if unknown:
-        raise FieldError("unknown key", key=str(unknown[0]), hint="use users and groups")
-    return Access(users=_names(value, "users"), groups=_names(value, "groups"))
+        raise FieldError("unknown key", key=str(unknown[0]), hint="use users, groups and keys")
+    keys = value.get("keys", True)
+    if not isinstance(keys, bool):
+        raise FieldError("should be true or false", key="keys")
+    return Access(users=_names(value, "users"), groups=_names(value, "groups"), keys=keys)
 
 
 def _names(value: dict[object, object], key: str) -> tuple[str, ...]:
@@ -39,9 +42,15 @@ def _names(value: dict[object, object], key: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def print_access(access: Access) -> str | dict[str, list[str]]:
+def print_access(access: Access) -> str | dict[str, list[str] | bool]:
     """The canonical form."""
     if access.anyone:
         return ANYONE
-    named = {"users": [*access.users], "groups": [*access.groups]}
-    return {key: names for key, names in named.items() if names} or OWNER
+    found: dict[str, list[str] | bool] = {}
+    if access.users:
+        found["users"] = [*access.users]
+    if access.groups:
+        found["groups"] = [*access.groups]
+    if not access.keys:
+        found["keys"] = False
+    return found or OWNER

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-from ganglion.server.rest.listening.certificate import TlsFiles
+from ganglion.transport.tls.files import TlsFiles
 
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 SINCE, LOOPBACK = timedelta(days=30), IPv4Address("127.0.0.1")

@@ -15,17 +15,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from ganglion.model.errors import FieldError, InputError
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.server.rest.listening.certificate import (
-    LOOK_S,
-    OWN,
-    ServedCertificate,
-    TlsFiles,
-    checked,
-    tls_files,
-)
-from ganglion.server.rest.listening.own_certificate import served
+from ganglion.transport.tls.certificate import LOOK_S, ServedCertificate, checked
+from ganglion.transport.tls.files import OWN, TlsFiles, tls_files
+from ganglion.transport.tls.own_certificate import served
 from tests.faults.clock import HandClock
-from tests.server.rest.listening.certificates import write_key, write_pair
+from tests.transport.tls.certificates import write_key, write_pair
 
 START = datetime(2026, 11, 27, tzinfo=UTC)
 DAY_S = 86_400.0

@@ -14,14 +14,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 from ganglion.seams.effects import Effects
 from ganglion.seams.files import make_folder, replace_whole
-from ganglion.server.rest.listening.certificate import (
-    OWN,
-    SOON,
-    ServedCertificate,
-    TlsFiles,
-    checked,
-)
 from ganglion.transport.hosts import LOCAL, split
+from ganglion.transport.tls.certificate import SOON, ServedCertificate, checked
+from ganglion.transport.tls.files import OWN, TlsFiles
 
 FOLDER, CERT, KEY = "tls", "cert.pem", "key.pem"
 """Where the pair is in the home."""

@@ -14,12 +14,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
-from msgspec import Struct
 
-from ganglion.model.errors import FieldError, InputError
+from ganglion.model.errors import FieldError
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import Files
 from ganglion.specs.wording import first_of, noted
+from ganglion.transport.tls.files import TlsFiles
 
 LOOK_S = 60.0
 """Time between two looks at the files."""
@@ -29,42 +29,6 @@ _OTHERS, _OTHERS_OF_ROOT = stat.S_IRWXG | stat.S_IRWXO, stat.S_IWGRP | stat.S_IX
 """Rights that others may not have on a key; on one that root owns, a group may read."""
 
 log = structlog.get_logger(__name__)
-
-
-class TlsFiles(Struct, frozen=True):
-    """Where certificate and key are, as PEM.
-
-    Attributes:
-        cert: the server's certificate, with those that lead to a known authority behind it.
-        key: its private key, not encrypted.
-    """
-
-    cert: str
-    key: str
-
-
-OWN = TlsFiles("", "")
-"""The pair that the server makes itself, in its home."""
-
-
-def tls_files(mode: str, cert: str, key: str) -> TlsFiles | None:
-    """What the options of TLS ask for; None = no TLS.
-
-    Args:
-        mode: `self` = the server makes the certificate; empty = it does not.
-        cert: file of the certificate; empty = none is given.
-        key: file of the key; empty = none is given.
-
-    Raises:
-        InputError: the options contradict each other.
-    """
-    if mode and (cert or key):
-        raise InputError("--tls self and --tls-cert, --tls-key exclude each other", "give one")
-    if bool(cert) != bool(key):
-        raise InputError("--tls-cert and --tls-key go together", "give both files")
-    if mode:
-        return OWN
-    return TlsFiles(cert, key) if cert else None
 
 
 def checked(pair: TlsFiles, files: Files, now_ms: int) -> x509.Certificate:
@@ -155,6 +119,9 @@ class ServedCertificate:
         effects: clock and files.
         renewed: what to do about one that expires soon.
 
+    Attributes:
+        pair: where certificate and key are.
+
     Raises:
         FieldError: all that is wrong with the pair.
     """
@@ -162,7 +129,7 @@ class ServedCertificate:
     def __init__(
         self, pair: TlsFiles, effects: Effects = SYSTEM, renewed: str = "renew it"
     ) -> None:
-        self._pair, self._effects, self._renewed = pair, effects, renewed
+        self.pair, self._effects, self._renewed = pair, effects, renewed
         self._lock = threading.Lock()
         self._looked_s, self._seen = effects.clock.monotonic(), self._stamp()
         self._context, self._leaf = self._loaded()
@@ -201,7 +168,7 @@ class ServedCertificate:
 
     def _stamp(self) -> tuple[object, ...]:
         """What changes with the files: content, links and rights."""
-        return tuple(map(self._stamp_of, (self._pair.cert, self._pair.key)))
+        return tuple(map(self._stamp_of, (self.pair.cert, self.pair.key)))
 
     def _stamp_of(self, path: str) -> object:
         try:
@@ -212,7 +179,7 @@ class ServedCertificate:
 
     def _loaded(self) -> tuple[ssl.SSLContext, x509.Certificate]:
         """Make what TLS needs of the files as they are. Raises FieldError."""
-        pair, clock = self._pair, self._effects.clock
+        pair, clock = self.pair, self._effects.clock
         leaf = checked(pair, self._effects.files, clock.now_ms())
         made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -230,4 +197,4 @@ class ServedCertificate:
         if left > SOON:
             return ""
         ends = f"expires in {left.days} days" if left > timedelta() else "has expired"
-        return f"the certificate {self._pair.cert} {ends} ({until:%Y-%m-%d}): {self._renewed}"
+        return f"the certificate {self.pair.cert} {ends} ({until:%Y-%m-%d}): {self._renewed}"
