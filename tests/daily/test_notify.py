@@ -69,7 +69,7 @@ def test_a_recipient_that_fails_is_shown_and_holds_up_no_other(
     shown = until(
         lambda: "450 not now" in (text := ganglion("describe", job).out) and text, deadline_s=90
     )
-    assert f"notify: mail to {TO}: " in " ".join(shown.split())
+    assert f"notify: mail to {TO}: " in " ".join(str(shown).split())
     mail.refuses = False
     until(lambda: mail.mails, deadline_s=90)
     until(lambda: "450" not in ganglion("describe", job).out, deadline_s=90)
@@ -173,7 +173,7 @@ def test_a_webhook_is_sent_json_again_until_it_is_taken(
     job = site.submit("private", "true", notify={"webhook": hook.url})
     ganglion("wait", job)
     shown = until(lambda: "private address" in (said := ganglion("describe", job).out) and said)
-    assert "--allow-url" in " ".join(shown.split())
+    assert "--allow-url" in " ".join(str(shown).split())
     assert hook.taken == []
 
     site.restart("--allow-url", "127.0.0.1")

@@ -4,6 +4,7 @@ from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Node
+from ganglion.model.resources import PodRequest
 from ganglion.model.workload import Gang
 
 
@@ -41,7 +42,7 @@ def _fits(state: ClusterState, gang: Gang, node: Node) -> bool:
     )
 
 
-def _request(record: GangRecord, pod_set: str) -> object:
+def _request(record: GangRecord, pod_set: str) -> PodRequest:
     return next(each.request for each in record.gang.pod_sets if each.name == pod_set)
 
 

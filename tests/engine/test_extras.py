@@ -107,7 +107,8 @@ def test_on_random_fleets_what_is_counted_is_never_exceeded_and_whoever_fits_sta
     for seed in range(40):
         rng = Random(seed)
         nodes = [carded(f"n{i}", rng.randrange(4)) for i in range(rng.randint(1, 4))]
-        state, running = state_of(*nodes), []
+        state = state_of(*nodes)
+        running: list[str] = []
         for now in range(1, 25):
             if running and rng.random() < 0.4:
                 done = running.pop(rng.randrange(len(running)))

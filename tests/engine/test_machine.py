@@ -284,7 +284,7 @@ class Engine(RuleBasedStateMachine):
 
 def node_states(state: ClusterState) -> dict[str, object]:
     state.fleet.tree.settle()
-    found = {}
+    found: dict[str, object] = {}
     for name, number in zip(state.fleet.tree.names, state.fleet.tree.conditions, strict=True):
         condition = state.fleet.table.known[number]
         found[name] = (state.fleet.table.classes[condition.node_class], condition[1:])

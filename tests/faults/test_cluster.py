@@ -139,7 +139,8 @@ class Trial:
         hands = Hands(self.api, lambda: True, self._answered, recorder, site.pods.get)
         watching = Watching(self.api, "", self.news.extend)
         reflectors = watching.reflectors(tuple(each for each in ALWAYS if each.needed))
-        self._running = [group.create_task(each.run()) for each in (hands, *reflectors)]
+        runs = (hands.run, *(each.run for each in reflectors))
+        self._running = [group.create_task(run()) for run in runs]
         while not watching.is_synced():
             await self.clock.pause(TURN_S)
         turned = 0.0

@@ -28,17 +28,16 @@ needs_root = pytest.mark.skipif(
 )
 
 
-class TestUser(NamedTuple):
+class Account(NamedTuple):
     """A throw-away account."""
 
-    __test__ = False
     name: str
     uid: int
     home: Path
 
 
 @contextlib.contextmanager
-def account(number: int, *, password: str = "*", shell: str = "/bin/sh") -> Iterator[TestUser]:
+def account(number: int, *, password: str = "*", shell: str = "/bin/sh") -> Iterator[Account]:
     """Make an account with a home of its own, and remove both."""
     uid = 20_000 + os.getpid() % 10_000 * 4 + number
     name = f"gnt{uid}"
@@ -47,7 +46,7 @@ def account(number: int, *, password: str = "*", shell: str = "/bin/sh") -> Iter
     subprocess.run([*command, "-s", shell, "-p", password, name], check=True)
     os.chown(home, uid, pwd.getpwnam(name).pw_gid)
     try:
-        yield TestUser(name, uid, home)
+        yield Account(name, uid, home)
     finally:
         subprocess.run(["userdel", name], check=True, capture_output=True)
         shutil.rmtree(home)
@@ -93,7 +92,7 @@ class RunningHelper:
         """What it has said."""
         return (self.folder / "log").read_text()
 
-    def asked(self, user: TestUser, attempt: str = "job-1.0.1") -> Record:
+    def asked(self, user: Account, attempt: str = "job-1.0.1") -> Record:
         """What a spec says for it."""
         return {
             "socket": str(self.socket),

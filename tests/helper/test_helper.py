@@ -15,8 +15,8 @@ from ganglion.helper.policy import BadPolicy, read_policy
 from ganglion.worlds.local.supervision.children import NotStarted, asked_once
 from tests.helper.shared_host import (
     PACKAGES,
+    Account,
     RunningHelper,
-    TestUser,
     account,
     as_uid,
     awaited,
@@ -31,7 +31,7 @@ pytestmark = needs_root
 
 
 @pytest.fixture(scope="module")
-def user() -> Iterator[TestUser]:
+def user() -> Iterator[Account]:
     with account(0) as made:
         yield made
 
@@ -49,7 +49,7 @@ def check(helper: RunningHelper, uid: int) -> object:
 
 
 def test_a_program_runs_as_the_user_with_its_groups_and_nothing_more(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     log = helper.folder / "out"
     line = (
@@ -68,7 +68,7 @@ def test_a_program_runs_as_the_user_with_its_groups_and_nothing_more(
 
 
 def test_a_program_cannot_become_root_nor_signal_or_read_the_server(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     log, home = helper.folder / "out", helper.folder / "home"
     home.mkdir(mode=0o700)
@@ -84,7 +84,7 @@ def test_a_program_cannot_become_root_nor_signal_or_read_the_server(
 
 
 def test_what_a_program_leaves_behind_is_killed_when_its_supervisor_goes(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     log = helper.folder / "out"
     run = started(helper.asked(user), "setsid sleep 300 & echo $!; exec sleep 300", log)
@@ -96,7 +96,7 @@ def test_what_a_program_leaves_behind_is_killed_when_its_supervisor_goes(
 
 
 def test_signals_reach_the_group_of_a_program_and_its_code_comes_back(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     log = helper.folder / "out"
     line = "trap 'echo told; exit 7' USR1; echo ready; while :; do sleep 0.01; done"
@@ -111,7 +111,7 @@ def test_signals_reach_the_group_of_a_program_and_its_code_comes_back(
     assert run.children.all("OF_RUN=1") == set()
 
 
-def test_only_groups_that_it_started_are_signalled(helper: RunningHelper, user: TestUser) -> None:
+def test_only_groups_that_it_started_are_signalled(helper: RunningHelper, user: Account) -> None:
     other = subprocess.Popen(["sleep", "300"], start_new_session=True)
     run = started(helper.asked(user), "sleep 300", helper.folder / "out")
     assert not run.children.group_lives(other.pid, signal.SIGKILL)
@@ -122,7 +122,7 @@ def test_only_groups_that_it_started_are_signalled(helper: RunningHelper, user: 
 
 
 def test_a_killed_helper_takes_no_attempt_along_and_the_next_one_finds_it(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     log = helper.folder / "out"
     asked = helper.asked(user)
@@ -142,7 +142,7 @@ def test_a_killed_helper_takes_no_attempt_along_and_the_next_one_finds_it(
 
 @pytest.mark.skipif(cgroups.mount() is None, reason="cgroup v2 is not mounted")
 def test_what_a_killed_keeper_leaves_is_ended_by_the_control_group(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     log = helper.folder / "out"
     run = started(helper.asked(user), "setsid sleep 300 & echo $!; exec sleep 300", log)
@@ -163,7 +163,7 @@ def test_what_a_killed_keeper_leaves_is_ended_by_the_control_group(
 
 
 def test_another_helper_ends_nothing_of_an_attempt_with_the_same_name(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     log = helper.folder / "out"
     line = "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done"
@@ -178,7 +178,7 @@ def test_another_helper_ends_nothing_of_an_attempt_with_the_same_name(
         assert run.output() == 5
 
 
-def test_a_missing_program_or_directory_is_named(helper: RunningHelper, user: TestUser) -> None:
+def test_a_missing_program_or_directory_is_named(helper: RunningHelper, user: Account) -> None:
     asked = helper.asked(user) | {"folders": [f"{helper.folder}/mine"]}
     with pytest.raises(PermissionError, match="mine"):
         started(asked, "true", helper.folder / "out")
@@ -188,7 +188,7 @@ def test_a_missing_program_or_directory_is_named(helper: RunningHelper, user: Te
     assert made.stat().st_uid == user.uid
 
 
-def test_foreign_peers_are_refused(helper: RunningHelper, user: TestUser) -> None:
+def test_foreign_peers_are_refused(helper: RunningHelper, user: Account) -> None:
     helper.socket.chmod(0o666)  # the mode keeps them out before
     for uid in (user.uid, 0):
         with as_uid(uid), pytest.raises(NotStarted, match=r"ended|answer"):
@@ -196,7 +196,7 @@ def test_foreign_peers_are_refused(helper: RunningHelper, user: TestUser) -> Non
     assert "was refused: it is not the server" in helper.log()
 
 
-def test_a_helper_that_is_not_roots_is_not_used(tmp_path: Path, user: TestUser) -> None:
+def test_a_helper_that_is_not_roots_is_not_used(tmp_path: Path, user: Account) -> None:
     place = Path(f"{user.home}/false.sock")
     with socket.socket(socket.AF_UNIX) as false, as_uid(user.uid):
         false.bind(str(place))
@@ -205,9 +205,7 @@ def test_a_helper_that_is_not_roots_is_not_used(tmp_path: Path, user: TestUser) 
             asked_once(str(place), {"op": "check", "uid": user.uid})
 
 
-def test_system_accounts_and_unknown_ones_are_refused(
-    helper: RunningHelper, user: TestUser
-) -> None:
+def test_system_accounts_and_unknown_ones_are_refused(helper: RunningHelper, user: Account) -> None:
     assert check(helper, user.uid) == {"unenforced": cgroups.unenforced()}
     for uid, why in (
         (0, "system account"),
@@ -237,7 +235,7 @@ def test_locked_accounts_and_those_without_a_shell_are_refused(helper: RunningHe
 
 
 def test_a_policy_that_another_user_can_change_is_refused(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     helper.policy.chmod(0o666)
     with pytest.raises(NotStarted, match="written by others"):
@@ -273,7 +271,7 @@ def test_a_wrong_policy_is_refused_by_name(tmp_path: Path, text: str, why: str) 
 
 
 def test_bad_requests_end_one_connection_and_nothing_else(
-    helper: RunningHelper, user: TestUser
+    helper: RunningHelper, user: Account
 ) -> None:
     for body in (b"", b"\xff\xff\xff\xff", wire.HEAD.pack(2) + b"[]", wire.HEAD.pack(9) + b"{}"):
         with as_uid(server_uid()), socket.socket(socket.AF_UNIX) as connected:
@@ -288,7 +286,7 @@ def test_bad_requests_end_one_connection_and_nothing_else(
     check(helper, user.uid)
 
 
-def test_it_starts_only_as_root(user: TestUser) -> None:
+def test_it_starts_only_as_root(user: Account) -> None:
     done = subprocess.run(
         ["/usr/bin/python3", "-S", "-P", "-m", "ganglion.helper"],
         env={"PYTHONPATH": PACKAGES},

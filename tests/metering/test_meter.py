@@ -69,18 +69,19 @@ def test_what_is_held_idle_and_unavailable_is_the_capacity_to_the_millisecond(se
 def test_at_no_moment_is_more_used_than_there_is(seed: int) -> None:
     life = lived(seed)
     usage, supply = usage_of(life), supply_of(life)
-    edges = sorted({t for each in (*usage, *supply) for t in (each.begin_ms, each.end_ms)})
+    held_from = {t for each in usage for t in (each.begin_ms, each.end_ms)}
+    edges = sorted(held_from | {t for each in supply for t in (each.begin_ms, each.end_ms)})
     taken: Counter[tuple[str, int]] = Counter()
     for each in usage:
         for edge in edges:
             if each.begin_ms <= edge < each.end_ms:
                 taken[each.node, edge] += each.held_milli
-    for each in supply:
+    for there in supply:
         for edge in edges:
-            if each.begin_ms <= edge < each.end_ms:
-                idle = each.gpu_milli - each.unavailable_milli - taken.pop((each.node, edge), 0)
-                assert idle >= 0
-                assert each.unavailable_milli >= 0
+            if there.begin_ms <= edge < there.end_ms:
+                used = taken.pop((there.node, edge), 0)
+                assert there.gpu_milli - there.unavailable_milli - used >= 0
+                assert there.unavailable_milli >= 0
     assert not +taken, "usage without supply"
 
 
@@ -155,8 +156,8 @@ def test_a_clock_that_is_put_back_makes_nothing_negative_and_charges_nothing_twi
         assert taken.pop(flavor, 0) + each.unavailable_gpu_us <= each.capacity_gpu_us
     assert not any(taken.values())
     by_node: dict[str, list[SupplyInterval]] = {}
-    for each in supply:
-        by_node.setdefault(each.node, []).append(each)
+    for interval in supply:
+        by_node.setdefault(interval.node, []).append(interval)
     for intervals in by_node.values():
         assert all(one.end_ms <= two.begin_ms for one, two in pairwise(intervals))
 

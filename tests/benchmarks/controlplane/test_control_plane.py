@@ -1,6 +1,7 @@
 """A real API server: who comes in, what is left of a test, and that it survives its parts."""
 
 import subprocess
+from typing import Any
 
 import pytest
 from tests.controlplane import manifests
@@ -35,7 +36,7 @@ def test_a_token_names_any_user_with_any_groups(cluster: Cluster) -> None:
 
 
 def test_users_may_do_what_their_roles_say_and_nothing_else(cluster: Cluster) -> None:
-    role = {
+    role: dict[str, Any] = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": "looks"},

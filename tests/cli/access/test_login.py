@@ -68,7 +68,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A terminal; addresses that a browser was opened with."""
     found = list[str]()
     monkeypatch.setattr(login, "is_tty", lambda *, stderr=False: not stderr)
-    monkeypatch.setattr(login.click, "launch", found.append)
+    monkeypatch.setattr(login.click, "launch", found.append)  # type: ignore[attr-defined]
     return found
 
 

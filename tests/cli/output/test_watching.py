@@ -20,7 +20,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, server: FakeServer) -> None:
             raise KeyboardInterrupt
         left.pop()
 
-    monkeypatch.setattr(watching.time, "sleep", sleep)
+    monkeypatch.setattr(watching.time, "sleep", sleep)  # type: ignore[attr-defined]
 
 
 @pytest.mark.usefixtures("looks")

@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Ganglion
+from tests.cli.harness import Ganglion
 
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch

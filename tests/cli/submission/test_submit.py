@@ -23,7 +23,7 @@ LOGS = "GET /api/v1/workloads/train-7/logs"
 
 def view(state: str, **more: Any) -> dict[str, Any]:
     """The job in a state; it has run when it has started."""
-    begun = {"phase": "running"} if state == "RUNNING" else {"phase": "pending"}
+    begun: dict[str, Any] = {"phase": "running"} if state == "RUNNING" else {"phase": "pending"}
     if state not in ("QUEUED", "RUNNING"):
         begun = {"phase": "ended", "started": answers.NOW - 60_000}
     gang = {"id": "train-7/0", "index": 0, "attempt": 1, "submitted": 1, **begun}

@@ -209,8 +209,8 @@ def test_a_gang_that_must_stay_in_one_rack_gets_its_reservation_there() -> None:
         ]
     )
     assert replay.started["blocked/0"] == 300
-    nodes = {pod.node for pod in replay.starts["blocked/0"].placement.pods}
-    assert replay.starts["long/0"].placement.pods[0].node not in nodes
+    taken = {pod.node for pod in replay.starts["blocked/0"].placement.pods}
+    assert replay.starts["long/0"].placement.pods[0].node not in taken
 
 
 def test_an_early_end_moves_a_reservation_forward() -> None:
@@ -325,7 +325,7 @@ def test_one_search_in_vain_serves_all_blocked_gangs_of_a_cycle(
     monkeypatch: pytest.MonkeyPatch, limit: int, searches: int, ends: int
 ) -> None:
     counted = Counter[str]()
-    search, estimate = future.earliest, ProfileInput.ends
+    search, estimate = future.earliest, ProfileInput.ends  # type: ignore[attr-defined]
     monkeypatch.setattr(
         future, "earliest", lambda *args: counted.update(["searches"]) or search(*args)
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ganglion.engine.topology.pod_shape import Shape, excluding, of_type, shapes_of, times
-from ganglion.model.policy import Weighted
+from ganglion.model.kinds import Weighted
 from tests.engine.build import gang
 
 DERIVED: dict[str, tuple[str, Callable[[Shape], Shape]]] = {

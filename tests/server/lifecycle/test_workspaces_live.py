@@ -40,7 +40,7 @@ class House:
         self.nursery.start()
 
     def open(self, name: str, run: str, **document: Any) -> str:
-        body = {"name": name, "kind": "workspace", "queue": "red", "run": run}
+        body: dict[str, Any] = {"name": name, "kind": "workspace", "queue": "red", "run": run}
         body |= {"resources": {"gpus": 1}, "retry": {"limit": 0}, **SOON, **document}
         headers = {"Idempotency-Key": name}
         return str(self.api.patiently("POST", "/workloads", json=body, headers=headers)["id"])

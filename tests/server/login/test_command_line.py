@@ -97,9 +97,9 @@ def test_a_user_signs_in_uses_the_token_and_signs_out(
     bearer = {"Authorization": f"Bearer {login.token}"}
     assert httpx2.get(f"{site.url}/api/v1/whoami", headers=bearer).status_code == 401
     assert run(["whoami"]) == 1
-    said = capfd.readouterr()
-    assert "no server is running" in said.err
-    assert login.token not in said.out + said.err
+    printed = capfd.readouterr()
+    assert "no server is running" in printed.err
+    assert login.token not in printed.out + printed.err
 
 
 def test_a_job_of_ci_signs_in_with_an_id_token(

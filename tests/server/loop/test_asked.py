@@ -49,13 +49,13 @@ def test_a_submit_occupies_no_thread_while_it_waits(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = list[str]()
-    checked = workloads.submit.checked
+    checked = workloads.submit.checked  # type: ignore[attr-defined]
 
     def noted(*args: object, **others: object) -> object:
         seen.append(threading.current_thread().name)
         return checked(*args, **others)  # type: ignore[arg-type]  # passed on as they came
 
-    monkeypatch.setattr(workloads.submit, "checked", noted)
+    monkeypatch.setattr(workloads.submit, "checked", noted)  # type: ignore[attr-defined]
     assert client.post("/api/v1/workloads", json=JOB | {"name": "short"}).status_code == 201
     long = {"name": "long", "env": {"X": "x" * workloads.LONG}}
     assert client.post("/api/v1/workloads", json=JOB | long).status_code == 201

@@ -13,11 +13,13 @@ from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch, Submitted
 from ganglion.model.errors import NotExecutor
 from ganglion.model.events import NodeLost
+from ganglion.model.executor import Executor
 from ganglion.model.workload import Workload
 from ganglion.server.recovery import executor
 from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.verify import verified
 from ganglion.worlds.local.run_files import fence, records
+from ganglion.worlds.local.run_files.identity import identify
 from tests.server import cutting
 from tests.server.process import Api, Nursery, until
 
@@ -221,9 +223,9 @@ def test_a_machine_that_answers_is_waited_for_no_longer(tmp_path: Path) -> None:
     assert fence.least(tmp_path / "a", again.term.ledger) == 2
 
 
-def held_by_b(tmp_path: Path) -> "executor.Executor":
+def held_by_b(tmp_path: Path) -> Executor:
     (tmp_path / "b").mkdir(exist_ok=True)
-    return executor.identify(tmp_path / "b")
+    return identify(tmp_path / "b")
 
 
 def test_a_machine_without_work_need_not_answer(tmp_path: Path) -> None:

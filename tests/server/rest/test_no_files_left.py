@@ -72,7 +72,12 @@ def beset(pid: int, port: int) -> None:
         for each in made:
             each.settimeout(10)
             each.connect(("127.0.0.1", port))
-        answered = until(lambda: (found := readable(made)) and len(found) >= REFUSED and found)
+
+        def refused() -> list[socket.socket]:
+            found = readable(made)
+            return found if len(found) >= REFUSED else []
+
+        answered = until(refused)
         assert len(answered) < CALLERS
         assert all(each.recv(100).startswith(b"HTTP/1.1 503 ") for each in answered)
 

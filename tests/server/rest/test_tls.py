@@ -248,9 +248,9 @@ def test_the_wrong_scheme_is_said(trusted: SafePlace) -> None:
         thread = threading.Thread(target=answer)
         thread.start()
         with Client(f"https://{ADDRESS}:{port}") as client:
-            with pytest.raises(Unproven, match="no TLS with ") as found:
+            with pytest.raises(Unproven, match="no TLS with ") as unproven:
                 client.nodes()
-            assert "http://" in found.value.hint
+            assert "http://" in unproven.value.hint
         thread.join()
     with Client(f"https://{ADDRESS}:{port}") as client, pytest.raises(Unreachable):
         client.nodes()

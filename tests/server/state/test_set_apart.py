@@ -32,7 +32,7 @@ def isolated(tmp_path: Path) -> Iterator[Isolated]:
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine fails over every gang called bad."""
-    seek = cycles.seek
+    seek = cycles.seek  # type: ignore[attr-defined]
 
     def fails(state: Any, record: Any, *rest: Any) -> Any:
         if record.gang.name == "bad":

@@ -56,7 +56,7 @@ class Ledger:
         self._file.flush()
         self.events += events
 
-    def gangs(self, kind: type) -> set[str]:
+    def gangs(self, kind: type[GangPlaced | GangStarted | GangEnded]) -> set[str]:
         """Ids of gangs of which such an event is known."""
         return {event.gang for event in self.events if isinstance(event, kind)}
 

@@ -73,7 +73,7 @@ def test_a_record_is_as_it_was_or_as_it_shall_be_and_nothing_is_left_beside_it(
     path = tmp_path / "exit.json"
 
     def story(plan: Nth) -> None:
-        monkeypatch.setattr(host, "files", host.SYSTEM_FILES)
+        monkeypatch.setattr(host, "files", host.SYSTEM_FILES)  # type: ignore[attr-defined]
         records.write(path, {"before": 1})
         monkeypatch.setattr(host, "files", FaultyFiles(plan, number))
         try:

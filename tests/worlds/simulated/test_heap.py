@@ -5,8 +5,8 @@ from ganglion.worlds.simulated.heap import Heap
 
 def test_entries_come_in_order_of_time_then_of_being_planned() -> None:
     heap = Heap()
-    for at, name in ((5, "c"), (3, "a"), (5, "d"), (3, "b")):
-        heap.push(at, 0, name)
+    for when, name in ((5, "c"), (3, "a"), (5, "d"), (3, "b")):
+        heap.push(when, 0, name)
     seen = []
     while (at := heap.next_time()) is not None:
         heap.now = at

@@ -72,9 +72,8 @@ class Log:
             async for piece in self._pieces(pod, params):
                 yield piece
         except InvalidRequest as error:
-            said = error.message.partition(": ")[2]
             hint = f"see `ganglion why {self._name}`"
-            raise StateError(f"{pod.metadata.name} has no log: {said}", hint) from error
+            raise StateError(f"{pod.metadata.name} has no log: {error.said}", hint) from error
 
     async def _followed(self, part: LogPart) -> AsyncGenerator[bytes, None]:
         """The pod in the seat, then the one that takes its place, to the end of the gang."""

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from ganglion.api.reasons import Why
 from ganglion.api.workloads import WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.cli.output.screen import note
-from ganglion.model.errors import InputError
+from ganglion.model.errors import InputError, NotFound
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import (
     Absent,
@@ -32,7 +32,6 @@ PAUSE_S = 0.05
 UNAVAILABLE = 503
 """Of one that stands by, or of the proxy when it met one that is gone."""
 
-_SAID = re.compile(r'"(?:detail|message)": ?"([^"]*)"')
 _WHERE = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+):([a-z0-9-]+)")
 
 
@@ -89,7 +88,7 @@ class SchedulerViews:
         try:
             return await self._until_met(path, kind, params or {})
         except (Absent, ApiUnavailable, ForbiddenRequest) as error:
-            if "state.not_found" not in error.message:
+            if error.reason != NotFound.code:
                 self._give_up(error)
             return None
 
@@ -102,7 +101,7 @@ class SchedulerViews:
             except ApiUnavailable as error:
                 if error.status != UNAVAILABLE:
                     raise
-                if failed is None or STANDBY in error.message:
+                if failed is None or error.reason == STANDBY:
                     failed = error
             await asyncio.sleep(PAUSE_S)
         assert failed
@@ -116,8 +115,7 @@ class SchedulerViews:
 
 
 def _why(error: ApiError) -> str:
-    if STANDBY in error.message:
-        said = _SAID.search(error.message)
-        return f"no leader was reached ({said.group(1) if said else 'all stand by'})"
+    if error.reason == STANDBY:
+        return f"no leader was reached ({error.said})"
     why = {ForbiddenRequest: "you may not use its service", Absent: "there is no such service"}
     return why.get(type(error), "it does not answer")

@@ -1,5 +1,7 @@
 """Owners of victims go on once the gang that they left for runs, or after a while."""
 
+from typing import Any
+
 import pytest
 
 from ganglion.model.errors import InvariantBroken
@@ -46,13 +48,13 @@ class _Story:
         return [each.owner.name for each in self.stage.ordered(Unsuspend)]
 
 
-def _job(name: str) -> dict[str, object]:
+def _job(name: str) -> dict[str, Any]:
     spec = {"parallelism": 1, "completions": 1, "suspend": False}
     meta = {"name": name, "namespace": "default", "uid": name}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec, "status": {}}
 
 
-def _pod_of(job: dict[str, object], node: str) -> dict[str, object]:
+def _pod_of(job: dict[str, Any], node: str) -> dict[str, Any]:
     name = job["metadata"]["name"]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name}
     labels = {"job-name": name}

@@ -19,7 +19,7 @@ from tests.worlds.kubernetes.controller.test_rules import bound, node, reason
 def test_all_other_pods_are_bound_and_the_bad_one_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seek = cycles.seek
+    seek = cycles.seek  # type: ignore[attr-defined]
 
     def fails(state: Any, record: Any, *rest: Any) -> Any:
         if "bad" in record.gang.id:

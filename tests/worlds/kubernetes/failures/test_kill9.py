@@ -17,6 +17,7 @@ import pytest
 
 from ganglion.extensions import load
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
@@ -170,7 +171,7 @@ def _another_goes_on(cluster: Cluster, is_over: Over, nth: int) -> None:
             raise
 
 
-def _scheduler(endpoint: object, may: Callable[[], bool]) -> Scheduler:
+def _scheduler(endpoint: ApiEndpoint, may: Callable[[], bool]) -> Scheduler:
     scheduler = Scheduler({"": endpoint}, "test", may=may, load=load)
     scheduler.start()
     return scheduler

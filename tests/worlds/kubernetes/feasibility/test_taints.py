@@ -3,14 +3,13 @@
 import pytest
 
 from ganglion.worlds.kubernetes.feasibility.taints import (
-    UNSCHEDULABLE,
     barring_taints,
     integer,
     tolerated,
     tolerations_of,
 )
 from ganglion.worlds.kubernetes.types.affinity import Toleration
-from ganglion.worlds.kubernetes.types.node import Taint
+from ganglion.worlds.kubernetes.types.node import UNSCHEDULABLE, Taint
 from tests.worlds.kubernetes.feasibility.make import node
 
 TAINT = Taint("gpu", "h100", "NoSchedule")

@@ -137,7 +137,7 @@ def test_the_best_node_is_the_one_that_comparing_every_pod_with_every_pod_gives(
         fleet.put(each)
     for name, labels in SPACES.items():
         there.put_namespace(name, labels)
-    placed = []
+    placed: list[Pod] = []
     for number in range(12):
         one = msgspec.convert(wishing(dice, f"p{number}"), Pod)
         open_to = dice.sample(sorted(nodes), dice.randint(1, 5))

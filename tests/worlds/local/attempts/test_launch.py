@@ -62,7 +62,7 @@ def test_a_start_for_which_the_disk_has_no_room_is_refused_by_name_and_is_no_att
 
     def story(plan: Nth) -> None:
         for folder in ("runs", "checkpoints"):
-            host.SYSTEM_FILES.remove_tree(jobs.home / folder)
+            host.SYSTEM_FILES.remove_tree(jobs.home / folder)  # type: ignore[attr-defined]
         monkeypatch.setattr(host, "files", FaultyFiles(plan, number, among=str(jobs.home)))
         try:
             prepare(jobs.world._ground, start, workload, set())

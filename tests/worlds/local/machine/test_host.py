@@ -69,7 +69,7 @@ def test_a_machine_that_answers_badly_does_not_change_how_a_job_ends(
     """Supervisors with seeded faults under every look at a process, a record, a folder."""
     monkeypatch.setattr(watch, "SUPERVISOR", "tests.worlds.local.faulty")
     monkeypatch.setattr(watch, "_PACKAGES", f"{watch._PACKAGES}:{ROOT}:{os.pathsep.join(sys.path)}")
-    ends = {}
+    ends: dict[str, tuple[Outcome, int]] = {}
     for seed in range(SEEDS):
         well = jobs.run("setsid sleep 0.1 & echo ok", name=f"well-{seed}", procs=2)
         badly = jobs.run("setsid sleep 0.1 & exit 3", name=f"bad-{seed}")
@@ -141,7 +141,7 @@ def test_a_boot_id_that_cannot_be_read_is_no_restart_of_the_machine(
     gang = jobs.run("echo ready; sleep 60")
     jobs.says(gang, "ready")
     with monkeypatch.context() as patch:
-        patch.setattr(watch.records, "boot_id", lambda: "")
+        patch.setattr(watch.records, "boot_id", lambda: "")  # type: ignore[attr-defined]
         watched = jobs.world._attempts.live[gang, 1]
         watched._looked = 0.0
         assert jobs.ends(gang) == []

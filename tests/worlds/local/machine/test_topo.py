@@ -1,6 +1,7 @@
 """Every shape of `nvidia-smi topo -m`: what is joined, where it hangs, which NIC is near."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -121,7 +122,7 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
 
 
 @given(st.integers(1, 8), st.integers(0, 40), st.randoms(use_true_random=False))
-def test_any_graph_is_read_back_as_it_was_printed(count: int, nics: int, chance: object) -> None:
+def test_any_graph_is_read_back_as_it_was_printed(count: int, nics: int, chance: Random) -> None:
     pick = chance.choice
     pairs = [(a, b) for a in range(count) for b in range(a + 1, count)]
     links = {pair: pick(("NV1", "NV18", "PIX", "PXB", "PHB", "NODE", "SYS")) for pair in pairs}

@@ -5,13 +5,13 @@ from msgspec import structs
 
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Checkpoint, Gang, PodSet, Run
+from ganglion.worlds.environment import split
 from ganglion.worlds.local.ranks.env import (
     Gpu,
     RankFacts,
     hostfile,
     inheritable,
     rank_env,
-    split,
 )
 from ganglion.worlds.local.ranks.seats import seats
 

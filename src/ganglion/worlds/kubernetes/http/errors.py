@@ -10,6 +10,7 @@ ApiError                 everything below; exit code 1
 └── Broken      5xx      the server failed, cannot be reached, or fell silent
 """
 
+import contextlib
 from collections.abc import Mapping
 
 import msgspec
@@ -45,6 +46,14 @@ class ErrorStatus(Struct, frozen=True):
     details: _Details | None = None
 
 
+class _Passed(Struct, frozen=True):
+    """The body of an error of another server that the API server passed on: of ours, a problem."""
+
+    code: str
+    detail: str = ""
+    message: str = ""
+
+
 class ApiError(EnvironmentFault):
     """The API server did not do what it was asked.
 
@@ -52,7 +61,9 @@ class ApiError(EnvironmentFault):
         message: names the request and what is wrong.
         hint: what to do about it.
         status: HTTP status; 0 when there was no answer.
-        reason: the server's word for it, as `AlreadyExists`; empty when it gave none.
+        said: what the server says is wrong; empty when there was no answer.
+        reason: the server's word for it, as `AlreadyExists`; empty when it gave none. Of a problem
+            that was passed on, its code.
         retry_after_s: how long the server asks to wait, in seconds; 0 when it does not say.
         causes: details the server gave.
     """
@@ -65,12 +76,13 @@ class ApiError(EnvironmentFault):
         hint: str = "",
         *,
         status: int = 0,
+        said: str = "",
         reason: str = "",
         retry_after_s: int = 0,
         causes: tuple[StatusCause, ...] = (),
     ) -> None:
         super().__init__(message, hint)
-        self.status, self.reason = status, reason
+        self.status, self.said, self.reason = status, said, reason
         self.retry_after_s, self.causes = retry_after_s, causes
 
     def caused_by(self, reason: str) -> bool:
@@ -135,6 +147,7 @@ _HINTS: Mapping[int, str] = {
 }
 
 _status = msgspec.json.Decoder(ErrorStatus)
+_passed = msgspec.json.Decoder(_Passed)
 _SHOWN = 300
 """Characters of an answer that is no Status, as a proxy's, which are shown."""
 
@@ -145,14 +158,20 @@ def error_of(request: str, status: int, body: bytes, retry_after: str = "") -> A
     Args:
         request: method and path, as `POST /api/v1/pods`.
         status: HTTP status.
-        body: what came with it: a Status, or any text.
+        body: what came with it: a Status, a problem, or any text.
         retry_after: value of the header of that name, in seconds.
     """
-    try:
-        said = _status.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        said = ErrorStatus(message=body[:_SHOWN].decode("utf-8", "replace").strip())
+    said = _said(body)
     return _error(request, status, said, int(retry_after) if retry_after.isdecimal() else 0)
+
+
+def _said(body: bytes) -> ErrorStatus:
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+        return _status.decode(body)
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+        passed = _passed.decode(body)
+        return ErrorStatus(message=passed.detail or passed.message, reason=passed.code)
+    return ErrorStatus(message=body[:_SHOWN].decode("utf-8", "replace").strip())
 
 
 def error_of_event(request: str, body: bytes | msgspec.Raw) -> ApiError:
@@ -163,10 +182,12 @@ def error_of_event(request: str, body: bytes | msgspec.Raw) -> ApiError:
 
 def _error(request: str, status: int, said: ErrorStatus, retry_after_s: int) -> ApiError:
     details = said.details or _Details()
+    message = said.message or f"the server answered {status}"
     return class_of(status)(
-        f"{request}: {said.message or f'the server answered {status}'}",
+        f"{request}: {message}",
         _HINTS.get(status, ""),
         status=status,
+        said=message,
         reason=said.reason,
         retry_after_s=max(retry_after_s, details.retry_after_seconds),
         causes=details.causes or (),

@@ -151,7 +151,7 @@ def told(error: ApiError, manifest: Manifest) -> GanglionError:
     Answers that leave it open whether something was done are returned as they are.
     """
     meta = manifest["metadata"]
-    said = error.message.partition(": ")[2] or error.message
+    said = error.said or error.message
     if isinstance(error, api_errors.ObjectConflict):
         name = meta["labels"][marks.WORKLOAD]
         return errors.Conflict(
