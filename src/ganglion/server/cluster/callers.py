@@ -77,7 +77,11 @@ class CallerGate:
                 except GanglionError as error:
                     await answer(error)(scope, receive, send)
                     return
-        await self._app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            if scope["type"] == "lifespan" and self._reviews:
+                await self._reviews.close()
 
     async def _admit(self, scope: Scope, operation: str, ref: str) -> None:
         """Raises GanglionError unless the caller may have a view."""

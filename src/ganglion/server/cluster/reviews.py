@@ -142,6 +142,10 @@ class CallerReviews:
         self._accounts = _Kept[bytes, ServiceAccount | None](clock)
         self._rights = _Kept[tuple[str, str, ReviewedRight], bool](clock)
 
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._api.close()
+
     async def account(self, token: str) -> ServiceAccount | None:
         """Return the service account of a token; None = it counts for nothing here.
 
