@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+import httpx2
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -33,6 +36,8 @@ from tests.controlplane.fixtures import cluster, control_plane, control_plane_pr
 from tests.faults.clock import HandClock
 from tests.server.cluster.test_readonly import Kept
 from tests.server.conftest import Rig
+from tests.worlds.kubernetes.process import SchedulerProcess
+from tests.worlds.kubernetes.rbac import Right, bind_chart_role, chart_rights, define_kinds
 
 __all__ = ["cluster", "control_plane", "control_plane_programs"]
 
@@ -260,6 +265,28 @@ def test_every_view_has_a_right_and_probes_have_none(place: Place, views: TestCl
         assert views.get(path).is_success
     for path in ("/v1/workloads", "/v1/queues", "/v1/nodes", "/v1/gpus", "/v1/order"):
         assert views.head(path).status_code == 401
+
+
+def test_a_scheduler_with_the_rights_of_the_chart_shows_its_views_to_accounts_alone(
+    place: Place,
+) -> None:
+    cluster = place.cluster
+    define_kinds(cluster)
+    reviews = (
+        Right("authentication.k8s.io", "tokenreviews", "create"),
+        Right("authorization.k8s.io", "subjectaccessreviews", "create"),
+    )
+    kubeconfig = bind_chart_role(cluster, "asker", (*chart_rights(), *reviews))
+    with SchedulerProcess(kubeconfig, "--no-lease", f"--tokens-for={AUDIENCE}") as process:
+        said = re.compile(r"metrics on (http\S+[0-9])")
+        url = cluster.wait(lambda: said.search(process.log), "an address")[1]
+        ask = partial(httpx2.get, timeout=30)
+        cluster.wait(lambda: ask(f"{url}/readyz").is_success, "it is ready")
+        path = f"{url}/v1/workloads?user=team-a"
+        assert ask(path).status_code == 401
+        given = headers(place.token())
+        cluster.wait(lambda: ask(path, headers=given).status_code == 200, "it leads")
+        assert ask(f"{url}/v1/nodes", headers=given).status_code == 403
 
 
 class Yes:
