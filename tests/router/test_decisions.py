@@ -24,7 +24,7 @@ ASKED = question_of("w-1", CredentialKind.TOKEN, "secret")
 
 
 class Router:
-    """The questions of one router, and a server that answers them when it is told to."""
+    """The questions of one router, and a server that answers them on request."""
 
     def __init__(self) -> None:
         self.clock = HandClock()
