@@ -220,6 +220,24 @@ def test_a_feature_that_is_off_takes_the_rights_of_its_rows_and_no_others() -> N
 
 
 @needs_helm
+def test_asking_who_calls_adds_the_two_reviews_and_an_argument() -> None:
+    before, after = deploy.rendered(), deploy.rendered("features.callers=true")
+    reviews = {
+        ("tokenreviews.authentication.k8s.io", "create"),
+        ("subjectaccessreviews.authorization.k8s.io", "create"),
+    }
+    assert rights_of(after) - rights_of(before) == reviews
+    for objects, is_there in ((before, False), (after, True)):
+        (found,) = [each for each in objects if each["kind"] == "Deployment"]
+        (container,) = found["spec"]["template"]["spec"]["containers"]
+        assert ("--tokens-for=ganglion" in container["args"]) is is_there
+    said = RIGHTS.partition("`features.callers` (off) adds")[2].partition("\n\n")[0]
+    for resource, verb in reviews:
+        name, _, group = resource.partition(".")
+        assert {f"`{name}`", f"`{group}`", f"`{verb}`"} <= set(re.findall(r"`[^`]+`", said))
+
+
+@needs_helm
 def test_what_it_writes_is_bound_to_namespaces_where_they_are_named() -> None:
     objects = deploy.rendered("rbac.namespaces={red,blue}")
     role = "ganglion-workloads"

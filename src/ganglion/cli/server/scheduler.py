@@ -92,6 +92,12 @@ LEVELS = ("debug", "info", "warning", "error")
     metavar="FILE",
     help="Custom topology labels and timeouts; see docs/install.md.",
 )
+@click.option(
+    "--tokens-for",
+    default="",
+    metavar="AUDIENCE",
+    help="Show views to service accounts alone, by tokens of this audience.",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 def scheduler(
     kubeconfig: tuple[str, ...],
@@ -108,6 +114,7 @@ def scheduler(
     record_users: bool,
     policy: str,
     settings_file: str,
+    tokens_for: str,
     log_level: str,
 ) -> None:
     """Schedule the GPU pods of Kubernetes clusters.
@@ -144,6 +151,7 @@ def scheduler(
         port=port,
         policy=policy,
         settings=settings,
+        tokens_for=tokens_for,
     )
     schedule(endpoints, wish, lambda url: note(f"Views, probes and metrics on {url}."))
 

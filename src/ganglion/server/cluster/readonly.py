@@ -1,7 +1,7 @@
 """The server's views over a state that another part keeps: what a cluster's scheduler serves.
 
-The same answers as the server's own, under `/v1`; nothing can be changed through it, so it asks
-for no token. Who may reach it is up to the network, or to the API server's service proxy.
+The same answers as the server's own, under `/v1`; nothing can be changed through it. Who may reach
+it is up to the network, or to the API server's service proxy; `callers` beside it asks for tokens.
 """
 
 from collections.abc import Callable, Mapping

@@ -38,6 +38,7 @@ class SchedulerRun(Struct, frozen=True):
         host, port: where its views are served; port 0 = any free one.
         policy: name of the `Policy` object that decides.
         settings: of the controller.
+        tokens_for: audience of the tokens that callers of views need; empty = they need none.
     """
 
     namespace: str
@@ -47,6 +48,7 @@ class SchedulerRun(Struct, frozen=True):
     port: int = 8080
     policy: str = "default"
     settings: Settings = Settings()
+    tokens_for: str = ""
 
 
 def schedule(
@@ -106,6 +108,7 @@ def schedule(
             lambda: ready(url),
             endpoints,
             wish.identity,
+            wish.tokens_for,
         )
         show(what, taken)
 

@@ -4,12 +4,20 @@ import socket
 import threading
 from collections.abc import Callable
 
+from starlette.types import ASGIApp
+
+from ganglion.server.cluster.callers import CallerGate
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.server.cluster.readonly import make_readonly_app
+from ganglion.server.cluster.reviews import CallerReviews
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.rest.listening.listen import HttpListener
 from ganglion.server.state.audience import Show
+from ganglion.worlds.kubernetes.http.client import Api
+
+REVIEW_S = 5.0
+"""Longest that the API server may take to say who calls, or what a caller may do."""
 
 
 def show(what: Show, taken: socket.socket) -> None:
@@ -20,9 +28,22 @@ def show(what: Show, taken: socket.socket) -> None:
         what.audience.seat(source.took)
     for each in _lives(what):
         each.start()
-    listener = HttpListener(make_readonly_app(source, source.elsewhere), what.ready, lambda: None)
+    listener = HttpListener(_guarded(what, source), what.ready, lambda: None)
     threading.Thread(target=_halt, args=(what.told, listener.halt), daemon=True).start()
     listener.serve_until_told(taken)
+
+
+def _guarded(what: Show, source: ClusterSource) -> ASGIApp:
+    """The views, behind the question who calls if that is wanted."""
+    app = make_readonly_app(source, source.elsewhere)
+    if not what.tokens_for:
+        return app
+    endpoint = next(iter(what.endpoints.values()))
+
+    def reviews() -> CallerReviews:
+        return CallerReviews(Api(endpoint, timeout_s=REVIEW_S), what.tokens_for)
+
+    return CallerGate(app, app.state.paths, source, reviews)
 
 
 def _lives(what: Show) -> list[Lives]:

@@ -88,7 +88,8 @@ def answer(
         headers: more headers of the answer.
     """
     body = problem_of(error, status or status_of(error), request_id())
-    later = {"Retry-After": str(error.wait_s)} if isinstance(error, RateLimited) else {}
+    wait_s = getattr(error, "wait_s", 0)  # of those that know when to try again
+    later = {"Retry-After": str(wait_s)} if wait_s else {}
     return Response(
         encode(body), body.status, headers=later | dict(headers or {}), media_type=MEDIA_TYPE
     )

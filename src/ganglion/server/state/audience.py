@@ -62,6 +62,7 @@ class Show(Struct, frozen=True):
         ready: called once clients can connect.
         endpoints: its clusters by name.
         identity: of this process.
+        tokens_for: audience of the tokens that callers of views need; empty = they need none.
     """
 
     scheduler: Scheduler
@@ -71,3 +72,4 @@ class Show(Struct, frozen=True):
     ready: Callable[[], None]
     endpoints: Mapping[str, ApiEndpoint]
     identity: str
+    tokens_for: str = ""
