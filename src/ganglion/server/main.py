@@ -2,7 +2,6 @@
 
 import getpass
 import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -19,7 +18,6 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
-from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
@@ -27,7 +25,6 @@ from ganglion.model.queue import Queue
 from ganglion.router.link import RouterLink
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.seams.files import remove
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
@@ -50,8 +47,8 @@ from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import ServerContext, dry_runs
 from ganglion.server.requests.pod_sessions import close_all
-from ganglion.server.rest.listening.address import bind, check_host, is_loopback, url_of
-from ganglion.server.rest.listening.certificate import ServedCertificate, TlsFiles
+from ganglion.server.rest.listening.address import check_host, sockets, url_of
+from ganglion.server.rest.listening.certificate import TlsFiles
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.rest.listening.own_certificate import served
@@ -66,10 +63,8 @@ from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
 from ganglion.specs.policy.policy import PolicyFile
-from ganglion.transport import unix
-from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
-from ganglion.transport.hosts import Hosts
+from ganglion.transport.hosts import LOOPBACK, Hosts, is_loopback
 from ganglion.transport.limits import raise_file_limit
 from ganglion.worlds.local.run_files.secret_store import SecretStore
 from ganglion.worlds.local.world import LocalWorld
@@ -83,8 +78,6 @@ PROGRESS_S = 1.0
 
 LAST_PORT = 65_535
 UMASK = 0o077
-
-NO_SOCKET = "TLS needs a Unix socket in the home, by which clients of this machine call"
 
 log = structlog.get_logger(__name__)
 
@@ -100,7 +93,7 @@ def serve(
     port: int = PORT,
     services_port: int | None = None,
     host: str = "127.0.0.1",
-    public: bool = False,
+    behind_proxy: bool = False,
     host_names: Sequence[str] = (),
     tls: TlsFiles | None = None,
     max_connections: int = MOST_CALLERS,
@@ -129,7 +122,7 @@ def serve(
         port: 0 = any free one.
         services_port: where services are reached, all of them; None = the port after `port`.
         host: address to listen on.
-        public: allow an address that other machines can reach.
+        behind_proxy: whether a proxy in front of it speaks TLS, so that it need not.
         host_names: names that requests may address the server by, beside those of loopback.
         tls: certificate and key of what listens on TCP; None = plain HTTP.
         max_connections: callers over TCP at once; one address may have half of them.
@@ -146,23 +139,20 @@ def serve(
         effects: what all parts ask of the machine.
 
     Raises:
-        InputError: an address that needs `public`, a wrong URL, a certificate that cannot be used.
+        InputError: an address that needs TLS, a wrong URL, a certificate that cannot be used.
         NotExecutor: another home executes the ledger.
         Superseded: another home took the ledger over; what ran here has ended.
         EnvironmentFault: another server uses the home, the port is taken, the disk refuses.
     """
-    check_host(host, public=public, tls=tls is not None)
+    check_host(host, tls=tls is not None, behind_proxy=behind_proxy)
     relax()
     with ExitStack() as stack:
         # Whatever is made from here on is for its owner only; jobs get back what users set.
         umask, most_files = stack.enter_context(_umasked()), raise_file_limit()
         place, processes = _locked(stack, home, effects), effects.processes
         stack.callback(close_journal, open_journal(place.root / "server.log"))
-        taken = [
-            stack.enter_context(bind(host, port, processes)),
-            *_beneath(stack, place.root / SOCKET, effects),
-        ]
-        shown = _shown(tls, place.root, taken, (host, *host_names), effects)
+        taken = sockets(stack, host, port, place.root / SOCKET, effects, tls=tls is not None)
+        shown = served(tls, place.root, (host, *host_names), effects)
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
         if world:
             ledger, made, term = Ledger.open(target, step, effects), world(place), None
@@ -177,7 +167,13 @@ def serve(
             made = _local(held, place, nodes, umask, most_files, effects)
         stack.callback(made.close)
         feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
-        link = partial(RouterLink, place.root, host, _beside(port, services_port), hosts=host_names)
+        link = partial(
+            RouterLink,
+            place.root,
+            _routed(host, behind_proxy=behind_proxy),
+            _beside(port, services_port),
+            hosts=host_names,
+        )
         door = Door(link, keys.sealed)
         stack.callback(door.close)
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
@@ -230,7 +226,7 @@ def serve(
             effects=effects,
         )
         app = _guarded(context, host, host_names, tls=shown is not None)
-        record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
+        record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "", host)
         announce = partial(_announce, place, record, ready)
         listener = HttpListener(app, announce, feed.close, max_connections, shown)
         context.halt = service.superseded = listener.halt
@@ -286,19 +282,6 @@ def _local(
     )
 
 
-def _beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.socket]:
-    """The Unix socket in the home; none where the file system or the kernel has no such thing."""
-    if not unix.SUPPORTED:
-        return []
-    try:
-        taken = stack.enter_context(listening(unix.bind(path)))
-    except OSError as error:
-        log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
-        return []
-    stack.callback(remove, effects.files, path)
-    return [taken]
-
-
 def _each_second(progress: Callable[[str], None], clock: Clock) -> Progress:
     """Print its progress, at most every second."""
     due = clock.monotonic() + PROGRESS_S
@@ -331,23 +314,14 @@ def _guarded(context: ServerContext, host: str, names: Sequence[str], *, tls: bo
     return guarded(make_app(context), token, known, loopback=loopback, login=login)
 
 
+def _routed(host: str, *, behind_proxy: bool) -> str:
+    """Where the router listens: it speaks no TLS, and so for this machine alone or for a proxy."""
+    return host if behind_proxy or is_loopback(host) else LOOPBACK
+
+
 def _beside(port: int, wanted: int | None) -> int:
     """The port that is wanted, else the one after another; any free one beside any free one."""
     return wanted if wanted is not None else port + 1 if 0 < port < LAST_PORT else 0
-
-
-def _shown(
-    tls: TlsFiles | None,
-    home: Path,
-    taken: Sequence[socket.socket],
-    names: Sequence[str],
-    effects: Effects,
-) -> ServedCertificate | None:
-    """The certificate of the server; None = it speaks plain HTTP."""
-    found = served(tls, home, names, effects)
-    if found and not taken[1:]:
-        raise EnvironmentFault(NO_SOCKET, "set GANGLION_HOME to a folder on a local disk")
-    return found
 
 
 def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list[Controller]:
