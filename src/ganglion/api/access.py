@@ -157,6 +157,30 @@ class WhoAmI(Struct):
     csrf: str = ""
 
 
+class UserView(Struct):
+    """A user who signs in with a name and a password.
+
+    Attributes:
+        user: name.
+        disabled: whether neither password nor tokens count.
+        changed: when the password was last changed, in ms.
+        by: user who added it.
+        at: when it was added, in ms.
+    """
+
+    user: str
+    disabled: bool = False
+    changed: int = 0
+    by: str = ""
+    at: int = 0
+
+
+class UserPage(Struct):
+    """Local users, by their names."""
+
+    items: tuple[UserView, ...] = ()
+
+
 class HoldView(Struct):
     """A legal hold.
 

@@ -25,7 +25,6 @@ from ganglion.server.rest.openapi import described
 from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
-    access,
     cluster,
     history,
     holds,
@@ -40,6 +39,7 @@ from ganglion.server.routes import (
 )
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, drains, usage, use
+from ganglion.server.routes.identity import access, users
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
@@ -61,6 +61,7 @@ _ROUTES = (
     usage,
     terminals,
     access,
+    users,
     holds,
 )
 
@@ -130,13 +131,15 @@ def guarded(
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
     sessions = (
-        SessionRules(login.issuer, login.idle_ms, login.origin)
-        if login and login.has_provider
+        SessionRules(login.session_issuer, login.idle_ms, login.origin)
+        if login and login.has_pages
         else None
     )
     known = Permissions(context.service, context.owner, sessions)
     pages = (
-        BrowserLogin(login, context.service, known, context.effects, context.owner)
+        BrowserLogin(
+            login, context.service, known, context.effects, context.owner, context.passwords
+        )
         if login
         else None
     )

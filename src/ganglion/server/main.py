@@ -25,6 +25,7 @@ from ganglion.model.queue import Queue
 from ganglion.router.link import RouterLink
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.server.access.passwords import Passwords
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
@@ -222,6 +223,7 @@ def serve(
             uncut=lambda: retention.trouble,
             unsigned=lambda: signing.trouble or signing.unanchored,
             dry_runs=dry_runs(most_dry_runs),
+            passwords=Passwords(effects),
             certificate=shown,
             effects=effects,
         )

@@ -36,12 +36,17 @@ from ganglion.model.events.identity import (
     GlassMended,
     HoldPlaced,
     HoldReleased,
+    PasswordChanged,
     RoleGranted,
     RoleRevoked,
     SignedIn,
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserAdded,
+    UserDisabled,
+    UserEnabled,
+    UserRemoved,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
@@ -78,6 +83,7 @@ __all__ = [
     "NodeCordoned",
     "NodeLost",
     "Outcome",
+    "PasswordChanged",
     "PlaceKept",
     "PodAccess",
     "PodsLeft",
@@ -99,4 +105,8 @@ __all__ = [
     "TokenCreated",
     "TokenRevoked",
     "TypicalPods",
+    "UserAdded",
+    "UserDisabled",
+    "UserEnabled",
+    "UserRemoved",
 ]

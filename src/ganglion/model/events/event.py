@@ -30,12 +30,17 @@ from ganglion.model.events.identity import (
     GlassMended,
     HoldPlaced,
     HoldReleased,
+    PasswordChanged,
     RoleGranted,
     RoleRevoked,
     SignedIn,
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserAdded,
+    UserDisabled,
+    UserEnabled,
+    UserRemoved,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
@@ -110,5 +115,10 @@ Event = (
     | SignedOut
     | HoldPlaced
     | HoldReleased
+    | UserAdded
+    | PasswordChanged
+    | UserDisabled
+    | UserEnabled
+    | UserRemoved
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -179,3 +179,54 @@ class HoldReleased(EventBase, frozen=True, tag="hold_released"):
 
     name: str
     by: str
+
+
+class UserAdded(EventBase, frozen=True, tag="user_added"):
+    """A user who signs in with a name and a password was added.
+
+    Attributes:
+        user: name.
+        digest: Argon2id of the password, as a PHC string; streams of events leave it out.
+        by: user who added it.
+    """
+
+    user: str
+    digest: str
+    by: str
+
+
+class PasswordChanged(EventBase, frozen=True, tag="password_changed"):
+    """A local user has another password, or the same one is kept in another form.
+
+    Attributes:
+        user: name.
+        digest: Argon2id of the password, as a PHC string; streams of events leave it out.
+        by: user who changed it.
+        rehashed: whether the password is the one before, kept with the parameters of today.
+    """
+
+    user: str
+    digest: str
+    by: str
+    rehashed: bool = False
+
+
+class UserDisabled(EventBase, frozen=True, tag="user_disabled"):
+    """A local user cannot sign in, and its tokens count for nothing; `by` names who did it."""
+
+    user: str
+    by: str
+
+
+class UserEnabled(EventBase, frozen=True, tag="user_enabled"):
+    """A local user who was disabled can sign in again; `by` names who did it."""
+
+    user: str
+    by: str
+
+
+class UserRemoved(EventBase, frozen=True, tag="user_removed"):
+    """A local user is gone; `by` names who removed it."""
+
+    user: str
+    by: str

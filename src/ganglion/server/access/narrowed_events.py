@@ -19,6 +19,7 @@ _AUDITED = frozenset(
         *("pod_access", "role_granted", "role_revoked", "access_denied"),
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out", "hold_placed", "hold_released"),
+        *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
     }
 )
 """Types of events that ask for the right to audit."""
@@ -26,6 +27,7 @@ _OWN = frozenset(
     {
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out"),
+        *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
     }
 )
 """Those that the user whom they are about may read."""

@@ -18,6 +18,7 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.gate import CALLER
 from ganglion.server.access.limits import RateLimit, Tries
+from ganglion.server.access.passwords import Passwords
 from ganglion.server.loop.service import Service
 from ganglion.server.rest.listening.certificate import ServedCertificate
 from ganglion.server.rest.listening.home import Home
@@ -64,6 +65,7 @@ class ServerContext(Struct):
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
+        passwords: of local users.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -88,6 +90,7 @@ class ServerContext(Struct):
     unsigned: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
+    passwords: Passwords = field(default_factory=Passwords)
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)

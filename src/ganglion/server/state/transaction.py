@@ -17,6 +17,7 @@ from ganglion.model.events import (
     GlassMended,
     HoldPlaced,
     HoldReleased,
+    PasswordChanged,
     RoleGranted,
     RoleRevoked,
     ServerStarted,
@@ -24,6 +25,10 @@ from ganglion.model.events import (
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserAdded,
+    UserDisabled,
+    UserEnabled,
+    UserRemoved,
 )
 from ganglion.model.events.access import PodAccess
 from ganglion.model.plan import Plan
@@ -38,6 +43,7 @@ _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
     *(GlassBroken, GlassMended),
+    *(UserAdded, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
 )
 """Events that no decision follows from."""
 
