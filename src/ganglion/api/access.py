@@ -175,6 +175,18 @@ class UserView(Struct):
     at: int = 0
 
 
+class BootstrapLink(Struct):
+    """The link whose visitor becomes the first admin.
+
+    Attributes:
+        url: of the page, with its one-time code; empty = none was made, since there is an admin.
+        until: when it ends, in ms.
+    """
+
+    url: str = ""
+    until: int = 0
+
+
 class UserPage(Struct):
     """Local users, by their names."""
 

@@ -135,6 +135,7 @@ def guarded(
         if login and login.has_pages
         else None
     )
+    context.pages_at = login.public_url.rstrip("/") if login and login.has_pages else ""
     known = Permissions(context.service, context.owner, sessions)
     pages = (
         BrowserLogin(

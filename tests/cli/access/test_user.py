@@ -119,3 +119,12 @@ def test_a_refusal_is_said(
     done = ganglion("user", "add", "eve")
     assert done.code != 0
     assert "there is a user eve" in done.err
+
+
+def test_the_link_of_the_first_admin_is_printed(server: FakeServer, ganglion: Ganglion) -> None:
+    link = "https://gpu.example.org/login/bootstrap?code=abc"
+    server.on("POST /api/v1/users:bootstrap", {"url": link, "until": 1_800_000_000_000})
+    done = ganglion("user", "bootstrap")
+    assert (done.code, done.out) == (0, f"{link}\n")
+    assert "once, until" in done.err
+    assert server.bodies("POST /api/v1/users:bootstrap") == [{"if_needed": False}]

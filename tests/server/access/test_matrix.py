@@ -45,6 +45,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
     **dict.fromkeys(("create_token", "place_hold", "release_hold"), ADMIN),
+    "bootstrap": frozenset(),  # the owner alone
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     **dict.fromkeys(("disable_user", "enable_user"), ADMIN),
     **dict.fromkeys(("list_holds", "list_users"), AUDIT),
@@ -62,6 +63,7 @@ BODIES: dict[str, Any] = {
     "revoke_role": {"subject": "user:yan", "role": "viewer", "queue": "vision"},
     "break_glass": {"reason": "a fire in hall 2"},
     "mend_glass": {},
+    "bootstrap": {},
     "set_password": {"password": "nine blue trains to Ulm"},  # of another user
     "cancel_many": {"filter": {}, "dry_run": True},
     "suspend_many": {"filter": {}, "dry_run": True},

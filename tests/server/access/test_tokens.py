@@ -276,6 +276,7 @@ def test_checkpoints_of_versions_without_rights_have_none() -> None:
                 *("grants", "tokens", "accounts", "sessions", "holds", "glasses", "users"),
             )
         }
+        | {"bootstrap": None}
     }
 
 

@@ -112,7 +112,19 @@ def remove(name: str) -> None:
     click.echo(f"user {name} removed, with its grants, tokens and sessions")
 
 
-for each in (add, list_users, disable, enable, password, remove):
+@command("bootstrap", "user bootstrap")
+def bootstrap() -> None:
+    """Print a link whose visitor becomes admin, once and within an hour.
+
+    For the owner of the server, on its machine. The link before counts no more.
+    """
+    with connect() as client:
+        made = client.access.bootstrap()
+    click.echo(f"the first admin opens this link, once, until {clock(made.until)}:", err=True)
+    click.echo(made.url)
+
+
+for each in (bootstrap, add, list_users, disable, enable, password, remove):
     user.add_command(each)
 
 

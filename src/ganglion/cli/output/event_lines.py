@@ -309,6 +309,8 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "account_joined": lambda event: f"{event['user']} of {event['issuer']}",
     "signed_in": lambda event: f"{event['user']} in a browser",
     "signed_out": lambda event: f"{event['user']}, by {event['by']}",
+    "bootstrap_made": lambda event: f"until {clock(event['until_ms'])}, by {event['by']}",
+    "bootstrap_used": lambda event: f"{event['user']} is admin",
     "user_added": _user,
     "password_changed": _user,
     "user_disabled": _user,

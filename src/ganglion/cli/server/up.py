@@ -350,6 +350,19 @@ def _start(wish: ServerWish) -> None:
     _say_ready(record)
     if wish.tls:
         _say_certificate()
+    if (home() / "login.yaml").exists():
+        _say_bootstrap()
+
+
+def _say_bootstrap() -> None:
+    """Print the link of the first admin of a server where users sign in, unless it has one."""
+    from ganglion.cli.connection.connect import connect
+
+    with connect() as client:
+        made = client.access.bootstrap(if_needed=True)
+    if made.url:
+        note("There is no admin yet. The first one opens this link, once and within an hour:")
+        click.echo(made.url)
 
 
 def _say_ready(record: "ServerRecord") -> None:

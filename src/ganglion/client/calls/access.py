@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ganglion.api.access import (
+    BootstrapLink,
     GrantView,
     HoldPage,
     HoldView,
@@ -116,6 +117,15 @@ class AccessClient:
     def users(self) -> tuple[UserView, ...]:
         """List users who sign in with a name and a password."""
         return self._http.call("GET", "/users", UserPage).items
+
+    def bootstrap(self, *, if_needed: bool = False) -> BootstrapLink:
+        """Make the link whose visitor becomes the first admin; for the owner of the server.
+
+        Args:
+            if_needed: make none where users cannot sign in or there is an admin.
+        """
+        body = {"if_needed": if_needed}
+        return self._http.call("POST", "/users:bootstrap", BootstrapLink, body=body)
 
     def add_user(self, user: str, password: str) -> UserView:
         """Add a user who signs in with a name and a password; it has no role by that."""

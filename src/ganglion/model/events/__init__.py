@@ -32,6 +32,8 @@ from ganglion.model.events.gangs import (
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
+    BootstrapMade,
+    BootstrapUsed,
     GlassBroken,
     GlassMended,
     HoldPlaced,
@@ -60,6 +62,8 @@ __all__ = [
     "AlarmSet",
     "BookingRemoved",
     "BookingSet",
+    "BootstrapMade",
+    "BootstrapUsed",
     "CheckpointCommitted",
     "DeviceHealth",
     "Event",

@@ -26,6 +26,8 @@ from ganglion.model.events.gangs import (
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
+    BootstrapMade,
+    BootstrapUsed,
     GlassBroken,
     GlassMended,
     HoldPlaced,
@@ -115,6 +117,8 @@ Event = (
     | SignedOut
     | HoldPlaced
     | HoldReleased
+    | BootstrapMade
+    | BootstrapUsed
     | UserAdded
     | PasswordChanged
     | UserDisabled

@@ -230,3 +230,23 @@ class UserRemoved(EventBase, frozen=True, tag="user_removed"):
 
     user: str
     by: str
+
+
+class BootstrapMade(EventBase, frozen=True, tag="bootstrap_made"):
+    """A link was made whose visitor becomes admin, once; the one before counts no more.
+
+    Attributes:
+        digest: SHA-256 of its code, in hexadecimal; streams of events leave it out.
+        until_ms: when it ends.
+        by: user who made it.
+    """
+
+    digest: str
+    until_ms: int
+    by: str
+
+
+class BootstrapUsed(EventBase, frozen=True, tag="bootstrap_used"):
+    """The link was used; its visitor is admin now."""
+
+    user: str

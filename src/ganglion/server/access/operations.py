@@ -116,6 +116,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "place_hold": Rule(_V.CHANGE, _K.ACCESS),
         "release_hold": Rule(_V.CHANGE, _K.ACCESS),
         "create_token": Rule(_V.GRANT, _K.TOKEN),
+        "bootstrap": Rule(_V.GRANT, _K.TOKEN),
         "list_users": Rule(_V.AUDIT, _K.ACCESS),
         "add_user": Rule(_V.GRANT, _K.TOKEN),
         "set_password": _ANYONE,

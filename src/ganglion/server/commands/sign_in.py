@@ -1,5 +1,6 @@
 """What changes accounts, local users and sessions; each command runs within one turn."""
 
+import hmac
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -10,6 +11,8 @@ from ganglion.identity.tokens import digest, token_id
 from ganglion.model.errors import Conflict, FieldError, Forbidden, NotFound
 from ganglion.model.events import (
     AccountJoined,
+    BootstrapMade,
+    BootstrapUsed,
     PasswordChanged,
     RoleGranted,
     RoleRevoked,
@@ -21,7 +24,7 @@ from ganglion.model.events import (
     UserEnabled,
     UserRemoved,
 )
-from ganglion.server.state.rights import LocalUser
+from ganglion.server.state.rights import AccessRights, LocalUser
 from ganglion.server.state.transaction import Transaction
 
 LEAST = Role.VIEWER
@@ -32,6 +35,12 @@ LOCAL = "local"
 """What sessions of local users have in the place of a provider's URL."""
 LONGEST_NAME = 100
 """Characters of a local user's name."""
+BOOTSTRAP = "/login/bootstrap"
+"""Path that the link of the first admin leads to."""
+BOOTSTRAP_MS = 3_600_000
+"""How long that link counts."""
+LINK = "the bootstrap link"
+"""Who grants the role then."""
 WRONG = "the name or the password is wrong"
 
 
@@ -250,6 +259,86 @@ def remove_user(draft: Transaction, user: str, by: str) -> None:
             draft.record(TokenRevoked(draft.now, token.token, user, by))
     _end_sessions(draft, user, by)
     draft.record(UserRemoved(draft.now, user, by))
+
+
+def needs_admin(rights: AccessRights, now_ms: int) -> bool:
+    """Whether no user or group but the server's owner is admin of the whole fleet."""
+    return not any(
+        each.role == Role.ADMIN
+        and not each.queue
+        and not each.break_glass
+        and (each.until_ms is None or now_ms < each.until_ms)
+        for each in rights.grants.values()
+    )
+
+
+def make_bootstrap(draft: Transaction, code: str, by: str) -> BootstrapMade:
+    """Make the link whose visitor becomes admin; the one before counts no more.
+
+    Args:
+        draft: the open turn.
+        code: its secret, of which a digest is kept.
+        by: who makes it.
+    """
+    made = BootstrapMade(draft.now, digest(code), draft.now + BOOTSTRAP_MS, by)
+    draft.record(made)
+    return made
+
+
+def check_bootstrap(rights: AccessRights, code: str, now_ms: int) -> None:
+    """Check that a code counts, which it does until it is used.
+
+    Raises:
+        Forbidden: it does not.
+    """
+    known, given = rights.bootstrap, digest(code)
+    same = hmac.compare_digest(known.digest if known else given[::-1], given)
+    if known is None or not same or now_ms >= known.until_ms:
+        raise Forbidden(
+            "this link does not count: it was used, is too old, or is not the newest",
+            "the owner makes another one: ganglion user bootstrap",
+        )
+
+
+def make_admin(draft: Transaction, code: str, user: str) -> None:
+    """Use the link: a user becomes admin of the whole fleet.
+
+    Raises:
+        Forbidden: the code does not count, as where another one was quicker.
+    """
+    check_bootstrap(draft.book.rights, code, draft.now)
+    draft.record(BootstrapUsed(draft.now, user))
+    draft.record(RoleGranted(draft.now, USER + user, str(Role.ADMIN), "", None, LINK))
+
+
+def add_first_admin(
+    draft: Transaction,
+    code: str,
+    user: str,
+    kept: str,
+    owner: str,
+    cookie: str,
+    lasting_ms: int,
+) -> SignedIn:
+    """Use the link: add a local user who is admin of the whole fleet, and begin its session.
+
+    Args:
+        draft: the open turn.
+        code: of the link.
+        user: name.
+        kept: PHC string of the password.
+        owner: user of the server, whose name no local user may have.
+        cookie: the secret of the session, of which a digest is kept.
+        lasting_ms: when the session ends at the latest, from now.
+
+    Raises:
+        Forbidden: the code does not count, as where another one was quicker.
+        FieldError, Conflict: the name cannot be had.
+    """
+    check_bootstrap(draft.book.rights, code, draft.now)
+    add_user(draft, user, kept, LINK, owner)
+    make_admin(draft, code, user)
+    return sign_in_locally(draft, user, kept, kept, cookie, lasting_ms)
 
 
 def _user(draft: Transaction, user: str) -> LocalUser:

@@ -21,7 +21,7 @@ from ganglion.server.access.denials import Denials
 from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.access.passwords import Passwords
 from ganglion.server.access.permissions import BadSession, Permissions
-from ganglion.server.commands.sign_in import sign_in, sign_out
+from ganglion.server.commands.sign_in import BOOTSTRAP, sign_in, sign_out
 from ganglion.server.login import pages
 from ganglion.server.login.accounts import account_of
 from ganglion.server.login.device import DEVICE, PAIR, TOKEN, DeviceLogin
@@ -35,6 +35,7 @@ from ganglion.server.login.forms import (
     require_own_page,
 )
 from ganglion.server.login.id_tokens import MOST_BYTES, BadIdToken
+from ganglion.server.login.local.bootstrap import Bootstrap
 from ganglion.server.login.local.sign_in import PASSWORD, LocalLogin
 from ganglion.server.login.pending import BYTES, LASTING_MS, PendingSignIn, PendingSignIns
 from ganglion.server.login.provider import CALLBACK, Provider
@@ -51,6 +52,7 @@ _GET, _POST = ("GET", "HEAD"), ("POST",)
 METHODS: Mapping[str, tuple[str, ...]] = {
     LOGIN: _GET,
     CALLBACK: _GET,
+    BOOTSTRAP: _GET + _POST,
     ACCOUNT: _GET,
     LOGOUT: _POST,
     PAIR: _GET + _POST,
@@ -98,6 +100,7 @@ class BrowserLogin:
         self._devices = DeviceLogin(settings, service, self._denials, effects)
         self._exchange = TokenExchange(settings, service, self._denials, effects)
         self._local = LocalLogin(service, self._denials, passwords, settings.lasting_ms)
+        self._bootstrap = Bootstrap(settings, service, self._denials, passwords, effects, owner)
         self._methods = _methods(settings)
         prefix = "__Host-" if settings.is_secure else ""
         self.cookie, self._begun = f"{prefix}ganglion", f"{prefix}ganglion-login"
@@ -138,6 +141,8 @@ class BrowserLogin:
             return await self._begin(request)
         if request.url.path == CALLBACK:
             return await self._come_back(request)
+        if request.url.path == BOOTSTRAP and self._settings.local_users:
+            return await self._add_admin(request)
         return await self._of_session(request)
 
     async def _of_program(self, request: Request) -> Response:
@@ -158,12 +163,15 @@ class BrowserLogin:
         except BadSession as error:
             if path == PAIR and request.method != "POST":
                 return self._devices.after_sign_in(request)
+            if path == BOOTSTRAP and request.method != "POST":
+                return self._bootstrap.after_sign_in(request)
             return pages.refusal(401, error.message, error.hint)
         serve_for(caller.subject.user)
         if path == PAIR:
             return await self._devices.page(request, caller)
-        if path == PASSWORD:
-            return await self._local.page(request, caller)
+        if path in (PASSWORD, BOOTSTRAP):
+            shown = self._local if path == PASSWORD else self._bootstrap
+            return await shown.page(request, caller)
         return await self._leave(request, caller) if path == LOGOUT else self._account(caller)
 
     def _sent(self, request: Request) -> str:
@@ -217,7 +225,17 @@ class BrowserLogin:
             return pages.refusal(429, error.message, error.hint, error.wait_s)
         except Forbidden as error:
             return self._ask_password(request, attempt.target, 403, error.message)
-        return await self._began(request, attempt, begun, cookie)
+        return await self._began(request, attempt.target, begun, cookie)
+
+    async def _add_admin(self, request: Request) -> Response:
+        """Let the visitor of the link of the first admin in, who has a password afterwards."""
+        if request.method != "POST":
+            return await self._bootstrap.ask(request)
+        cookie = self._effects.randomness.token_urlsafe(BYTES)
+        found = await self._bootstrap.claim(request, cookie)
+        if isinstance(found, Response):
+            return found
+        return await self._began(request, "", found, cookie)
 
     async def _come_back(self, request: Request) -> Response:
         """Take the browser back from the provider, and begin its session."""
@@ -238,15 +256,13 @@ class BrowserLogin:
         except (BadIdToken, Forbidden) as error:
             await self._denials.note(user, "sign_in", error.message)
             raise
-        return await self._began(request, attempt, begun, cookie)
+        return await self._began(request, attempt.target, begun, cookie)
 
-    async def _began(
-        self, request: Request, attempt: PendingSignIn, begun: SignedIn, cookie: str
-    ) -> Response:
+    async def _began(self, request: Request, target: str, begun: SignedIn, cookie: str) -> Response:
         """Answer a browser whose session has begun, and end the one that it had."""
         await self._end_former(request)
         log.info("signed in", user=begun.user, session=begun.session)
-        return await self._entered(attempt, cookie)
+        return await self._entered(target, cookie)
 
     async def _code(self, request: Request) -> str:
         """The code of the provider's answer. Raises Forbidden where it has none, and says why."""
@@ -264,10 +280,10 @@ class BrowserLogin:
             raise Forbidden("the provider sends no code", "sign in again")
         return code
 
-    async def _entered(self, attempt: PendingSignIn, cookie: str) -> Response:
+    async def _entered(self, target: str, cookie: str) -> Response:
         # No redirect: a browser that comes from another site says so until a page of ours leads on.
         caller = await anyio.to_thread.run_sync(self._permissions.session, cookie)
-        answer = self._account(caller, attempt.target)
+        answer = self._account(caller, target)
         self._set(answer, self.cookie, cookie, self._settings.lasting_ms)
         self._set(answer, self._begun, "", 0)
         return answer

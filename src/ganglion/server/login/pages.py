@@ -132,6 +132,39 @@ def ask_new_password(user: str, token: str, status: int = 200, trouble: str = ""
     return page("Change your password", _alert(trouble) + form, status)
 
 
+def ask_first_admin(code: str, status: int = 200, trouble: str = "") -> HTMLResponse:
+    """The page where the first admin says name and password.
+
+    Args:
+        code: of the link.
+        status: of HTTP.
+        trouble: what was wrong before; empty = nothing.
+    """
+    form = (
+        f'<form method="post" action="/login/bootstrap">{_hidden("code", code)}'
+        '<p><label for="user">Your name here</label><br><input id="user" name="user" required'
+        ' autofocus autocomplete="username" maxlength="100" spellcheck="false"'
+        f' autocapitalize="none"></p>{_NEW_PASSWORD}<p><button>Become admin</button></p></form>'
+    )
+    return page("The first admin", _alert(trouble) + form, status)
+
+
+def ask_admin(code: str, user: str, token: str) -> HTMLResponse:
+    """The page where a user who is signed in becomes the first admin.
+
+    Args:
+        code: of the link.
+        user: name.
+        token: shows that a form was on a page of ours.
+    """
+    form = (
+        f'<form method="post" action="/login/bootstrap">{_hidden("csrf", token)}'
+        f"{_hidden('code', code)}<p><button>Become admin</button></p></form>"
+    )
+    said = f"<p>You are signed in as <strong>{escape(user)}</strong>.</p>"
+    return page("The first admin", said + form)
+
+
 def ask_code(status: int = 200, trouble: str = "", wait_s: int = 0) -> HTMLResponse:
     """The page where a user types the code that a command line shows.
 

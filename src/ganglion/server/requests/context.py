@@ -66,6 +66,7 @@ class ServerContext(Struct):
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
         passwords: of local users.
+        pages_at: URL of the pages of signing in; empty = there are none.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -91,6 +92,7 @@ class ServerContext(Struct):
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
     passwords: Passwords = field(default_factory=Passwords)
+    pages_at: str = ""
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)

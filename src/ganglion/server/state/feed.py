@@ -18,7 +18,9 @@ from ganglion.model.errors import Conflict
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
 
-WITH_DIGESTS = frozenset({"token_created", "signed_in", "user_added", "password_changed"})
+WITH_DIGESTS = frozenset(
+    {"token_created", "signed_in", "user_added", "password_changed", "bootstrap_made"}
+)
 """Kinds of events that are sent without the digests that they have."""
 PAGE = 500
 """Events sent at once."""

@@ -5,6 +5,8 @@ from msgspec.structs import replace
 
 from ganglion.model.events import (
     AccountJoined,
+    BootstrapMade,
+    BootstrapUsed,
     Event,
     GlassBroken,
     GlassMended,
@@ -71,6 +73,7 @@ class AccessRights(Struct):
         holds: legal holds that were not released, by their names.
         glasses: broken ones that were not mended; without those that had ended when one was broken.
         users: local ones, by their names.
+        bootstrap: the newest link whose visitor becomes admin; None = none, or it was used.
     """
 
     grants: dict[Key, RoleGranted] = field(default_factory=dict)
@@ -80,6 +83,7 @@ class AccessRights(Struct):
     holds: dict[str, HoldPlaced] = field(default_factory=dict)
     glasses: dict[GlassKey, GlassBroken] = field(default_factory=dict)
     users: dict[str, LocalUser] = field(default_factory=dict)
+    bootstrap: BootstrapMade | None = None
 
     @property
     def held_since(self) -> int:
@@ -109,10 +113,12 @@ class AccessRights(Struct):
                 self._note_session(event)
             case UserAdded() | UserRemoved() | PasswordChanged() | UserDisabled() | UserEnabled():
                 self._note_user(event)
-            case HoldPlaced(name=name):
-                self.holds = {**self.holds, name: event}
-            case HoldReleased(name=name):
-                self.holds = {key: each for key, each in self.holds.items() if key != name}
+            case BootstrapMade() | BootstrapUsed():
+                self.bootstrap = event if isinstance(event, BootstrapMade) else None
+            case HoldPlaced() | HoldReleased():
+                others = {key: each for key, each in self.holds.items() if key != event.name}
+                new = {event.name: event} if isinstance(event, HoldPlaced) else {}
+                self.holds = {**others, **new}
             case QueueRemoved(name=name):
                 if any(queue == name for _, _, queue in self.grants):
                     self.grants = {k: each for k, each in self.grants.items() if k[2] != name}

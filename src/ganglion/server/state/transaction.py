@@ -12,6 +12,8 @@ from ganglion.metering.meter import HeldPlace
 from ganglion.model.events import (
     AccessDenied,
     AccountJoined,
+    BootstrapMade,
+    BootstrapUsed,
     Event,
     GlassBroken,
     GlassMended,
@@ -43,6 +45,7 @@ _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
     *(GlassBroken, GlassMended),
+    *(BootstrapMade, BootstrapUsed),
     *(UserAdded, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
 )
 """Events that no decision follows from."""

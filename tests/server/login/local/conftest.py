@@ -39,9 +39,10 @@ class LocalOffice(Office):
 
     Args:
         rig: the server; its thread runs.
+        settings: of the server.
     """
 
-    def __init__(self, rig: Staffed) -> None:
+    def __init__(self, rig: Staffed, settings: LoginSettings = SETTINGS) -> None:
         self.clock = SteppedClock()
         effects = Effects(clock=self.clock)
         self.context = ServerContext(
@@ -54,8 +55,8 @@ class LocalOffice(Office):
             shares_account=False,
             effects=effects,
         )
-        hosts = Hosts([SETTINGS.authority])
-        app = guarded(make_app(self.context), "secret", hosts, loopback=True, login=SETTINGS)
+        hosts = Hosts([settings.authority])
+        app = guarded(make_app(self.context), "secret", hosts, loopback=True, login=settings)
         super().__init__(rig, app)
 
     def add(self, user: str, password: str = GOOD) -> None:

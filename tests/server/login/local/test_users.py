@@ -137,3 +137,19 @@ def test_a_checkpoint_keeps_users(local: LocalOffice) -> None:
     assert rights.users["eve"].disabled
     assert value_of(document(rights)) == rights
     assert value_of(b'{"rights": {}}') == AccessRights()  # of an earlier version
+
+
+def test_who_may_not_audit_reads_only_what_is_about_the_own_account(local: LocalOffice) -> None:
+    local.add("eve")
+    local.add("bob")
+    local.grant("user:eve", "viewer")
+    body = {"since": 0, "reason": "case 117"}
+    assert local.owner.put(f"{API}/holds/case", json=body).status_code == 200
+    assert local.owner.post(f"{API}/users:bootstrap", json={}).status_code == 200
+    assert local.owner.post(f"{API}/users/bob/disable").status_code == 200
+    seen = local.events(local.client(local.token("eve")))
+    named = {each["type"] for each in seen if each["type"].startswith(("user", "boot", "hold"))}
+    assert named == {"user_added"}
+    assert {each["user"] for each in seen if each["type"] == "user_added"} == {"eve"}
+    said = local.events(local.client(local.token("eve"), "192.0.2.9"))
+    assert said[-1]["type"] == "token_created"

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import Path, Request
 from pydantic import Field
 
-from ganglion.api.access import UserPage, UserView
+from ganglion.api.access import BootstrapLink, UserPage, UserView
 from ganglion.api.server import Done
 from ganglion.identity.roles import AccessVerb, ResourceKind
-from ganglion.model.errors import Forbidden
+from ganglion.model.errors import Conflict, Forbidden
 from ganglion.server.access.passwords import check_password
 from ganglion.server.commands import sign_in
 from ganglion.server.requests.context import Here
@@ -20,6 +20,8 @@ from ganglion.transport.limits import network_of
 
 router = Routes(tags=["access"], responses=ERRORS)
 
+OWNER_ALONE = "only the owner of the server makes the link of the first admin"
+CODE_BYTES = 32
 MOST = 1_000
 """Characters of a password that are looked at; far fewer may be one."""
 
@@ -31,6 +33,14 @@ class UserWish(Input):
 
     user: str = Field(min_length=1, max_length=sign_in.LONGEST_NAME, pattern=r"^[A-Za-z0-9._@+-]+$")
     password: str = Field(max_length=MOST, repr=False, description="15 to 200 characters")
+
+
+class BootstrapWish(Input):
+    """A link for the first admin that is to be made."""
+
+    if_needed: bool = Field(
+        False, description="whether none is made where users cannot sign in, or there is an admin"
+    )
 
 
 class PasswordWish(Input):
@@ -48,6 +58,23 @@ def list_users(here: Here) -> UserPage:
     with here.service.read() as mind:
         every = mind.book.rights.users
     return UserPage(items=tuple(_shown(every[name]) for name in sorted(every)))
+
+
+@router.post("/users:bootstrap")
+def bootstrap(here: Here, wish: BootstrapWish) -> BootstrapLink:
+    """Make the link whose visitor becomes admin, once and within an hour; for the owner alone."""
+    if here.caller.token:
+        raise here.caller.refused(OWNER_ALONE)
+    if wish.if_needed:
+        with here.service.read() as mind:
+            needed = sign_in.needs_admin(mind.book.rights, here.service.now())
+        if not (needed and here.pages_at):
+            return BootstrapLink()
+    if not here.pages_at:
+        raise Conflict("users cannot sign in here", "login.yaml in the home: see docs/access.md")
+    code = here.effects.randomness.token_urlsafe(CODE_BYTES)
+    made = here.service.ask(lambda draft: sign_in.make_bootstrap(draft, code, here.user))
+    return BootstrapLink(f"{here.pages_at}{sign_in.BOOTSTRAP}?code={code}", made.until_ms)
 
 
 @router.post("/users", status_code=201)
