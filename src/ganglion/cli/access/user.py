@@ -29,9 +29,10 @@ password_file = click.option(
 
 @click.group("user", cls=click.RichGroup, context_settings=settings())
 def user() -> None:
-    """Add and change users who sign in with a name and a password.
+    """Add and change users who have passwords here.
 
-    They are for servers without an identity provider: `local_users: true` in login.yaml.
+    They are for servers without an identity provider, and sign in where login.yaml has
+    `local_users`.
     """
 
 
