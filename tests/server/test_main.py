@@ -13,8 +13,9 @@ import httpx2
 import pytest
 
 from ganglion.ledger.lock import FileLock
+from ganglion.model.errors import FieldError
 from ganglion.server.__main__ import main
-from ganglion.server.rest.listening.address import bind, check_host, is_loopback
+from ganglion.server.rest.listening.address import bind, check_host, url_of
 from ganglion.server.rest.listening.home import Home, ServerRecord
 from tests.server.process import CLUSTER, Api, Nursery, until
 from tests.transport.tls.certificates import write_pair
@@ -71,7 +72,8 @@ def test_a_home_that_cannot_be_written_is_named(
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--host", "0.0.0.0", "can be reached by other machines"),
+        ("--host", "0.0.0.0", "tokens would travel unencrypted"),
+        ("--host", "::", "tokens would travel unencrypted"),
         ("--port", "70000", "cannot listen"),
         ("--database", "mysql://x", "not a database"),
     ],
@@ -131,12 +133,27 @@ def test_tls_needs_the_unix_socket_that_clients_of_the_home_use(
     assert (code, "TLS needs a Unix socket" in said) == (1, True)
 
 
-def test_a_public_address_is_warned_of_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    for tls in (False, True):
-        check_host("0.0.0.0", public=True, tls=tls)
-        said = capsys.readouterr().err
-        assert "every holder of the token may run programs here" in said
-        assert ("unencrypted" in said) is not tls
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "2001:db8::7", "gpu-box"])
+def test_other_machines_are_let_in_with_tls_or_behind_a_proxy(host: str) -> None:
+    check_host(host, tls=True, behind_proxy=False)
+    check_host(host, tls=False, behind_proxy=True)
+    with pytest.raises(FieldError) as caught:
+        check_host(host, tls=False, behind_proxy=False)
+    assert host in caught.value.message
+    assert "--behind-proxy" in caught.value.hint
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "::ffff:127.0.0.1"])
+def test_this_machine_alone_needs_no_tls(host: str) -> None:
+    check_host(host, tls=False, behind_proxy=False)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"), [("0.0.0.0", "https://127.0.0.1:"), ("::", "https://[::1]:")]
+)
+def test_a_server_on_every_address_is_found_at_loopback(host: str, url: str) -> None:
+    with bind(host, 0) as taken:
+        assert url_of(taken, host, tls=True) == f"{url}{taken.getsockname()[1]}"
 
 
 def test_a_damaged_ledger_keeps_the_server_from_starting(
@@ -168,14 +185,6 @@ def test_only_the_own_record_is_withdrawn(tmp_path: Path) -> None:
     home.announce(ServerRecord(os.getpid(), "http://x", 1))
     home.withdraw()
     assert home.announced() is None
-
-
-@pytest.mark.parametrize(
-    ("host", "loopback"),
-    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("x", False)],
-)
-def test_loopback_is_told_from_the_rest(host: str, loopback: bool) -> None:
-    assert is_loopback(host) is loopback
 
 
 def test_answers_leave_at_once() -> None:

@@ -31,7 +31,7 @@ MEANING = {
     "grant access": "grant and revoke roles, none beyond the grantor's own",
     "change access": "place and release legal holds",
     "audit access": "read grants, denials, legal holds, and who entered which pod",
-    "grant token": "make and revoke personal tokens of every user",
+    "grant token": "make and revoke personal tokens of every user; add, change, remove local users",
     "halt server": "end the server",
 }
 """What a permission is about, in words."""

@@ -157,6 +157,42 @@ class WhoAmI(Struct):
     csrf: str = ""
 
 
+class UserView(Struct):
+    """A user who signs in with a name and a password.
+
+    Attributes:
+        user: name.
+        disabled: whether neither password nor tokens count.
+        changed: when the password was last changed, in ms.
+        by: user who added it.
+        at: when it was added, in ms.
+    """
+
+    user: str
+    disabled: bool = False
+    changed: int = 0
+    by: str = ""
+    at: int = 0
+
+
+class BootstrapLink(Struct):
+    """The link whose visitor becomes the first admin.
+
+    Attributes:
+        url: of the page, with its one-time code; empty = none was made, since there is an admin.
+        until: when it ends, in ms.
+    """
+
+    url: str = ""
+    until: int = 0
+
+
+class UserPage(Struct):
+    """Local users, by their names."""
+
+    items: tuple[UserView, ...] = ()
+
+
 class HoldView(Struct):
     """A legal hold.
 

@@ -242,7 +242,12 @@ def _actor(event: ev.Event) -> str:
         | ev.TokenRevoked
         | ev.SignedOut
         | ev.HoldPlaced
-        | ev.HoldReleased,
+        | ev.HoldReleased
+        | ev.UserAdded
+        | ev.PasswordChanged
+        | ev.UserDisabled
+        | ev.UserEnabled
+        | ev.UserRemoved,
     ):
         return event.by
     user = getattr(event, "user", "")

@@ -167,6 +167,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "token": CommandEntry(
         "ganglion.cli.access.token:token", "Make, list and revoke personal tokens.", CLUSTER
     ),
+    "user": CommandEntry(
+        "ganglion.cli.access.user:user", "Add and change users who have passwords here.", CLUSTER
+    ),
     "cordon": CommandEntry(
         "ganglion.cli.fleet.cordon:cordon", "Start nothing new on a node.", CLUSTER
     ),

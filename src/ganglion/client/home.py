@@ -26,12 +26,14 @@ class ServerRecord(msgspec.Struct, frozen=True):
         url: where it listens, as `http://127.0.0.1:7077`.
         started_ms: when it started.
         socket: name of its Unix socket in the home; empty = it has none.
+        host: address that it listens on; empty = an earlier version did not say.
     """
 
     pid: int
     url: str
     started_ms: int = 0
     socket: str = ""
+    host: str = ""
 
 
 def home() -> Path:

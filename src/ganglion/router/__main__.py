@@ -24,7 +24,8 @@ def main() -> int:
 
 def _serve() -> None:
     from ganglion.router.link import PORT  # noqa: PLC0415 - they need the extra
-    from ganglion.router.process import LOOPBACK, Router, prepare  # noqa: PLC0415 - the same
+    from ganglion.router.process import Router, prepare  # noqa: PLC0415 - the same
+    from ganglion.transport.hosts import LOOPBACK  # noqa: PLC0415 - the same
 
     parser = argparse.ArgumentParser(prog="python -m ganglion.router", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="Ganglion's home directory")

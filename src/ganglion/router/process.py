@@ -9,7 +9,6 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from pathlib import Path
 
 import aiohttp
@@ -30,10 +29,10 @@ from ganglion.router.record import RouterRecord
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.transport import limits, unix
 from ganglion.transport.accepting import Listening, listening
+from ganglion.transport.hosts import LOOPBACK, is_loopback
 from ganglion.transport.limits import CallerLimit
 from ganglion.transport.tls.files import TlsFiles
 
-LOOPBACK = "127.0.0.1"
 IDLE_S = 1.5
 """Connections to replicas that are idle for longer are closed: before servers do, so that no
 request is sent into a connection that is just being closed."""
@@ -267,14 +266,6 @@ def bind(host: str, port: int) -> socket.socket:
         message = f"the router cannot listen on {host}:{port}: {error}"
         raise EnvironmentFault(message, "choose another port") from error
     return taken
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to an address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def prepare() -> None:

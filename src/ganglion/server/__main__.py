@@ -19,7 +19,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--policy", default="", help="a preset, or a policy file")
     parser.add_argument("--port", type=int, default=PORT, help="0 = any free one")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--public", action="store_true", help="allow other machines to connect")
+    parser.add_argument(
+        "--behind-proxy", action="store_true", help="a proxy in front of the server speaks TLS"
+    )
     parser.add_argument("--host-name", action="append", default=[], help="a name it answers to")
     parser.add_argument("--tls", choices=["self"], default="", help="make a certificate")
     parser.add_argument("--tls-cert", default="", help="certificate as PEM, for HTTPS")
@@ -62,7 +64,7 @@ def _serve(args: argparse.Namespace) -> None:
         policy=resolve_policy(args.policy) if args.policy else cluster.policy_file,
         port=args.port,
         host=args.host,
-        public=args.public,
+        behind_proxy=args.behind_proxy,
         host_names=args.host_name,
         tls=tls_files(args.tls, args.tls_cert, args.tls_key),
         service_keys=args.service_keys == "on",

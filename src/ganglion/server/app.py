@@ -26,7 +26,6 @@ from ganglion.server.rest.openapi import described
 from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
-    access,
     cluster,
     history,
     holds,
@@ -41,6 +40,7 @@ from ganglion.server.routes import (
 )
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, drains, usage, use
+from ganglion.server.routes.identity import access, users
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
@@ -62,6 +62,7 @@ _ROUTES = (
     usage,
     terminals,
     access,
+    users,
     holds,
 )
 
@@ -131,15 +132,18 @@ def guarded(
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
     sessions = (
-        SessionRules(login.issuer, login.idle_ms, login.origin)
-        if login and login.has_provider
+        SessionRules(login.session_issuer, login.idle_ms, login.origin)
+        if login and login.has_pages
         else None
     )
+    context.pages_at = login.public_url.rstrip("/") if login and login.has_pages else ""
     known = Permissions(context.service, context.owner, sessions)
     routed = RoutedCallers(context.service, known, shares_account=context.shares_account)
     context.decide_by(routed.answers)
     pages = (
-        BrowserLogin(login, context.service, known, context.effects, context.owner)
+        BrowserLogin(
+            login, context.service, known, context.effects, context.owner, context.passwords
+        )
         if login
         else None
     )

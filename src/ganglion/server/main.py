@@ -2,7 +2,6 @@
 
 import getpass
 import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -19,13 +18,13 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
-from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.server.access.passwords import Passwords
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
@@ -48,13 +47,7 @@ from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import ServerContext, dry_runs
 from ganglion.server.requests.pod_sessions import close_all
-from ganglion.server.rest.listening.address import (
-    beneath,
-    bind,
-    check_host,
-    is_loopback,
-    url_of,
-)
+from ganglion.server.rest.listening.address import check_host, sockets, url_of
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.signals.access import Keys
@@ -70,9 +63,8 @@ from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
 from ganglion.specs.policy.policy import PolicyFile
 from ganglion.transport.egress import Egress
-from ganglion.transport.hosts import Hosts
+from ganglion.transport.hosts import Hosts, is_loopback
 from ganglion.transport.limits import raise_file_limit
-from ganglion.transport.tls.certificate import ServedCertificate
 from ganglion.transport.tls.files import TlsFiles
 from ganglion.transport.tls.own_certificate import served
 from ganglion.worlds.local.run_files.secret_store import SecretStore
@@ -86,8 +78,6 @@ PROGRESS_S = 1.0
 """How often a long start says how far it is."""
 
 UMASK = 0o077
-
-NO_SOCKET = "TLS needs a Unix socket in the home, by which clients of this machine call"
 
 log = structlog.get_logger(__name__)
 
@@ -103,7 +93,7 @@ def serve(
     port: int = PORT,
     services_port: int | None = None,
     host: str = "127.0.0.1",
-    public: bool = False,
+    behind_proxy: bool = False,
     host_names: Sequence[str] = (),
     tls: TlsFiles | None = None,
     service_keys: bool = True,
@@ -133,7 +123,7 @@ def serve(
         port: 0 = any free one.
         services_port: where services are reached, all of them; None = the port after `port`.
         host: address to listen on.
-        public: allow an address that other machines can reach.
+        behind_proxy: whether a proxy in front of it speaks TLS, so that it need not.
         host_names: names that requests may address the server by, beside those of loopback.
         tls: certificate and key of what listens on TCP, the router too; None = plain HTTP.
         service_keys: whether keys of services and workspaces let callers in at the router.
@@ -151,23 +141,20 @@ def serve(
         effects: what all parts ask of the machine.
 
     Raises:
-        InputError: an address that needs `public`, a wrong URL, a certificate that cannot be used.
+        InputError: an address that needs TLS, a wrong URL, a certificate that cannot be used.
         NotExecutor: another home executes the ledger.
         Superseded: another home took the ledger over; what ran here has ended.
         EnvironmentFault: another server uses the home, the port is taken, the disk refuses.
     """
-    check_host(host, public=public, tls=tls is not None)
+    check_host(host, tls=tls is not None, behind_proxy=behind_proxy)
     relax()
     with ExitStack() as stack:
         # Whatever is made from here on is for its owner only; jobs get back what users set.
         umask, most_files = stack.enter_context(_umasked()), raise_file_limit()
         place, processes = _locked(stack, home, effects), effects.processes
         stack.callback(close_journal, open_journal(place.root / "server.log"))
-        taken = [
-            stack.enter_context(bind(host, port, processes)),
-            *beneath(stack, place.root / SOCKET, effects),
-        ]
-        shown = _shown(tls, place.root, taken, (host, *host_names), effects)
+        taken = sockets(stack, host, port, place.root / SOCKET, effects, tls=tls is not None)
+        shown = served(tls, place.root, (host, *host_names), effects)
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
         if world:
             ledger, made, term = Ledger.open(target, step, effects), world(place), None
@@ -237,12 +224,13 @@ def serve(
             uncut=lambda: retention.trouble,
             unsigned=lambda: signing.trouble or signing.unanchored,
             dry_runs=dry_runs(most_dry_runs),
+            passwords=Passwords(effects),
             certificate=shown,
             effects=effects,
         )
         app = _guarded(context, host, host_names, login)
         url = url_of(taken[0], host, tls=shown is not None)
-        record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
+        record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "", host)
         listener = HttpListener(
             app, partial(_announce, place, record, ready), feed.close, max_connections, shown
         )
@@ -329,20 +317,6 @@ def _guarded(
     token, loopback = context.home.new_token(), is_loopback(host)
     known = Hosts([*names, login.authority] if login else names)
     return guarded(make_app(context), token, known, loopback=loopback, login=login)
-
-
-def _shown(
-    tls: TlsFiles | None,
-    home: Path,
-    taken: Sequence[socket.socket],
-    names: Sequence[str],
-    effects: Effects,
-) -> ServedCertificate | None:
-    """The certificate of the server; None = it speaks plain HTTP."""
-    found = served(tls, home, names, effects)
-    if found and not taken[1:]:
-        raise EnvironmentFault(NO_SOCKET, "set GANGLION_HOME to a folder on a local disk")
-    return found
 
 
 def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list[Controller]:

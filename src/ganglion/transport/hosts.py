@@ -5,9 +5,9 @@ then say `Host: evil.example`. Addresses cannot be rebound, names can.
 """
 
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
-LOCAL = "localhost"
+LOCAL, LOOPBACK = "localhost", "127.0.0.1"
 
 
 class Hosts:
@@ -43,10 +43,29 @@ def is_own(host: str, address: str) -> bool:
     if host == LOCAL or host.endswith(f".{LOCAL}"):
         return True
     try:
-        found = ip_address(host)
-        return found.is_loopback or found == ip_address(address)
+        found = plain(host)
+        return found.is_loopback or found == plain(address)
     except ValueError:
         return False
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect to an address that a server listens on."""
+    try:
+        return plain(host).is_loopback
+    except ValueError:
+        return host == LOCAL
+
+
+def plain(address: str) -> IPv4Address | IPv6Address:
+    """An address; one of IPv4 that came in by a socket of IPv6 as that of IPv4.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = ip_address(address)
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return mapped or found
 
 
 def split(authority: str) -> tuple[str, int]:

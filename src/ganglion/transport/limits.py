@@ -3,8 +3,9 @@
 import asyncio
 import resource
 from collections import Counter
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address
 
+from ganglion.transport.hosts import plain
 from ganglion.transport.refusals import BUSY
 
 BACKLOG = 512
@@ -84,8 +85,8 @@ def network_of(address: str) -> str:
     """An address as its owner has it: of IPv6 a subnet of 2**64."""
     if ":" not in address:
         return address
-    found = ip_address(address.partition("%")[0])
-    return found.packed[:8].hex() if isinstance(found, IPv6Address) else address
+    found = plain(address.partition("%")[0])
+    return found.packed[:8].hex() if isinstance(found, IPv6Address) else str(found)
 
 
 class RefusedConnection(asyncio.Protocol):

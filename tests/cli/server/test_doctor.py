@@ -52,6 +52,25 @@ def test_a_sound_home_without_a_server(ganglion: Ganglion, home: Path) -> None:
     assert expected <= set(rows)
 
 
+@pytest.mark.parametrize(
+    ("record", "status", "said"),
+    [
+        ({"url": "http://127.0.0.1:1", "host": "127.0.0.1"}, "", ""),
+        ({"url": "http://127.0.0.1:1"}, "", ""),
+        ({"url": "https://127.0.0.1:1", "host": "0.0.0.0"}, "ok", "0.0.0.0, with TLS"),
+        ({"url": "http://192.0.2.7:1", "host": "192.0.2.7"}, "warn", "a proxy has to speak it"),
+    ],
+)
+def test_who_reaches_the_server_is_said(
+    ganglion: Ganglion, home: Path, record: dict[str, str], status: str, said: str
+) -> None:
+    (home / "server.json").write_text(json.dumps({"pid": os.getpid(), **record}))
+    _, rows = found(ganglion)
+    row = rows.get("server: address", {"status": "", "message": ""})
+    assert row["status"] == status
+    assert said in row["message"]
+
+
 def test_lines_fit_eighty_columns(
     ganglion: Ganglion, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -260,6 +260,25 @@ def test_a_take_over_is_passed_on_to_the_server_in_the_background() -> None:
     assert "--take-over" not in ServerWish().arguments()
 
 
+def test_an_address_for_other_machines_is_handed_on() -> None:
+    usual = ServerWish().arguments()
+    given = ServerWish(host="::", behind_proxy=True).arguments()
+    assert sorted(given) == sorted([*usual, "--behind-proxy", "--host", "::"])
+    assert given[given.index("--host") + 1] == "::"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])
+@pytest.mark.parametrize("more", [(), ("--foreground",)])
+def test_other_machines_are_not_let_in_without_tls(
+    ganglion: Ganglion, home: Path, host: str, more: tuple[str, ...]
+) -> None:
+    done = ganglion("up", "--host", host, *more)
+    assert (done.code, done.out) == (2, "")
+    assert f"--host: other machines reach {host}" in done.err
+    assert "--behind-proxy" in done.err
+    assert not (home / "console.log").exists()
+
+
 def test_a_server_in_the_background_that_may_not_execute_the_ledger_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,7 +68,8 @@ def test_a_server_with_a_certificate_of_its_own_says_how_clients_recognise_it(
             check=False,
         )
 
-    up = call("up", "--port", "0", "--fake-gpus", "2", "--tls", "self", "--host-name", "gpu-box")
+    address = ("--host", "0.0.0.0", "--host-name", "gpu-box", "--tls", "self")
+    up = call("up", "--port", "0", "--fake-gpus", "2", *address)
     assert up.returncode == 0, up.stderr
     cert = home / "tls" / "cert.pem"
     assert f"GANGLION_CA_FILE={cert}" in up.stderr

@@ -45,8 +45,11 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
     **dict.fromkeys(("create_token", "place_hold", "release_hold"), ADMIN),
+    "bootstrap": frozenset(),  # the owner alone
     "break_glass": frozenset(),  # no role: it needs a dormant grant
-    "list_holds": AUDIT,
+    **dict.fromkeys(("disable_user", "enable_user"), ADMIN),
+    **dict.fromkeys(("list_holds", "list_users"), AUDIT),
+    **dict.fromkeys(("add_user", "set_password", "remove_user"), ADMIN),
     "shut_down": ADMIN,
 }
 """Operation -> roles that may do it when granted on the whole fleet; elsewhere none may."""
@@ -60,6 +63,8 @@ BODIES: dict[str, Any] = {
     "revoke_role": {"subject": "user:yan", "role": "viewer", "queue": "vision"},
     "break_glass": {"reason": "a fire in hall 2"},
     "mend_glass": {},
+    "bootstrap": {},
+    "set_password": {"password": "nine blue trains to Ulm"},  # of another user
     "cancel_many": {"filter": {}, "dry_run": True},
     "suspend_many": {"filter": {}, "dry_run": True},
     "resume_many": {"filter": {}, "dry_run": True},
@@ -77,6 +82,7 @@ VALUES = {
     "{what}": "n0",
     "{token}": "none",
     "{hold}": "none",
+    "{user}": "none",
 }
 
 

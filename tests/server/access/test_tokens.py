@@ -272,8 +272,11 @@ def test_checkpoints_of_versions_without_rights_have_none() -> None:
     assert json.loads(document(AccessRights())) == {
         "rights": {
             name: {"table": {}}
-            for name in ("grants", "tokens", "accounts", "sessions", "holds", "glasses")
+            for name in (
+                *("grants", "tokens", "accounts", "sessions", "holds", "glasses", "users"),
+            )
         }
+        | {"bootstrap": None}
     }
 
 

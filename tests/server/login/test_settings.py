@@ -43,6 +43,10 @@ def test_what_is_not_said_is_usual(tmp_path: Path) -> None:
         (GOOD.replace("https://login", "ftp://login"), "no URL of a server"),
         (GOOD + "client_secret_file: /no/such/file", "No such file"),
         ("issuer: [", "login.yaml"),
+        (GOOD + "local_users: true", "local_users: an identity provider is named, too"),
+        (GOOD + "local_users: maybe", "local_users"),
+        ("local_users: true", "public_url"),
+        ("local_users: true\npublic_url: http://gpu.example.org", "public_url: https is needed"),
     ],
 )
 def test_what_is_wrong_is_said_at_the_start(tmp_path: Path, text: str, said: str) -> None:
@@ -63,6 +67,13 @@ def test_the_secret_is_the_first_line_of_its_file(tmp_path: Path) -> None:
     secret.write_text("\n")
     with pytest.raises(FileError, match="is empty"):
         read_login(tmp_path)
+
+
+def test_local_users_need_no_provider(tmp_path: Path) -> None:
+    (tmp_path / "login.yaml").write_text("public_url: https://gpu.example.org\nlocal_users: true")
+    found = read_login(tmp_path)
+    assert found
+    assert (found.has_pages, found.has_provider, found.session_issuer) == (True, False, "local")
 
 
 RULE = """

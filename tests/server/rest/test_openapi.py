@@ -32,6 +32,7 @@ DOCUMENTS = (
 GRAMMAR = "durations, cron expressions and quantities are languages that no JSON Schema describes"
 FILES = "a file may say numbers and lists in words: its grammar is not that of its schema"
 NAMES = "users, queues and times to come are checked against what there is"
+PASSWORDS = "a password that is easy to guess, or the one so far that is wrong, is refused"
 CURSOR = "a cursor is what a page gave: text of another origin is refused by name"
 EXPLAINED: dict[tuple[str, str], str] = {
     **{("positive_data_acceptance", each): FILES for each in DOCUMENTS},
@@ -58,6 +59,8 @@ EXPLAINED: dict[tuple[str, str], str] = {
         ("positive_data_acceptance", f"POST /api/v1/{each}"): NAMES
         for each in ("roles:grant", "roles:revoke", "tokens")
     },
+    ("positive_data_acceptance", "POST /api/v1/users"): PASSWORDS,
+    ("positive_data_acceptance", "PUT /api/v1/users/{user}/password"): PASSWORDS,
     # The stream of events is closed so that it ends, as of a server that leaves.
     ("not_a_server_error", "GET /readyz"): "503 is how a server that shuts down answers",
     ("positive_data_acceptance", "GET /readyz"): "503 is how a server that shuts down answers",

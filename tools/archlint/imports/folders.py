@@ -218,7 +218,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "direct": "rest requests routes",
         "app": "rest access login telemetry views requests routes direct",
         "main": (
-            "state rest telemetry signals commands controllers recovery loop login requests "
+            "state rest telemetry signals commands controllers recovery loop access login requests "
             "notify audit app"
         ),
         "cluster": "state rest telemetry signals views",

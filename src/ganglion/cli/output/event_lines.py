@@ -263,6 +263,11 @@ def _token(event: Fields) -> str:
     return f"of {event['user']}: role {event['role']} on {event['queue'] or 'the whole fleet'}"
 
 
+def _user(event: Fields) -> str:
+    again = ", kept with the parameters of today" if event.get("rehashed") else ""
+    return f"{event['user']}, by {event['by']}{again}"
+
+
 def kept(since_ms: int) -> str:
     """Return what a legal hold keeps: `every event stays`, or those since a time."""
     return f"events since {clock(since_ms)} stay" if since_ms else "every event stays"
@@ -304,6 +309,13 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "account_joined": lambda event: f"{event['user']} of {event['issuer']}",
     "signed_in": lambda event: f"{event['user']} in a browser",
     "signed_out": lambda event: f"{event['user']}, by {event['by']}",
+    "bootstrap_made": lambda event: f"until {clock(event['until_ms'])}, by {event['by']}",
+    "bootstrap_used": lambda event: f"{event['user']} is admin",
+    "user_added": _user,
+    "password_changed": _user,
+    "user_disabled": _user,
+    "user_enabled": _user,
+    "user_removed": _user,
     "hold_placed": _held,
     "hold_released": lambda event: f"by {event['by']}",
     "policy_set": lambda event: f"version {event.get('version', 0)}",

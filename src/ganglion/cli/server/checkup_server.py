@@ -36,6 +36,8 @@ def server(home: Path, environ: Mapping[str, str]) -> Iterator[CheckFinding]:
         yield CheckFinding("server", WARN, message, "ganglion up")
         yield from _port()
         return
+    if record:
+        yield from _listens(record)
     yield from _asked()
 
 
@@ -57,6 +59,21 @@ def _asked() -> Iterator[CheckFinding]:
         hint = "" if each.status == OK else "see docs/runbooks/server.md"
         status = _STATUS.get(each.status, WARN)
         yield CheckFinding(f"server: {each.name}", status, each.message or "works", hint)
+
+
+def _listens(record: "ServerRecord") -> Iterator[CheckFinding]:
+    """Who reaches the server: this machine alone, or others, and whether with TLS."""
+    from ganglion.transport.hosts import is_loopback
+
+    if not record.host or is_loopback(record.host):
+        return
+    if record.url.startswith("https:"):
+        message = f"other machines reach {record.host}, with TLS"
+        yield CheckFinding("server: address", OK, message)
+    else:
+        message = f"other machines reach {record.host} without TLS: a proxy has to speak it"
+        hint = "let none but the proxy connect, or start the server with --tls-cert and --tls-key"
+        yield CheckFinding("server: address", WARN, message, hint)
 
 
 def _lives(record: "ServerRecord") -> bool:

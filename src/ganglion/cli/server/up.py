@@ -10,6 +10,7 @@ from ganglion.cli.options import command
 from ganglion.cli.output.formats import plural, plural_milli
 from ganglion.cli.output.screen import err, is_tty, note
 from ganglion.extras import require
+from ganglion.transport.hosts import LOOPBACK
 
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
@@ -38,6 +39,8 @@ class ServerWish(NamedTuple):
     cluster: str = ""
     queues: str = ""
     policy: str = ""
+    host: str = ""
+    behind_proxy: bool = False
     port: int = PORT
     services_port: int | None = None
     host_name: tuple[str, ...] = ()
@@ -60,10 +63,10 @@ class ServerWish(NamedTuple):
         given = {
             key: value if isinstance(value, tuple) else (value,)
             for key, value in self._asdict().items()
-            if value not in (None, "") and key != "take_over"
+            if value not in (None, "") and not isinstance(value, bool)
         }
-        flags = ["--take-over"] if self.take_over else []
-        return flags + [
+        flags = {"--take-over": self.take_over, "--behind-proxy": self.behind_proxy}
+        return [each for each, is_set in flags.items() if is_set] + [
             part
             for key, values in given.items()
             for value in values
@@ -96,6 +99,18 @@ class ServerWish(NamedTuple):
     default="",
     metavar="FILE",
     help="A policy file, or default, kueue, kai, slurm-like.",
+)
+@click.option(
+    "--host",
+    default="",
+    metavar="ADDRESS",
+    help="Listen here for other machines too, with TLS; 0.0.0.0 or :: = everywhere."
+    " [default: 127.0.0.1]",
+)
+@click.option(
+    "--behind-proxy",
+    is_flag=True,
+    help="Let --host do without TLS, since only a proxy that speaks it reaches that address.",
 )
 @click.option(
     "--port",
@@ -185,6 +200,8 @@ def _serve(wish: ServerWish) -> None:
         nodes=nodes,
         queues=cluster.queues,
         policy=policy,
+        host=wish.host or LOOPBACK,
+        behind_proxy=wish.behind_proxy,
         port=wish.port,
         services_port=wish.services_port,
         host_names=wish.host_name,
@@ -222,6 +239,7 @@ def _read(
     policy = noted(lambda: _policy(wish, found or Cluster()), problems)
     nodes = noted(lambda: _nodes(wish, found or Cluster(), warn), problems)
     noted(lambda: _check_tls(wish), problems)
+    noted(lambda: _check_host(wish), problems)
     if problems or found is None or nodes is None:
         raise first_of(problems)
     return found, nodes, policy
@@ -249,6 +267,14 @@ def _tls(wish: ServerWish) -> "TlsFiles | None":
     from ganglion.transport.tls.files import tls_files
 
     return tls_files(wish.tls or "", wish.tls_cert, wish.tls_key)
+
+
+def _check_host(wish: ServerWish) -> None:
+    """Raises FieldError if other machines would reach the server without TLS."""
+    from ganglion.server.rest.listening.address import check_host
+
+    tls = bool(wish.tls or wish.tls_cert or wish.tls_key)
+    check_host(wish.host or LOOPBACK, tls=tls, behind_proxy=wish.behind_proxy)
 
 
 def _check_tls(wish: ServerWish) -> None:
@@ -335,6 +361,19 @@ def _start(wish: ServerWish) -> None:
     _say_ready(record)
     if wish.tls:
         _say_certificate()
+    if (home() / "login.yaml").exists():
+        _say_bootstrap()
+
+
+def _say_bootstrap() -> None:
+    """Print the link of the first admin of a server where users sign in, unless it has one."""
+    from ganglion.cli.connection.connect import connect
+
+    with connect() as client:
+        made = client.access.bootstrap(if_needed=True)
+    if made.url:
+        note("There is no admin yet. The first one opens this link, once and within an hour:")
+        click.echo(made.url)
 
 
 def _say_ready(record: "ServerRecord") -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ganglion.api.access import (
+    BootstrapLink,
     GrantView,
     HoldPage,
     HoldView,
@@ -15,6 +16,8 @@ from ganglion.api.access import (
     RolePage,
     TokenPage,
     TokenView,
+    UserPage,
+    UserView,
     WhoAmI,
     WhoCan,
 )
@@ -110,6 +113,47 @@ class AccessClient:
     def revoke_token(self, token: str) -> None:
         """Make a personal token count no more, by its id."""
         self._http.call("DELETE", f"/tokens/{quote(token, safe='')}", Any)
+
+    def users(self) -> tuple[UserView, ...]:
+        """List users who sign in with a name and a password."""
+        return self._http.call("GET", "/users", UserPage).items
+
+    def bootstrap(self, *, if_needed: bool = False) -> BootstrapLink:
+        """Make the link whose visitor becomes the first admin; for the owner of the server.
+
+        Args:
+            if_needed: make none where users cannot sign in or there is an admin.
+        """
+        body = {"if_needed": if_needed}
+        return self._http.call("POST", "/users:bootstrap", BootstrapLink, body=body)
+
+    def add_user(self, user: str, password: str) -> UserView:
+        """Add a user who signs in with a name and a password; it has no role by that."""
+        body = {"user": user, "password": password}
+        return self._http.call("POST", "/users", UserView, body=body)
+
+    def set_password(self, user: str, password: str, current: str = "") -> None:
+        """Change the password of a user, and end its sessions.
+
+        Args:
+            user: name.
+            password: the new one.
+            current: the one so far; needed for the caller's own.
+        """
+        body = {"password": password, "current": current}
+        self._http.call("PUT", f"/users/{quote(user, safe='')}/password", Any, body=body)
+
+    def disable_user(self, user: str) -> UserView:
+        """End a user's sessions, and let neither password nor tokens count."""
+        return self._http.call("POST", f"/users/{quote(user, safe='')}/disable", UserView)
+
+    def enable_user(self, user: str) -> UserView:
+        """Let password and tokens of a user count again."""
+        return self._http.call("POST", f"/users/{quote(user, safe='')}/enable", UserView)
+
+    def remove_user(self, user: str) -> None:
+        """Remove a user with its grants, tokens and sessions."""
+        self._http.call("DELETE", f"/users/{quote(user, safe='')}", Any)
 
     def holds(self) -> tuple[HoldView, ...]:
         """List legal holds that were not released, the oldest first."""

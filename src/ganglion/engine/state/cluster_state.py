@@ -170,4 +170,11 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.SignedOut: fleet_events.of_no_concern,
     ev.HoldPlaced: fleet_events.of_no_concern,
     ev.HoldReleased: fleet_events.of_no_concern,
+    ev.BootstrapMade: fleet_events.of_no_concern,
+    ev.BootstrapUsed: fleet_events.of_no_concern,
+    ev.UserAdded: fleet_events.of_no_concern,
+    ev.PasswordChanged: fleet_events.of_no_concern,
+    ev.UserDisabled: fleet_events.of_no_concern,
+    ev.UserEnabled: fleet_events.of_no_concern,
+    ev.UserRemoved: fleet_events.of_no_concern,
 }

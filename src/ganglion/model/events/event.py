@@ -26,16 +26,23 @@ from ganglion.model.events.gangs import (
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
+    BootstrapMade,
+    BootstrapUsed,
     GlassBroken,
     GlassMended,
     HoldPlaced,
     HoldReleased,
+    PasswordChanged,
     RoleGranted,
     RoleRevoked,
     SignedIn,
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserAdded,
+    UserDisabled,
+    UserEnabled,
+    UserRemoved,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
@@ -110,5 +117,12 @@ Event = (
     | SignedOut
     | HoldPlaced
     | HoldReleased
+    | BootstrapMade
+    | BootstrapUsed
+    | UserAdded
+    | PasswordChanged
+    | UserDisabled
+    | UserEnabled
+    | UserRemoved
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

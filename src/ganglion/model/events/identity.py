@@ -179,3 +179,74 @@ class HoldReleased(EventBase, frozen=True, tag="hold_released"):
 
     name: str
     by: str
+
+
+class UserAdded(EventBase, frozen=True, tag="user_added"):
+    """A user who signs in with a name and a password was added.
+
+    Attributes:
+        user: name.
+        digest: Argon2id of the password, as a PHC string; streams of events leave it out.
+        by: user who added it.
+    """
+
+    user: str
+    digest: str
+    by: str
+
+
+class PasswordChanged(EventBase, frozen=True, tag="password_changed"):
+    """A local user has another password, or the same one is kept in another form.
+
+    Attributes:
+        user: name.
+        digest: Argon2id of the password, as a PHC string; streams of events leave it out.
+        by: user who changed it.
+        rehashed: whether the password is the one before, kept with the parameters of today.
+    """
+
+    user: str
+    digest: str
+    by: str
+    rehashed: bool = False
+
+
+class UserDisabled(EventBase, frozen=True, tag="user_disabled"):
+    """A local user cannot sign in, and its tokens count for nothing; `by` names who did it."""
+
+    user: str
+    by: str
+
+
+class UserEnabled(EventBase, frozen=True, tag="user_enabled"):
+    """A local user who was disabled can sign in again; `by` names who did it."""
+
+    user: str
+    by: str
+
+
+class UserRemoved(EventBase, frozen=True, tag="user_removed"):
+    """A local user is gone; `by` names who removed it."""
+
+    user: str
+    by: str
+
+
+class BootstrapMade(EventBase, frozen=True, tag="bootstrap_made"):
+    """A link was made whose visitor becomes admin, once; the one before counts no more.
+
+    Attributes:
+        digest: SHA-256 of its code, in hexadecimal; streams of events leave it out.
+        until_ms: when it ends.
+        by: user who made it.
+    """
+
+    digest: str
+    until_ms: int
+    by: str
+
+
+class BootstrapUsed(EventBase, frozen=True, tag="bootstrap_used"):
+    """The link was used; its visitor is admin now."""
+
+    user: str

@@ -33,6 +33,7 @@ class Rulebook(Struct, frozen=True):
         tokens: by their ids.
         tree: the queues.
         sessions: of browsers, by their ids.
+        disabled: local users for whom nothing counts.
     """
 
     head: int
@@ -40,6 +41,7 @@ class Rulebook(Struct, frozen=True):
     tokens: Mapping[str, TokenCreated]
     tree: Tree
     sessions: Mapping[str, SignedIn] = MappingProxyType({})
+    disabled: frozenset[str] = frozenset()
 
 
 class Denial(Struct, frozen=True):

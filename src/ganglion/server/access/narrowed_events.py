@@ -19,6 +19,8 @@ _AUDITED = frozenset(
         *("pod_access", "role_granted", "role_revoked", "access_denied"),
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out", "hold_placed", "hold_released"),
+        *("bootstrap_made", "bootstrap_used"),
+        *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
     }
 )
 """Types of events that ask for the right to audit."""
@@ -26,6 +28,7 @@ _OWN = frozenset(
     {
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out"),
+        *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
     }
 )
 """Those that the user whom they are about may read."""
@@ -87,7 +90,7 @@ def _may_audit(event: Mapping[str, Any], caller: Caller, queues: Queues) -> bool
     kind = str(event["type"])
     if kind in _OWN:
         return bool(event["user"] == caller.subject.user)
-    queue = _queue_of(event, queues) if kind == "pod_access" else str(event["queue"])
+    queue = _queue_of(event, queues) if kind == "pod_access" else str(event.get("queue", ""))
     verb, resource = AccessVerb.AUDIT, ResourceKind.ACCESS
     return bool(queue) and caller.may(verb, resource, queue).allowed
 

@@ -44,7 +44,7 @@ class SessionRules(Struct, frozen=True):
     """Which sessions of browsers count.
 
     Attributes:
-        issuer: URL of the provider that they began at.
+        issuer: URL of the provider that they began at, or what local users have in its place.
         idle_ms: how long one lasts without a request.
         origin: of the pages that may use them, as browsers name it.
     """
@@ -91,7 +91,10 @@ class Permissions:
                     self._seen = rights.grants, rights.glasses
                 tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
                 head = self._service.ledger.head
-                self._rules = Rulebook(head, known.grants, rights.tokens, tree, rights.sessions)
+                disabled = frozenset(k for k, each in rights.users.items() if each.disabled)
+                self._rules = Rulebook(
+                    head, known.grants, rights.tokens, tree, rights.sessions, disabled
+                )
         return self._rules
 
     def key(self, token: str) -> str:
@@ -103,7 +106,7 @@ class Permissions:
         """The user of a personal token; may wait for a turn to end.
 
         Raises:
-            BadToken: it is malformed, unknown, revoked or expired.
+            BadToken: it is malformed, unknown, revoked or expired, or its user is disabled.
         """
         trouble = trouble_of(text)
         if trouble:
@@ -127,6 +130,8 @@ class Permissions:
             )
         if now >= known.until_ms:
             raise BadToken(f"the personal token {known.token} has expired", "ask for a new one")
+        if known.user in rules.disabled:
+            raise BadToken(f"the user {known.user} is disabled", "ask an admin")
         again = partial(self.holder, token, given)
         return Caller(_subject(known), rules, now, known.token, known.until_ms, again)
 

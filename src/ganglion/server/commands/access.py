@@ -208,7 +208,7 @@ def make_token(draft: Transaction, wish: WantedToken, token: str, by: str) -> To
 
 
 def exchange_token(draft: Transaction, wish: WantedToken, token: str) -> TokenCreated:
-    """Make a personal token of a user that no provider has, for a program of theirs.
+    """Make a personal token of a user who does not sign in, for a program.
 
     Args:
         draft: the open turn.
@@ -216,12 +216,18 @@ def exchange_token(draft: Transaction, wish: WantedToken, token: str) -> TokenCr
         token: the token itself, of which a digest is kept.
 
     Raises:
-        Forbidden: a provider has an account of that name.
+        Forbidden: a user of that name signs in.
         FieldError: the user's name is none, or there is no such queue.
     """
-    if wish.user in draft.book.rights.accounts:
+    rights = draft.book.rights
+    if wish.user in rights.accounts or wish.user in rights.users:
+        of = (
+            "an account of the identity provider"
+            if wish.user in rights.accounts
+            else "a local user"
+        )
         raise Forbidden(
-            f"{wish.user} is an account of the identity provider",
+            f"{wish.user} is {of}",
             "the rule of exchange in login.yaml has to name another `user`",
         )
     return make_token(draft, wish, token, wish.user)

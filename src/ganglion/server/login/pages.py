@@ -60,7 +60,9 @@ def refusal(status: int, message: str, hint: str = "", wait_s: int = 0) -> HTMLR
     )
 
 
-def account(user: str, groups: tuple[str, ...], token: str, follow: str = "") -> HTMLResponse:
+def account(
+    user: str, groups: tuple[str, ...], token: str, follow: str = "", *, local: bool = False
+) -> HTMLResponse:
     """The page of a user who is signed in.
 
     Args:
@@ -68,6 +70,7 @@ def account(user: str, groups: tuple[str, ...], token: str, follow: str = "") ->
         groups: names.
         token: shows that a form was on a page of ours.
         follow: path that the browser goes on to; empty = it stays.
+        local: whether the user has a password here.
     """
     of = f" Groups: {escape(', '.join(groups))}." if groups else ""
     link = f'<p><a href="{escape(follow)}">Go on</a></p>' if follow else ""
@@ -77,7 +80,9 @@ def account(user: str, groups: tuple[str, ...], token: str, follow: str = "") ->
         "<button>Sign out</button></form>"
     )
     said = f"<p>You are signed in as <strong>{escape(user)}</strong>.{of}</p>{link}"
-    said += f'<p><a href="/login/pair">Sign in a command line</a></p>{form}'
+    said += '<p><a href="/login/pair">Sign in a command line</a></p>'
+    said += '<p><a href="/account/password">Change your password</a></p>' if local else ""
+    said += form
     return page("Signed in", said, follow=follow)
 
 
@@ -91,6 +96,75 @@ def sign_in_first(follow: str) -> HTMLResponse:
     return page("Not signed in", link, 401, follow=follow)
 
 
+def ask_password(state: str, status: int = 200, trouble: str = "") -> HTMLResponse:
+    """The page where a local user signs in.
+
+    Args:
+        state: shows that a form was on a page that was given to this browser.
+        status: of HTTP.
+        trouble: what was wrong before; empty = nothing.
+    """
+    form = (
+        f'<form method="post" action="/login">{_hidden("state", state)}'
+        '<p><label for="user">Name</label><br><input id="user" name="user" required autofocus'
+        ' autocomplete="username" maxlength="100" spellcheck="false" autocapitalize="none"></p>'
+        f"{_password('password', 'Password', 'current-password')}<p><button>Sign in</button></p>"
+        "</form>"
+    )
+    return page("Sign in", _alert(trouble) + form, status)
+
+
+def ask_new_password(user: str, token: str, status: int = 200, trouble: str = "") -> HTMLResponse:
+    """The page where a local user changes its password.
+
+    Args:
+        user: name.
+        token: shows that a form was on a page of ours.
+        status: of HTTP.
+        trouble: what was wrong before; empty = nothing.
+    """
+    form = (
+        f'<form method="post" action="/account/password">{_hidden("csrf", token)}'
+        f'<input hidden autocomplete="username" name="user" value="{escape(user)}">'
+        f"{_password('current', 'Password so far', 'current-password')}{_NEW_PASSWORD}"
+        "<p><button>Change</button></p></form>"
+    )
+    return page("Change your password", _alert(trouble) + form, status)
+
+
+def ask_first_admin(code: str, status: int = 200, trouble: str = "") -> HTMLResponse:
+    """The page where the first admin says name and password.
+
+    Args:
+        code: of the link.
+        status: of HTTP.
+        trouble: what was wrong before; empty = nothing.
+    """
+    form = (
+        f'<form method="post" action="/login/bootstrap">{_hidden("code", code)}'
+        '<p><label for="user">Your name here</label><br><input id="user" name="user" required'
+        ' autofocus autocomplete="username" maxlength="100" spellcheck="false"'
+        f' autocapitalize="none"></p>{_NEW_PASSWORD}<p><button>Become admin</button></p></form>'
+    )
+    return page("The first admin", _alert(trouble) + form, status)
+
+
+def ask_admin(code: str, user: str, token: str) -> HTMLResponse:
+    """The page where a user who is signed in becomes the first admin.
+
+    Args:
+        code: of the link.
+        user: name.
+        token: shows that a form was on a page of ours.
+    """
+    form = (
+        f'<form method="post" action="/login/bootstrap">{_hidden("csrf", token)}'
+        f"{_hidden('code', code)}<p><button>Become admin</button></p></form>"
+    )
+    said = f"<p>You are signed in as <strong>{escape(user)}</strong>.</p>"
+    return page("The first admin", said + form)
+
+
 def ask_code(status: int = 200, trouble: str = "", wait_s: int = 0) -> HTMLResponse:
     """The page where a user types the code that a command line shows.
 
@@ -99,14 +173,13 @@ def ask_code(status: int = 200, trouble: str = "", wait_s: int = 0) -> HTMLRespo
         trouble: what was wrong with the one before; empty = nothing.
         wait_s: when to try again; 0 = it is not said.
     """
-    said = f'<p role="alert">{escape(_sentence(trouble))}</p>' if trouble else ""
     form = (
         '<form method="get" action="/login/pair">'
         '<p><label for="code">Code that <code>ganglion login</code> shows</label></p>'
         '<p><input id="code" name="code" required autofocus autocomplete="off" maxlength="20"'
         ' spellcheck="false" autocapitalize="characters"> <button>Go on</button></p></form>'
     )
-    return page("Sign in a command line", said + form, status, wait_s=wait_s)
+    return page("Sign in a command line", _alert(trouble) + form, status, wait_s=wait_s)
 
 
 def ask_consent(pairing: Pairing, user: str, token: str, now_ms: int) -> HTMLResponse:
@@ -146,6 +219,26 @@ def ask_consent(pairing: Pairing, user: str, token: str, now_ms: int) -> HTMLRes
 def decided(title: str, text: str) -> HTMLResponse:
     """The page after a user has decided about a command line."""
     return page(title, f'<p>{escape(text)}</p><p><a href="/account">Account</a></p>')
+
+
+def _hidden(name: str, value: str) -> str:
+    return f'<input type="hidden" name="{name}" value="{escape(value)}">'
+
+
+def _password(name: str, label: str, kind: str) -> str:
+    return (
+        f'<p><label for="{name}">{label}</label><br><input id="{name}" name="{name}"'
+        f' type="password" required autocomplete="{kind}" maxlength="200"></p>'
+    )
+
+
+_NEW_PASSWORD = _password(
+    "password", "New password: 15 characters or more", "new-password"
+) + _password("again", "The same again", "new-password")
+
+
+def _alert(trouble: str) -> str:
+    return f'<p role="alert">{escape(_sentence(trouble))}</p>' if trouble else ""
 
 
 def _days(count: int) -> str:

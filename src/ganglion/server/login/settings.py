@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from ganglion.model.errors import FieldError, FileError, InputError
 from ganglion.seams.files import SYSTEM_FILES, Files
+from ganglion.server.commands.sign_in import LOCAL
 from ganglion.server.login.exchange.rules import ExchangeRule, troubles
 from ganglion.specs.grammar.times.durations import parse_duration
 from ganglion.specs.wording import first_of
@@ -28,7 +29,7 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The file.
 
     Attributes:
-        issuer: URL of the provider, exactly as its tokens name it; empty = browsers cannot sign in.
+        issuer: URL of the provider, exactly as its tokens name it; empty = there is none.
         client_id: name of this server at the provider; empty = as with `issuer`.
         public_url: where browsers find this server; `/login/callback` below it is what the
             provider has to know.
@@ -41,6 +42,7 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
         idle: how long a session lasts without a request.
         lasting: how long a session lasts at most.
         exchange: ID tokens of other issuers that are exchanged for personal tokens.
+        local_users: whether users sign in with a name and a password, without a provider.
     """
 
     issuer: str = ""
@@ -55,11 +57,22 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
     idle: str = "2h"
     lasting: str = "12h"
     exchange: tuple[ExchangeRule, ...] = ()
+    local_users: bool = False
 
     @property
     def has_provider(self) -> bool:
-        """Whether browsers sign in, and command lines by them."""
+        """Whether browsers sign in at a provider."""
         return bool(self.issuer)
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether browsers sign in, and command lines by them."""
+        return self.has_provider or self.local_users
+
+    @property
+    def session_issuer(self) -> str:
+        """Where sessions that count began: at the provider, or here."""
+        return self.issuer or LOCAL
 
     @property
     def idle_ms(self) -> int:
@@ -163,7 +176,10 @@ def _troubles(found: LoginSettings, *, programs: bool, tls: bool) -> Iterator[Fi
         except InputError as error:
             yield FieldError(error.message, key=key, hint=error.hint)
     urls = {"public_url": found.public_url}
-    if found.issuer or found.client_id or not programs:
+    if found.local_users and (found.issuer or found.client_id):
+        hint = "leave it out, or issuer and client_id"
+        yield FieldError("an identity provider is named, too", key="local_users", hint=hint)
+    elif found.issuer or found.client_id or not (programs or found.local_users):
         urls |= {"issuer": found.issuer}
         if not found.client_id:
             yield FieldError("it is missing", key="client_id", hint="as the provider names it")

@@ -72,6 +72,7 @@ KINDS: Mapping[str, type] = {
     "gates_tally": gates.GangCounts,
     "guard": guard.FleetGuard,
     "levels": service_levels.Levels,
+    "local_user": rights.LocalUser,
     "meter": meter.Meter,
     "metered_attempt": meter.MeteredAttempt,
     "metered_node": supply.MeteredNode,

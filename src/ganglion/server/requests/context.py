@@ -19,6 +19,7 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.gate import CALLER
 from ganglion.server.access.limits import RateLimit, Tries
+from ganglion.server.access.passwords import Passwords
 from ganglion.server.loop.service import Service
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
@@ -66,6 +67,8 @@ class ServerContext(Struct):
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
+        passwords: of local users.
+        pages_at: URL of the pages of signing in; empty = there are none.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -91,6 +94,8 @@ class ServerContext(Struct):
     unsigned: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
+    passwords: Passwords = field(default_factory=Passwords)
+    pages_at: str = ""
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)

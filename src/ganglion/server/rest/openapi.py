@@ -53,6 +53,9 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "mend_glass": {"user": "eve"},
     "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
     "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
+    "bootstrap": {"if_needed": True},
+    "add_user": {"user": "eve", "password": "nine blue trains to Ulm"},
+    "set_password": {"password": "no trains on Sundays, sorry"},
 }
 """Operation -> a body that it takes."""
 

@@ -18,6 +18,10 @@ from ganglion.model.errors import Conflict
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
 
+WITH_DIGESTS = frozenset(
+    {"token_created", "signed_in", "user_added", "password_changed", "bootstrap_made"}
+)
+"""Kinds of events that are sent without the digests that they have."""
 PAGE = 500
 """Events sent at once."""
 RECENT = 1_000
@@ -162,7 +166,7 @@ def body_of(entry: Entry) -> bytes:
     """An event as clients may read it, as JSON."""
     if entry.kind == "schedule_set":
         return _without_credentials(entry.body)
-    if entry.kind in ("token_created", "signed_in"):
+    if entry.kind in WITH_DIGESTS:
         return json.dumps({**json.loads(entry.body), "digest": ""}).encode()
     return shown(entry)
 

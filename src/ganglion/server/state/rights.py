@@ -1,14 +1,18 @@
 """Grants, tokens, accounts, sessions and legal holds as the events so far have made them."""
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ganglion.model.events import (
     AccountJoined,
+    BootstrapMade,
+    BootstrapUsed,
     Event,
     GlassBroken,
     GlassMended,
     HoldPlaced,
     HoldReleased,
+    PasswordChanged,
     QueueRemoved,
     RoleGranted,
     RoleRevoked,
@@ -16,6 +20,10 @@ from ganglion.model.events import (
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserAdded,
+    UserDisabled,
+    UserEnabled,
+    UserRemoved,
 )
 
 Key = tuple[str, str, str]
@@ -31,6 +39,26 @@ EXPIRED_MS = 30 * 86_400_000
 """How long tokens are listed that have expired; jobs of CI get one each."""
 
 
+class LocalUser(Struct, frozen=True):
+    """A user who signs in with a name and a password.
+
+    Attributes:
+        user: name.
+        digest: Argon2id of the password, as a PHC string.
+        by: user who added it.
+        added_ms: when.
+        changed_ms: when the password was last changed.
+        disabled: whether neither password nor tokens count.
+    """
+
+    user: str
+    digest: str
+    by: str
+    added_ms: int
+    changed_ms: int
+    disabled: bool = False
+
+
 class AccessRights(Struct):
     """Who may do what, and what has to stay.
 
@@ -44,6 +72,8 @@ class AccessRights(Struct):
         sessions: of browsers, by their ids; without those that had ended when one began.
         holds: legal holds that were not released, by their names.
         glasses: broken ones that were not mended; without those that had ended when one was broken.
+        users: local ones, by their names.
+        bootstrap: the newest link whose visitor becomes admin; None = none, or it was used.
     """
 
     grants: dict[Key, RoleGranted] = field(default_factory=dict)
@@ -52,6 +82,8 @@ class AccessRights(Struct):
     sessions: dict[str, SignedIn] = field(default_factory=dict)
     holds: dict[str, HoldPlaced] = field(default_factory=dict)
     glasses: dict[GlassKey, GlassBroken] = field(default_factory=dict)
+    users: dict[str, LocalUser] = field(default_factory=dict)
+    bootstrap: BootstrapMade | None = None
 
     @property
     def held_since(self) -> int:
@@ -77,14 +109,16 @@ class AccessRights(Struct):
                 self.tokens = {key: each for key, each in self.tokens.items() if key != token}
             case AccountJoined(user=user):
                 self.accounts = {**self.accounts, user: event}
-            case SignedIn():
-                self._begin(event)
-            case SignedOut(session=session):
-                self.sessions = {k: each for k, each in self.sessions.items() if k != session}
-            case HoldPlaced(name=name):
-                self.holds = {**self.holds, name: event}
-            case HoldReleased(name=name):
-                self.holds = {key: each for key, each in self.holds.items() if key != name}
+            case SignedIn() | SignedOut():
+                self._note_session(event)
+            case UserAdded() | UserRemoved() | PasswordChanged() | UserDisabled() | UserEnabled():
+                self._note_user(event)
+            case BootstrapMade() | BootstrapUsed():
+                self.bootstrap = event if isinstance(event, BootstrapMade) else None
+            case HoldPlaced() | HoldReleased():
+                others = {key: each for key, each in self.holds.items() if key != event.name}
+                new = {event.name: event} if isinstance(event, HoldPlaced) else {}
+                self.holds = {**others, **new}
             case QueueRemoved(name=name):
                 if any(queue == name for _, _, queue in self.grants):
                     self.grants = {k: each for k, each in self.grants.items() if k[2] != name}
@@ -98,12 +132,31 @@ class AccessRights(Struct):
             others[key] = event
         self.glasses = others
 
+    def _note_user(
+        self, event: UserAdded | UserRemoved | PasswordChanged | UserDisabled | UserEnabled
+    ) -> None:
+        known, name = dict(self.users), event.user
+        if isinstance(event, UserAdded):
+            known[name] = LocalUser(name, event.digest, event.by, event.at, event.at)
+        elif isinstance(event, UserRemoved):
+            known.pop(name, None)
+        elif isinstance(event, PasswordChanged):
+            at = known[name].changed_ms if event.rehashed else event.at
+            known[name] = replace(known[name], digest=event.digest, changed_ms=at)
+        else:
+            known[name] = replace(known[name], disabled=isinstance(event, UserDisabled))
+        self.users = known
+
     def _mend(self, grant: Key) -> None:
         """Forget that the glass of a grant was broken: it was taken back, or is another one."""
         if any(key[1:] == grant for key in self.glasses):
             self.glasses = {k: each for k, each in self.glasses.items() if k[1:] != grant}
 
-    def _begin(self, event: SignedIn) -> None:
+    def _note_session(self, event: SignedIn | SignedOut) -> None:
+        if isinstance(event, SignedOut):
+            gone = event.session
+            self.sessions = {k: each for k, each in self.sessions.items() if k != gone}
+            return
         lasting = {key: each for key, each in self.sessions.items() if event.at < each.until_ms}
         own = [key for key, each in lasting.items() if each.user == event.user]
         for key in own[: max(0, len(own) + 1 - MOST_SESSIONS)]:

@@ -12,11 +12,14 @@ from ganglion.metering.meter import HeldPlace
 from ganglion.model.events import (
     AccessDenied,
     AccountJoined,
+    BootstrapMade,
+    BootstrapUsed,
     Event,
     GlassBroken,
     GlassMended,
     HoldPlaced,
     HoldReleased,
+    PasswordChanged,
     RoleGranted,
     RoleRevoked,
     ServerStarted,
@@ -24,6 +27,10 @@ from ganglion.model.events import (
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserAdded,
+    UserDisabled,
+    UserEnabled,
+    UserRemoved,
 )
 from ganglion.model.events.access import PodAccess
 from ganglion.model.plan import Plan
@@ -38,6 +45,8 @@ _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
     *(GlassBroken, GlassMended),
+    *(BootstrapMade, BootstrapUsed),
+    *(UserAdded, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
 )
 """Events that no decision follows from."""
 

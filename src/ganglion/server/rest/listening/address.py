@@ -1,32 +1,25 @@
 """Where a server listens."""
 
 import errno
-import ipaddress
 import socket
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import structlog
 
-from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 from ganglion.seams.effects import Effects
 from ganglion.seams.files import remove
 from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
 from ganglion.transport import unix
 from ganglion.transport.accepting import Listening, listening
+from ganglion.transport.hosts import is_loopback
+
+NO_SOCKET = "TLS needs a Unix socket in the home, by which clients of this machine call"
+EVERY = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+"""Address of all interfaces -> the one where this machine finds a server that listens there."""
 
 log = structlog.get_logger(__name__)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def bind(host: str, port: int, processes: Processes = SYSTEM_PROCESSES) -> socket.socket:
@@ -54,19 +47,6 @@ def bind(host: str, port: int, processes: Processes = SYSTEM_PROCESSES) -> socke
     return taken
 
 
-def beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.socket]:
-    """The Unix socket in the home; none where the file system or the kernel has no such thing."""
-    if not unix.SUPPORTED:
-        return []
-    try:
-        taken = stack.enter_context(listening(unix.bind(path)))
-    except OSError as error:
-        log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
-        return []
-    stack.callback(remove, effects.files, path)
-    return [taken]
-
-
 def _refused(
     host: str, port: int, error: Exception, processes: Processes
 ) -> EnvironmentFault | InputError:
@@ -83,25 +63,63 @@ def _refused(
 
 
 def url_of(taken: socket.socket, host: str, *, tls: bool = False) -> str:
-    """Where clients find the server."""
-    shown = f"[{host}]" if ":" in host else host
+    """Where clients of this machine find the server."""
+    shown = EVERY.get(host) or (f"[{host}]" if ":" in host else host)
     return f"http{'s' if tls else ''}://{shown}:{taken.getsockname()[1]}"
 
 
-def check_host(host: str, *, public: bool, tls: bool) -> None:
-    """Allow an address that other machines can reach only where that is meant.
+def check_host(host: str, *, tls: bool, behind_proxy: bool) -> None:
+    """Allow an address that other machines can reach only where what they send is encrypted.
+
+    Args:
+        host: address to listen on.
+        tls: whether the server speaks TLS.
+        behind_proxy: whether a proxy in front of it does.
 
     Raises:
-        InputError: it is not.
+        FieldError: it is not.
     """
-    if is_loopback(host):
-        return
-    if not public:
-        raise InputError(
-            f"{host} can be reached by other machines",
-            "python -m ganglion.server --public, if meant: the token allows to run programs",
+    if not (tls or behind_proxy or is_loopback(host)):
+        raise FieldError(
+            f"other machines reach {host}, and tokens would travel unencrypted",
+            key="--host",
+            hint="--tls-cert FILE --tls-key FILE, or --tls self; --behind-proxy where only a proxy"
+            " that speaks TLS reaches this address",
         )
-    plain = "" if tls else ", and the token travels unencrypted: see --tls-cert and --tls"
-    sys.stderr.write(
-        f"warning: listening on {host}: every holder of the token may run programs here{plain}\n"
-    )
+
+
+def sockets(
+    stack: ExitStack, host: str, port: int, path: Path, effects: Effects, *, tls: bool
+) -> list[socket.socket]:
+    """Take the port, and a Unix socket if there can be one, until the stack ends.
+
+    Args:
+        stack: of the server.
+        host: address of this machine.
+        port: 0 = any free one.
+        path: of the Unix socket; none where the file system or the kernel has no such thing.
+        effects: files, and processes to name the one that has the port.
+        tls: whether the server speaks TLS.
+
+    Raises:
+        InputError: no address of this machine.
+        EnvironmentFault: the port is in use or may not be used; with TLS: no Unix socket.
+    """
+    taken = stack.enter_context(bind(host, port, effects.processes))
+    beneath = _beneath(stack, path, effects)
+    if tls and not beneath:
+        raise EnvironmentFault(NO_SOCKET, "set GANGLION_HOME to a folder on a local disk")
+    return [taken, *beneath]
+
+
+def _beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.socket]:
+    """The Unix socket in the home; none where the file system or the kernel has no such thing."""
+    if not unix.SUPPORTED:
+        return []
+    try:
+        taken = stack.enter_context(listening(unix.bind(path)))
+    except OSError as error:
+        log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
+        return []
+    stack.callback(remove, effects.files, path)
+    return [taken]

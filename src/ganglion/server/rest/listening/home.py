@@ -30,6 +30,7 @@ class ServerRecord(msgspec.Struct, frozen=True):
     url: str
     started_ms: int
     socket: str = ""
+    host: str = ""
 
 
 class Home:

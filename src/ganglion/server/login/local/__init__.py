@@ -1,0 +1,1 @@
+"""Signing in with a name and a password, where there is no identity provider."""

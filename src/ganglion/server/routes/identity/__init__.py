@@ -1,0 +1,1 @@
+"""Routes about callers: grants, tokens, and local users."""
