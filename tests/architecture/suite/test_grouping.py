@@ -46,6 +46,7 @@ grouping.ROOT = Path.cwd()
 from tests.conftest import pytest_xdist_make_scheduler
 """
     )
-    pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup").assert_outcomes(passed=8)
+    done = pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup")
+    done.assert_outcomes(passed=8)
     workers = note.read_text().split()
     assert len(set(workers)) == (1 if group else 2)
