@@ -14,16 +14,22 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 MOST_BYTES = 1 << 20
 """Size of a request."""
 FILES = 4
 """Descriptors of a request: stdin, stdout, stderr, and the pipe that tells the end."""
+COMMAND_LINE = "ganglion.cli.main"
+IMPORTED = ("ganglion.cli.submission.submit", "ganglion.client.client", "httpx2")
+"""What most commands import."""
+STAND_IN = Path(__file__).with_name("stand_in.py")
+"""What a shell runs in place of the command line; it imports next to nothing."""
 
 
 class Forked:
@@ -122,12 +128,12 @@ def ganglion(
         read.write(given)
         read.seek(0)
         running = Forked(
-            "ganglion.cli.main",
+            COMMAND_LINE,
             words,
             out.fileno(),
             err=err.fileno(),
             given=read.fileno(),
-            beside=("ganglion.cli.submission.submit", "ganglion.client.client", "httpx2"),
+            beside=IMPORTED,
             folder=folder,
             environ=environ,
         )
@@ -140,16 +146,26 @@ def ganglion(
         return subprocess.CompletedProcess(words, code, out.read(), err.read())
 
 
+def shell_command() -> list[str]:
+    """What a shell runs in place of the command line; its arguments follow."""
+    # -I and -S: it needs nothing but the standard library.
+    return [sys.executable, "-IS", str(STAND_IN), str(_parent().path)]
+
+
 class _Parent:
-    """This side of the process that forks."""
+    """This side of the process that forks; `path` is where others connect to it."""
 
     def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="ganglion-forks-")
+        self.path = Path(self._folder.name) / "socket"
         self._own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(self.path))
+            listener.listen()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                [sys.executable, "-m", __name__, str(theirs.fileno()), str(listener.fileno())],
                 cwd=Path(__file__).parents[1],
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), listener.fileno()],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for the tests
             )
@@ -165,6 +181,7 @@ class _Parent:
         """Have it end, and what it has forked."""
         self._own.close()
         self._process.wait()
+        self._folder.cleanup()
 
 
 @cache
@@ -174,11 +191,12 @@ def _parent() -> _Parent:
     return made
 
 
-def serve(number: int) -> int:
+def serve(number: int, listening: int) -> int:
     """Fork programs until this side of the socket is closed; returns an exit code.
 
     Args:
         number: descriptor of the socket.
+        listening: descriptor of one to which others connect.
     """
     ends = dict[int, int]()
     woken, wake = socket.socketpair()
@@ -186,31 +204,38 @@ def serve(number: int) -> int:
         each.setblocking(False)
     signal.set_wakeup_fd(wake.fileno())
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    with socket.socket(fileno=number) as requests:
-        while True:
-            ready = select.select([requests, woken], [], [])[0]
-            if woken in ready:
-                woken.recv(4096)
-                _reap(ends)
-            if requests in ready:
-                text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, FILES)
-                if not text:
-                    return _end_all(ends)
-                request = json.loads(text)
-                # Imported here, so that every program of this module begins with it.
-                for each in request["beside"]:
-                    importlib.import_module(each)
-                program = importlib.import_module(request["module"])
-                pid = os.fork()
-                if pid == 0:
-                    for each in (requests, woken, wake):
-                        each.detach()
-                    _become(request, files)
-                    return program.main(request["args"]) or 0
-                ends[pid] = files.pop()
-                for file in files:
-                    os.close(file)
-                requests.send(str(pid).encode())
+    own, listener = socket.socket(fileno=number), socket.socket(fileno=listening)
+    callers = [own]
+    while True:
+        ready = select.select([*callers, listener, woken], [], [])[0]
+        if woken in ready:
+            woken.recv(4096)
+            _reap(ends)
+        if listener in ready:
+            callers.append(listener.accept()[0])
+        for caller in [each for each in callers if each in ready]:
+            text, files, _, _ = socket.recv_fds(caller, MOST_BYTES, FILES)
+            if not text and caller is own:
+                return _end_all(ends)
+            if not text:
+                callers.remove(caller)
+                caller.close()
+                continue
+            request = {"module": COMMAND_LINE, "beside": IMPORTED, **json.loads(text)}
+            # Imported here, so that every program of this module begins with it.
+            for each in request["beside"]:
+                importlib.import_module(each)
+            program = importlib.import_module(request["module"])
+            pid = os.fork()
+            if pid == 0:
+                for each in (*callers, listener, woken, wake):
+                    each.detach()
+                _become(request, files)
+                return program.main(request["args"]) or 0
+            ends[pid] = files.pop()
+            for file in files:
+                os.close(file)
+            caller.send(str(pid).encode())
 
 
 def _end_all(pids: Iterable[int]) -> int:
@@ -245,9 +270,12 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environ"])
+    time.tzset()
     resource.setrlimit(resource.RLIMIT_NOFILE, tuple(request["files"]))
     sys.argv = [request["module"], *request["args"]]
+    # Buffered as for this stream, not as for that of the process that forks.
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - it stays open
 
 
 if __name__ == "__main__":
-    sys.exit(serve(int(sys.argv[1])))
+    sys.exit(serve(*map(int, sys.argv[1:])))

@@ -1,7 +1,9 @@
 """A forked program is as one that was started: its arguments, streams, folder, and its end."""
 
 import os
+import shlex
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -9,7 +11,7 @@ from tempfile import TemporaryFile
 import pytest
 
 from ganglion import __version__
-from tests.forking import Forked, ganglion
+from tests.forking import Forked, ganglion, shell_command
 
 
 def main(args: list[str]) -> int:
@@ -54,3 +56,25 @@ def test_the_command_line_says_what_it_says_when_it_is_started() -> None:
     wrong = ganglion("fly")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "no such command: fly" in wrong.stderr
+
+
+def test_in_a_shell_it_has_the_streams_and_the_exit_code_of_one_that_is_started() -> None:
+    wrong = subprocess.run([*shell_command(), "fly"], capture_output=True, text=True, check=False)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "no such command: fly" in wrong.stderr
+    piped = shlex.join([*shell_command(), "schema"]) + " | head -n 1; echo ${PIPESTATUS[0]}"
+    done = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == "{"
+    assert done.stderr == ""
+
+
+def test_in_a_shell_a_signal_goes_on_to_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        environ = os.environ | {"GANGLION_URL": url, "GANGLION_TOKEN": "secret"}
+        with subprocess.Popen([*shell_command(), "ps"], env=environ) as running:
+            asked, _ = silent.accept()
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(60) == 128 + signal.SIGTERM
+            asked.close()

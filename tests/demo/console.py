@@ -23,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.forking import shell_command
+
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60
 CLUSTER_PAGES = (
@@ -149,15 +151,17 @@ class Session:
         """`up` and `scheduler` listen where the page says, on ports of this session."""
         api, services = self._ports.values()
         path.parent.mkdir()
-        real = f"{sys.executable} -m ganglion"
+        real, forked = f"{sys.executable} -m ganglion", " ".join(shell_command())
         more = {
             "up": f"--port {api} --services-port {services}",
             "scheduler": f"--listen 127.0.0.1:{api}",
         }
         cases = "".join(
-            f'  {name}) shift; exec {real} {name} {ports} "$@" ;;\n' for name, ports in more.items()
+            f'  {name}) shift; exec $run {name} {ports} "$@" ;;\n' for name, ports in more.items()
         )
-        path.write_text(f'#!/bin/sh\ncase "$1" in\n{cases}esac\nexec {real} "$@"\n')
+        # What pip has installed since is known to those only that look for it as they start.
+        run = f"if [ -e {self._env['PYTHONPATH']} ]; then run='{real}'; else run='{forked}'; fi"
+        path.write_text(f'#!/bin/sh\n{run}\ncase "$1" in\n{cases}esac\nexec $run "$@"\n')
         path.chmod(0o700)
 
     def run(self, command: str) -> tuple[int, str]:

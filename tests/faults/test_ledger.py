@@ -27,7 +27,7 @@ from tests.faults.plan import FaultPlan, Nth, at_every_call
 T = TypeVar("T")
 
 
-SEEDS = range(examples(4))
+SEEDS = range(examples(2, nightly=80))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

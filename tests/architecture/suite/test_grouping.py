@@ -29,8 +29,9 @@ def test_modules_name_their_groups() -> None:
 
 @pytest.mark.parametrize("group", ["", "one"])
 def test_a_group_stays_in_one_process(
-    group: str, pytester: pytest.Pytester, tmp_path: Path
+    group: str, pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing all takes seconds
     mark = f'pytestmark = pytest.mark.xdist_group("{group}")' if group else ""
     note = tmp_path / "note"
     for name in ("test_a", "test_b"):
@@ -45,6 +46,7 @@ grouping.ROOT = Path.cwd()
 from tests.conftest import pytest_xdist_make_scheduler
 """
     )
-    pytester.runpytest_subprocess("-n", "2", "--dist", "loadgroup").assert_outcomes(passed=8)
+    done = pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup")
+    done.assert_outcomes(passed=8)
     workers = note.read_text().split()
     assert len(set(workers)) == (1 if group else 2)

@@ -35,17 +35,24 @@ class Office:
 
     def __init__(self, rig: Rig, app: Any) -> None:
         self.rig, self._app = rig, app
-        self.owner = self.client("secret")
+        self.owner = TestClient(
+            app,
+            "http://localhost",
+            headers={"Authorization": "Bearer secret"},
+            raise_server_exceptions=False,
+        )
 
     def client(self, token: str, address: str = "testclient") -> TestClient:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return TestClient(
+        made = TestClient(
             self._app,
             "http://localhost",
             headers=headers,
             client=(address, 50_000),
             raise_server_exceptions=False,
         )
+        made.portal = self.owner.portal  # else each request has a thread and a loop of its own
+        return made
 
     def grant(self, subject: str, role: str, queue: str = "", until: int | None = None) -> None:
         body = {"subject": subject, "role": role, "queue": queue, "until": until}

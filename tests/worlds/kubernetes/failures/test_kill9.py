@@ -1,6 +1,6 @@
 """kill -9 of the scheduler before and after the writes of a story; then another one goes on.
 
-`make soak` kills it at every write; every change at one of three, not the same before and after.
+`make soak` kills it at every write; every change at one of six, not the same before and after.
 
 A scheduler keeps nothing but what is in the cluster, so one that can write no more from some
 moment on is a killed one. With GANGLION_KILL9=process every one is a process that is killed
@@ -98,7 +98,7 @@ def test_another_scheduler_goes_on_wherever_the_first_was_killed(
     cluster: Cluster, proxy: Proxy, manager: None, story: Story, forwarded: bool
 ) -> None:
     killed = 0
-    for nth in sample(range(1, MOST_WRITES), 4, turn=2 * forwarded):
+    for nth in sample(range(1, MOST_WRITES), 6, turn=3 * forwarded):
         with _kubelets(cluster) as kubelets:
             is_over = story(cluster)
             if not _killed_at(cluster, proxy, nth, forwarded, is_over):
