@@ -242,7 +242,8 @@ def _actor(event: ev.Event) -> str:
         | ev.TokenRevoked
         | ev.SignedOut
         | ev.HoldPlaced
-        | ev.HoldReleased,
+        | ev.HoldReleased
+        | ev.UserErased,
     ):
         return event.by
     user = getattr(event, "user", "")

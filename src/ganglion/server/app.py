@@ -26,9 +26,9 @@ from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
     access,
+    audit,
     cluster,
     history,
-    holds,
     policy,
     queues,
     schedules,
@@ -61,7 +61,7 @@ _ROUTES = (
     usage,
     terminals,
     access,
-    holds,
+    audit,
 )
 
 

@@ -44,7 +44,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
-    **dict.fromkeys(("create_token", "place_hold", "release_hold"), ADMIN),
+    **dict.fromkeys(("create_token", "place_hold", "release_hold", "erase_user"), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     "list_holds": AUDIT,
     "shut_down": ADMIN,

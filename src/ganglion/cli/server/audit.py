@@ -189,7 +189,28 @@ for each in (add, release, list_holds):
     hold.add_command(each)
 
 
-for each in (show, placement, export, verify, hold):
+@command("erase", "audit erase eve --reason 'request of 2030-01-07'")
+@click.argument("user")
+@click.option("--reason", required=True, help="Why, as a request of the user.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def erase(user: str, reason: str, yes: bool) -> None:
+    """Erase the name of a user from the ledger, for good.
+
+    The chain covers salted digests of names, so that everything that was signed verifies as
+    before. Grants, tokens and sessions of the user end. It is refused while a legal hold lasts,
+    and while the user has work, schedules or secrets. Exports, backups and archives that were made
+    before keep the name.
+    """
+    if not yes:
+        click.confirm(f"Erase the name {user} for good?", abort=True, err=True)
+    with connect() as client:
+        found = client.access.erase(user, reason)
+    click.echo(f"the name is erased: events show {found.token}")
+    if found.clear:
+        note(f"{plural(found.clear, 'event')} of an earlier version still hold it in clear")
+
+
+for each in (show, placement, export, verify, hold, erase):
     audit.add_command(each)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ganglion.api.access import (
+    ErasureView,
     GrantView,
     HoldPage,
     HoldView,
@@ -123,3 +124,8 @@ class AccessClient:
     def release_hold(self, name: str) -> None:
         """Release a legal hold."""
         self._http.call("DELETE", f"/holds/{quote(name, safe='')}", Any)
+
+    def erase(self, user: str, reason: str) -> ErasureView:
+        """Erase the name of a user from the ledger; what was signed of it verifies as before."""
+        body = {"user": user, "reason": reason}
+        return self._http.call("POST", "/users:erase", ErasureView, body=body)

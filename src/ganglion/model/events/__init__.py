@@ -42,6 +42,7 @@ from ganglion.model.events.identity import (
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserErased,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
@@ -99,4 +100,5 @@ __all__ = [
     "TokenCreated",
     "TokenRevoked",
     "TypicalPods",
+    "UserErased",
 ]

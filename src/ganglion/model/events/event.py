@@ -36,6 +36,7 @@ from ganglion.model.events.identity import (
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserErased,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
@@ -110,5 +111,6 @@ Event = (
     | SignedOut
     | HoldPlaced
     | HoldReleased
+    | UserErased
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

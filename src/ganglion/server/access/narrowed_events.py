@@ -19,6 +19,7 @@ _AUDITED = frozenset(
         *("pod_access", "role_granted", "role_revoked", "access_denied"),
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out", "hold_placed", "hold_released"),
+        "user_erased",
     }
 )
 """Types of events that ask for the right to audit."""

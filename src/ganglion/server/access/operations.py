@@ -115,6 +115,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "list_holds": Rule(_V.AUDIT, _K.ACCESS),
         "place_hold": Rule(_V.CHANGE, _K.ACCESS),
         "release_hold": Rule(_V.CHANGE, _K.ACCESS),
+        "erase_user": Rule(_V.CHANGE, _K.ACCESS),
         "create_token": Rule(_V.GRANT, _K.TOKEN),
         "list_tokens": _ANYONE,
         "revoke_token": _ANYONE,

@@ -16,6 +16,7 @@ from ganglion.model.events import (
     SignedOut,
     TokenCreated,
     TokenRevoked,
+    UserErased,
 )
 
 Key = tuple[str, str, str]
@@ -77,14 +78,16 @@ class AccessRights(Struct):
                 self.tokens = {key: each for key, each in self.tokens.items() if key != token}
             case AccountJoined(user=user):
                 self.accounts = {**self.accounts, user: event}
+            case UserErased(user=user):
+                self.accounts = {key: each for key, each in self.accounts.items() if key != user}
             case SignedIn():
                 self._begin(event)
             case SignedOut(session=session):
                 self.sessions = {k: each for k, each in self.sessions.items() if k != session}
-            case HoldPlaced(name=name):
-                self.holds = {**self.holds, name: event}
-            case HoldReleased(name=name):
-                self.holds = {key: each for key, each in self.holds.items() if key != name}
+            case HoldPlaced() | HoldReleased():
+                others = {key: each for key, each in self.holds.items() if key != event.name}
+                placed = {event.name: event} if isinstance(event, HoldPlaced) else {}
+                self.holds = {**others, **placed}
             case QueueRemoved(name=name):
                 if any(queue == name for _, _, queue in self.grants):
                     self.grants = {k: each for k, each in self.grants.items() if k[2] != name}

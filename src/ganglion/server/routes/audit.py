@@ -1,12 +1,13 @@
-"""Routes for legal holds."""
+"""Routes for legal holds, and for the erasure of names."""
 
 from typing import Annotated
 
 from fastapi import Path
 from pydantic import Field
 
-from ganglion.api.access import HoldPage, HoldView
+from ganglion.api.access import ErasureView, HoldPage, HoldView
 from ganglion.api.server import Done
+from ganglion.ledger.people.erasure import check_erasable, named_in_clear
 from ganglion.model.events import HoldPlaced
 from ganglion.server.commands import holds
 from ganglion.server.requests.context import Here
@@ -51,6 +52,29 @@ def release_hold(here: Here, hold: Hold) -> Done:
     """Release a legal hold; what it kept leaves the ledger as the rule of retention says."""
     here.service.ask(lambda draft: holds.release(draft, hold, here.user))
     return Done()
+
+
+class ErasureWish(Input):
+    """A user whose name is to be erased."""
+
+    user: str = Field(min_length=1, max_length=200, description="name of the user")
+    reason: str = Field(min_length=1, max_length=1000, description="why, as the user's request")
+
+
+@router.post("/users:erase")
+def erase_user(here: Here, wish: ErasureWish) -> ErasureView:
+    """Erase the name of a user from the ledger; what was signed of it verifies as before.
+
+    Grants, tokens and sessions of the user end. It is refused while a legal hold lasts, and while
+    the user has work, schedules or secrets here. Copies that were made before are not changed.
+    """
+    with here.service.ledger.still() as reader:
+        check_erasable(reader, wish.user)
+        clear = named_in_clear(reader, wish.user)
+    token = here.service.ask(
+        lambda draft: holds.erase(draft, wish.user, wish.reason, here.user, here.owner)
+    )
+    return ErasureView(token, clear)
 
 
 def _shown(event: HoldPlaced) -> HoldView:
