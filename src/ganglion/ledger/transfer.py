@@ -100,7 +100,7 @@ def exported(
         reader: of the ledger.
         file: JSON lines; a name that ends in `.gz` is compressed.
         progress: called with how far it is.
-        until: only what happened up to a snapshot, without workloads and names; None = everything.
+        until: only what happened up to a snapshot, without workloads; None = everything.
         effects: files.
 
     Raises:
@@ -109,7 +109,7 @@ def exported(
     counts, checksum = [0, 0, 0, 0], GENESIS
     with _appearing(file, effects) as scratch, _stream(scratch, file, effects.files) as out:
         base = _base(reader)
-        metered, known = ((), []) if until else (_metered(reader), reader.people())
+        metered, known = () if until else _metered(reader), reader.people()
         _line(out, _header(cut=base is not None, metered=bool(metered), named=bool(known)))
         if base:
             _line(out, base)

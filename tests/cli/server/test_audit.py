@@ -50,7 +50,7 @@ def test_an_export_verifies_where_the_home_is_not(
 
 def test_an_export_goes_to_the_standard_output_too(ganglion: Ganglion, home: Path) -> None:
     lines = ganglion("audit", "export", "-").out.splitlines()
-    assert lines[0].startswith('{"format":1')
+    assert lines[0].startswith('{"format":2')
     assert lines[-1].startswith('{"events":12')
 
 
