@@ -21,6 +21,8 @@ from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Entry
 from ganglion.model.errors import FileError, NotFound
 
+MOST = 1 << 62
+"""More than any number of an event."""
 FORMAT, NAMELESS = 2, 1
 """Of files, and of those of versions before the chain held digests of names."""
 
@@ -105,26 +107,28 @@ class ExportEnd(Struct, frozen=True, forbid_unknown_fields=True):
     digest: str
 
 
-def exported(reader: Reader, folder: AuditFolder) -> Iterator[bytes]:
+def exported(reader: Reader, folder: AuditFolder, until: int = MOST) -> Iterator[bytes]:
     """Make the lines of a file, each with its line feed.
 
     Args:
         reader: of the ledger, at rest.
         folder: audit folder of the home.
+        until: number of the newest event whose checkpoint counts: of those that are made
+            meanwhile the reader does not know the events.
 
     Raises:
         NotFound: nothing was ever signed.
         EnvironmentFault: the database does not answer, or the checkpoints cannot be read.
     """
     key = folder.public()
-    signed = folder.sealed()
+    signed = (each for each in folder.sealed() if each.seq <= until)
     base = reader.base()
     start = base.seq if base else 0
     first = next((each for each in signed if each.seq >= start), None)
     if key is None or first is None:
         raise NotFound(
             "nothing of this ledger was signed yet",
-            "a server signs what happens, after a minute at the latest: ganglion up",
+            "a server signs what happens, after a minute or for an export: ganglion up",
         )
     digest, count = sha256(), 0
     for line in _lines(reader, key, first, signed, whole=base is None):

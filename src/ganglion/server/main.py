@@ -186,11 +186,8 @@ def serve(
         secrets, egress, user = SecretStore(place.root), Egress(allowed_urls), _user()
         reach = Recipients(egress, secrets.value, effects, user)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
-        keepers = [
-            workspaces,
-            *_keepers(stack, door, egress, effects.clock),
-            SecretsKeeper(secrets),
-        ]
+        others = _keepers(stack, door, egress, effects.clock)
+        keepers = [workspaces, *others, SecretsKeeper(secrets)]
         service = Service(
             ledger,
             made,
@@ -224,7 +221,8 @@ def serve(
             use_of=workspaces.use_of,
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
-            unsigned=lambda: signing.trouble or signing.unanchored,
+            sign=signing.at_once,
+            unsigned=signing.missing,
             dry_runs=dry_runs(most_dry_runs),
             certificate=shown,
             effects=effects,

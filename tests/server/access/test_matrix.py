@@ -46,7 +46,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
     **dict.fromkeys(("create_token", "place_hold", "release_hold", "erase_user"), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
-    "list_holds": AUDIT,
+    **dict.fromkeys(("list_holds", "export_audit"), AUDIT),
     "shut_down": ADMIN,
 }
 """Operation -> roles that may do it when granted on the whole fleet; elsewhere none may."""

@@ -3,7 +3,8 @@
 Times are ms since 1970.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -129,3 +130,9 @@ class AccessClient:
         """Erase the name of a user from the ledger; what was signed of it verifies as before."""
         body = {"user": user, "reason": reason}
         return self._http.call("POST", "/users:erase", ErasureView, body=body)
+
+    @contextmanager
+    def audit_export(self) -> Iterator[Iterator[bytes]]:
+        """Open an export of the audit trail: JSON lines, in parts of any length."""
+        with self._http.stream("/audit/export") as response:
+            yield response.iter_bytes()

@@ -112,6 +112,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "revoke_role": _GRANT,
         "break_glass": _ANYONE,
         "mend_glass": _ANYONE,
+        "export_audit": Rule(_V.AUDIT, _K.ACCESS),
         "list_holds": Rule(_V.AUDIT, _K.ACCESS),
         "place_hold": Rule(_V.CHANGE, _K.ACCESS),
         "release_hold": Rule(_V.CHANGE, _K.ACCESS),

@@ -1,12 +1,18 @@
-"""Routes for legal holds, and for the erasure of names."""
+"""Routes for the audit trail, legal holds, and the erasure of names."""
 
-from typing import Annotated
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
+from typing import Annotated, Any
 
-from fastapi import Path
+import anyio
+from fastapi import Path, Response
 from pydantic import Field
 
 from ganglion.api.access import ErasureView, HoldPage, HoldView
 from ganglion.api.server import Done
+from ganglion.audit.export import exported
+from ganglion.audit.folder import AuditFolder
+from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.people.erasure import check_erasable, named_in_clear
 from ganglion.model.events import HoldPlaced
 from ganglion.server.commands import holds
@@ -14,10 +20,15 @@ from ganglion.server.requests.context import Here
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
+from ganglion.server.state.feed import Patient
 
 router = Routes(tags=["audit"], responses=ERRORS)
 
 Hold = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+AT_ONCE = 500
+"""Lines of an export that are sent at once."""
+JSONL: dict[int | str, dict[str, Any]] = {200: {"content": {"application/jsonl": {}}}}
 
 LATEST_MS = (1 << 53) - 1
 """Every number of JSON up to this one is exact."""
@@ -52,6 +63,35 @@ def release_hold(here: Here, hold: Hold) -> Done:
     """Release a legal hold; what it kept leaves the ledger as the rule of retention says."""
     here.service.ask(lambda draft: holds.release(draft, hold, here.user))
     return Done()
+
+
+@router.get("/audit/export", response_class=Response, responses=JSONL)
+def export_audit(here: Here) -> Response:
+    """Return the audit trail as JSON lines: every event, and the signed checkpoints.
+
+    `ganglion audit verify` checks it. What is new is signed before, at most every 10 seconds.
+    """
+    here.sign()
+    folder = AuditFolder(here.home.root, here.effects)
+    newest = folder.newest()
+    lines = _lines(here.service.ledger, folder, newest.seq if newest else 0)
+    first = next(lines)  # what refuses does so before the answer begins
+    return Patient(_sent(first, lines), media_type="application/jsonl")
+
+
+def _lines(ledger: Ledger, folder: AuditFolder, until: int) -> Iterator[bytes]:
+    """The lines of an export as of one moment, many at a time."""
+    with ledger.still() as reader:
+        lines = exported(reader, folder, until)
+        while page := b"".join(islice(lines, AT_ONCE)):
+            yield page
+
+
+async def _sent(first: bytes, rest: Iterator[bytes]) -> AsyncIterator[bytes]:
+    page = first
+    while page:
+        yield page
+        page = await anyio.to_thread.run_sync(next, rest, b"")
 
 
 class ErasureWish(Input):
