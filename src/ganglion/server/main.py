@@ -186,15 +186,14 @@ def serve(
         secrets, egress, user = SecretStore(place.root), Egress(allowed_urls), _user()
         reach = Recipients(egress, secrets.value, effects, user)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
-        others = _keepers(stack, door, egress, effects.clock)
-        keepers = [workspaces, *others, SecretsKeeper(secrets)]
+        keepers = [workspaces, *_keepers(stack, door, egress, effects.clock)]
         service = Service(
             ledger,
             made,
             Policy(),
             _published(feed, notifier),
             metrics,
-            keepers,
+            [*keepers, SecretsKeeper(secrets)],
             secrets=secrets,
             isolate=isolates(),
             progress=step,
