@@ -29,7 +29,7 @@ MEANING = {
     "change policy": "set the policy, roll it back",
     "change secret": "keep values by name",
     "grant access": "grant and revoke roles, none beyond the grantor's own",
-    "change access": "place and release legal holds",
+    "change access": "place and release legal holds, erase names of users",
     "audit access": "read grants, denials, legal holds, and who entered which pod",
     "grant token": "make and revoke personal tokens of every user; add, change, remove local users",
     "halt server": "end the server",

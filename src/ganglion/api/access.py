@@ -193,6 +193,18 @@ class UserPage(Struct):
     items: tuple[UserView, ...] = ()
 
 
+class ErasureView(Struct):
+    """What an erasure leaves.
+
+    Attributes:
+        token: the pseudonym that events show from then on.
+        clear: events of versions before 0.1 that hold the name in clear, as the chain covers it.
+    """
+
+    token: str
+    clear: int = 0
+
+
 class HoldView(Struct):
     """A legal hold.
 

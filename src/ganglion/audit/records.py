@@ -247,7 +247,8 @@ def _actor(event: ev.Event) -> str:
         | ev.PasswordChanged
         | ev.UserDisabled
         | ev.UserEnabled
-        | ev.UserRemoved,
+        | ev.UserRemoved
+        | ev.UserErased,
     ):
         return event.by
     user = getattr(event, "user", "")

@@ -107,7 +107,7 @@ class Sealer:
 
 
 def contradicted(reader: Reader, folder: AuditFolder) -> Iterator[AuditFlaw]:
-    """Checkpoints in the folder that name another event than the ledger holds.
+    """Checkpoints in the folder that name another event than the ledger holds, and changed names.
 
     What they signed is compared by `verified`; this is about the columns beside that.
 
@@ -122,3 +122,6 @@ def contradicted(reader: Reader, folder: AuditFolder) -> Iterator[AuditFlaw]:
         if held.get(each.seq, b"").hex() != each.checksum:
             said = f"the checkpoint of {each.size} records names event {each.seq}"
             yield AuditFlaw(each.seq, f"{said}, which the ledger does not hold like that")
+    for person in reader.people():
+        if person.name and not person.fits:
+            yield AuditFlaw(0, f"the name of {person.token} was changed")

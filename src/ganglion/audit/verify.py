@@ -14,7 +14,15 @@ import msgspec
 from msgspec import Struct, field
 
 from ganglion.audit.anchored import Anchored
-from ganglion.audit.export import FORMAT, ExportedEvent, ExportEnd, ExportHeader, Signed
+from ganglion.audit.export import (
+    FORMAT,
+    NAMELESS,
+    Disclosed,
+    ExportedEvent,
+    ExportEnd,
+    ExportHeader,
+    Signed,
+)
 from ganglion.audit.folder import frontier_of
 from ganglion.audit.notes import PublicKey, key_of, note_of
 from ganglion.ledger.chain import link
@@ -25,9 +33,10 @@ MOST = 50
 LONGEST = 64 << 20
 """Bytes of a line."""
 
-Line = ExportedEvent | Signed | ExportEnd
+Line = ExportedEvent | Disclosed | Signed | ExportEnd
 _KINDS: tuple[tuple[bytes, type[Line]], ...] = (
     (b'{"seq":', ExportedEvent),
+    (b'{"person":', Disclosed),
     (b'{"checkpoint":', Signed),
     (b'{"events":', ExportEnd),
 )
@@ -116,8 +125,8 @@ def named_key(lines: Iterable[bytes]) -> PublicKey:
 def _header(line: bytes) -> ExportHeader:
     try:
         found = msgspec.json.decode(line, type=ExportHeader)
-        if found.format != FORMAT:
-            raise ValueError(f"it has format {found.format}, this version reads {FORMAT}")
+        if found.format not in (NAMELESS, FORMAT):
+            raise ValueError(f"it has format {found.format}, this version reads up to {FORMAT}")
         key_of(found.key)
         if len(bytes.fromhex(found.checksum)) != 32:
             raise ValueError("the checksum is not one")
@@ -175,6 +184,8 @@ class _Check:
             self._flaw(self._seq + 1, f"the line after event {self._seq} {read}")
         elif isinstance(read, ExportedEvent):
             self._event(read)
+        elif isinstance(read, Disclosed):
+            self._disclosed(read)
         elif isinstance(read, Signed):
             self._signed(read)
         else:
@@ -203,6 +214,12 @@ class _Check:
         self.found.first = self.found.first or seq
         self.found.events += 1
         self._against_anchors()
+
+    def _disclosed(self, said: Disclosed) -> None:
+        try:
+            said.checked()
+        except ValueError as error:
+            self._flaw(self._seq + 1, f"the line after event {self._seq}: {error}")
 
     def _signed(self, signed: Signed) -> None:
         try:

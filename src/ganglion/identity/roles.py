@@ -45,7 +45,7 @@ class ResourceKind(StrEnum):
     POLICY = "policy"
     SECRET = "secret"
     ACCESS = "access"
-    """Grants, tokens, denials, sessions in pods; legal holds, which are changed."""
+    """Grants, tokens, denials, sessions in pods; legal holds, which are changed; names, erased."""
     TOKEN = "token"
     SERVER = "server"
 

@@ -54,7 +54,14 @@ def audited(reader: Reader, progress: Progress = silent) -> Audit:
             found.checksum = entry.checksum or b""
         progress("checking the events", found.head, last)
     found.flaws += _cut_off(reader, found)
+    found.flaws += _people(reader)
     return found
+
+
+def _people(reader: Reader) -> Iterator[Flaw]:
+    for each in reader.people():
+        if each.name and not each.fits:
+            yield Flaw(0, "people", f"the name of {each.token} was changed")
 
 
 def _checkpoint(reader: Reader, base: Cut) -> Iterator[Flaw]:
@@ -76,7 +83,7 @@ def _wrong(found: Audit, entry: Entry, head: tuple[int, int] | None) -> Iterator
     if seq != found.head + 1:
         first, last = found.head + 1, seq - 1
         yield Flaw(first, "", f"events {first}..{last} are missing")
-    row = (seq, entry.at, entry.cycle, entry.kind, entry.body)
+    row = (seq, entry.at, entry.cycle, entry.kind, entry.linked)
     if head is None:
         yield Flaw(seq, entry.kind, f"cycle {entry.cycle} is missing")
     elif link(found.checksum, row, *head) != entry.checksum:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, Engine, Row, Select, and_, bindparam, func, or_, select
 
-from ganglion.ledger.records import Filed
+from ganglion.ledger.records import Changed, Ended, Filed, Submitted
 from ganglion.ledger.sql.faults import faults
 from ganglion.ledger.sql.tables import workloads
 from ganglion.model.workload import Kind, Workload
@@ -212,3 +212,32 @@ def _bytes(value: object) -> bytes:
 
 def _int(value: object) -> int:
     return value if isinstance(value, int) else 0
+
+
+def row_of(new: Submitted) -> dict[str, Any]:
+    """The row of a workload that enters."""
+    return {
+        "number": new.number,
+        "id": new.id,
+        "name": new.workload.name,
+        "at": new.at,
+        "user": new.workload.user,
+        "kind": new.workload.kind.value,
+        "document": new.document,
+        "request_key": new.request_key,
+        "request_hash": new.request_hash,
+        "ended": None,
+        "state": "",
+        "detail": b"",
+        **columns_of(Changed(new.id, new.workload)),
+    }
+
+
+def columns_of(change: Changed) -> dict[str, Any]:
+    """What changes in the row of a live workload."""
+    return {"queue": change.workload.queue, "body": msgspec.json.encode(change.workload)}
+
+
+def ending_of(end: Ended) -> dict[str, Any]:
+    """What changes in the row of a workload that is over."""
+    return {"ended": end.at, "state": end.state, "detail": end.detail}

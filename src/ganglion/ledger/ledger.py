@@ -9,18 +9,20 @@ from typing import Any, Self
 import msgspec
 from sqlalchemy import Column, Connection, Engine, bindparam, delete, func, insert, select, update
 
-from ganglion.ledger.chain import GENESIS, Progress, chained, silent
+from ganglion.ledger.chain import GENESIS, Progress, Row, chained, silent
 from ganglion.ledger.executors import Executors
-from ganglion.ledger.history import TRIMMED, trimmed
+from ganglion.ledger.history import TRIMMED, columns_of, ending_of, row_of, trimmed
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.metering import IntervalNumbers
+from ganglion.ledger.people.erasure import NEW_PEOPLE, erase, unwiped, wipe
+from ganglion.ledger.people.names import Names, Pseudonym
 from ganglion.ledger.reader import Reader
-from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Spacing, Submitted
+from ganglion.ledger.records import Batch, Entry, Snapshot, Spacing, Submitted
 from ganglion.ledger.sql import database
 from ganglion.ledger.sql.faults import faults
 from ganglion.ledger.sql.migrate import migrate
 from ganglion.ledger.sql.statements import Prepared, Session, first, transaction
-from ganglion.ledger.sql.tables import cuts, cycles, events, snapshots, workloads
+from ganglion.ledger.sql.tables import cuts, cycles, events, people, snapshots, workloads
 from ganglion.model.events import Event
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.randomness import Randomness
@@ -71,7 +73,7 @@ class Ledger(Reader):
         randomness: Randomness,
     ) -> None:
         super().__init__(engine, where)
-        self._writer, self._lock = writer, lock
+        self._writer, self._lock, self._randomness = writer, lock, randomness
         self.executors, self.generation = Executors(engine, where, randomness), 0
         self.spacing, self._intervals = Spacing(), IntervalNumbers()
         self.refresh()
@@ -131,6 +133,8 @@ class Ledger(Reader):
             self.head = self._top(events.c.seq)
             self.cycle = self._top(cycles.c.cycle)
             self._intervals.refresh(self._writer)
+            known = self._writer.execute(select(people.c.token, people.c.salt, people.c.name))
+            self._names = Names((Pseudonym(*row) for row in known), self._randomness)
             self._numbers = count(self._top(workloads.c.number) + 1)
             newest = select(events.c.checksum).where(events.c.seq == self.head)
             self.checksum = bytes(self._writer.scalar(newest) or GENESIS)
@@ -175,35 +179,46 @@ class Ledger(Reader):
             Superseded: another home took over; nothing was written.
             EnvironmentFault: nothing was written; call `refresh` before the next try.
         """
-        entries = self._entries(batch)
+        entries, new = self._entries(batch)
         with faults(self.where), transaction(self._writer) as session:
             if self.generation:
                 self.executors.confirm(self.generation, session)
             self._write_events(session, batch, entries)
+            if new:
+                session.execute(NEW_PEOPLE, [msgspec.structs.asdict(each) for each in new])
+            if batch.erased:
+                erase(session, self, self.names, batch.erased)
             _write_workloads(session, batch)
             self._intervals.write(session, self.cycle + 1, batch)
             if batch.cut:
                 session.execute(_NEW_CUT, [msgspec.structs.asdict(batch.cut)])
+        for each in batch.erased:
+            self.names.forget(self.names.token(each))
         self.head += len(entries)
         self.cycle += 1
         self._intervals.written(batch)
         self.checksum = entries[-1].checksum or self.checksum if entries else self.checksum
         return entries
 
-    def _entries(self, batch: Batch) -> list[Entry]:
-        happened = (*batch.incoming, *batch.decisions)
-        rows = [
-            (seq, event.at, self.cycle + 1, _kind(event), _ENCODE.encode(event))
-            for seq, event in enumerate(happened, self.head + 1)
-        ]
-        sums = chained(self.checksum, rows, batch.at, len(batch.incoming))
-        return [Entry(*row, checksum) for row, checksum in zip(rows, sums, strict=True)]
+    def _entries(self, batch: Batch) -> tuple[list[Entry], list[Pseudonym]]:
+        """The events of a cycle with their checksums, and people whom none before them named."""
+        at, number, new = batch.at, self.cycle + 1, list[Pseudonym]()
+        bodies, rows = list[bytes](), list[Row]()
+        for seq, event in enumerate((*batch.incoming, *batch.decisions), self.head + 1):
+            body = _ENCODE.encode(event)
+            stored, others = self.names.hidden(body)
+            new += others
+            bodies.append(body)
+            rows.append((seq, event.at, number, _kind(event), stored))
+        sums = chained(self.checksum, rows, at, len(batch.incoming))
+        found = zip(rows, bodies, sums, strict=True)
+        return [_entry(row, body, checksum) for row, body, checksum in found], new
 
     def _write_events(self, session: Session, batch: Batch, entries: list[Entry]) -> None:
         cycle = {"cycle": self.cycle + 1, "at": batch.at, "incoming": len(batch.incoming)}
         session.execute(_NEW_CYCLE, [cycle])
         if entries:
-            session.execute(_NEW_EVENTS, [msgspec.structs.asdict(e) for e in entries])
+            session.execute(_NEW_EVENTS, [each.columns for each in entries])
 
     def mend(self, rows: Sequence[Submitted]) -> None:
         """Write rows of live workloads again, which were damaged or gone.
@@ -221,7 +236,7 @@ class Ledger(Reader):
                 ).first()
                 self._writer.execute(delete(workloads).where(same))
                 kept = {"request_key": known[0], "request_hash": known[1]} if known else {}
-                self._writer.execute(insert(workloads), _row(each) | kept)
+                self._writer.execute(insert(workloads), row_of(each) | kept)
         self.refresh()
 
     @contextmanager
@@ -329,6 +344,15 @@ class Ledger(Reader):
                     connection.execute(change, found)
         return len(found)
 
+    def wipe(self) -> bool:
+        """Leave nothing of names that were erased in the file; whether it is so.
+
+        Raises:
+            EnvironmentFault: the database refuses, or is in use.
+        """
+        tokens = unwiped(self)
+        return not tokens or wipe(self._engine, self.where, tokens)
+
     def probe(self, size: int) -> None:
         """Find out whether the database accepts writes, by one that is taken back.
 
@@ -360,38 +384,17 @@ def _spaced(known: list[Any], spacing: Spacing, base: int) -> Iterator[int]:
 
 def _write_workloads(session: Session, batch: Batch) -> None:
     if batch.submitted:
-        session.execute(_NEW_WORKLOADS, [_row(new) for new in batch.submitted])
+        session.execute(_NEW_WORKLOADS, [row_of(new) for new in batch.submitted])
     if batch.changed:
-        session.execute(_CHANGED, [{"of": each.id, **_columns(each)} for each in batch.changed])
+        session.execute(_CHANGED, [{"of": each.id, **columns_of(each)} for each in batch.changed])
     if batch.ended:
-        session.execute(_ENDED, [{"of": each.id, **_ending(each)} for each in batch.ended])
+        session.execute(_ENDED, [{"of": each.id, **ending_of(each)} for each in batch.ended])
+
+
+def _entry(row: Row, body: bytes, checksum: bytes) -> Entry:
+    seq, at, cycle, kind, stored = row
+    return Entry(seq, at, cycle, kind, body, checksum, b"" if stored == body else stored)
 
 
 def _kind(event: Event) -> str:
     return str(event.__struct_config__.tag)
-
-
-def _row(new: Submitted) -> dict[str, Any]:
-    return {
-        "number": new.number,
-        "id": new.id,
-        "name": new.workload.name,
-        "at": new.at,
-        "user": new.workload.user,
-        "kind": new.workload.kind.value,
-        "document": new.document,
-        "request_key": new.request_key,
-        "request_hash": new.request_hash,
-        "ended": None,
-        "state": "",
-        "detail": b"",
-        **_columns(Changed(new.id, new.workload)),
-    }
-
-
-def _columns(change: Changed) -> dict[str, Any]:
-    return {"queue": change.workload.queue, "body": _ENCODE.encode(change.workload)}
-
-
-def _ending(end: Ended) -> dict[str, Any]:
-    return {"ended": end.at, "state": end.state, "detail": end.detail}

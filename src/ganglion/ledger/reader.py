@@ -20,10 +20,11 @@ from sqlalchemy import (
 
 from ganglion.ledger.codec import UNREADABLE, decoded, decoded_all
 from ganglion.ledger.history import WorkloadHistory
+from ganglion.ledger.people.names import Names, Pseudonym
 from ganglion.ledger.records import Cut, Cycle, Entry, Flaw, Snapshot
 from ganglion.ledger.sql import database
 from ganglion.ledger.sql.faults import faults
-from ganglion.ledger.sql.tables import SCHEMA, cuts, cycles, events, snapshots
+from ganglion.ledger.sql.tables import SCHEMA, cuts, cycles, events, people, snapshots
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event
 from ganglion.seams.effects import SYSTEM, Effects
@@ -69,6 +70,7 @@ class Reader:
     def __init__(self, engine: Engine, where: str, pinned: Connection | None = None) -> None:
         self._engine, self._pinned = engine, pinned
         self._heads: dict[int, tuple[int, int]] = {}
+        self._names: Names | None = None
         self.where = where
         self.history = WorkloadHistory(engine, where, pinned)
 
@@ -134,7 +136,30 @@ class Reader:
             EnvironmentFault: the database does not answer.
         """
         found = _ROW.where(events.c.seq > after).order_by(events.c.seq).limit(limit)
-        return [Entry(*row) for row in self.rows(found)]
+        return [self._entry(row) for row in self.rows(found)]
+
+    @property
+    def names(self) -> Names:
+        """The names that events hold digests of."""
+        if self._names is None:
+            self._names = Names(self.people())
+        return self._names
+
+    def people(self) -> list[Pseudonym]:
+        """Rows of the table of names, by pseudonym.
+
+        Raises:
+            EnvironmentFault: the database does not answer.
+        """
+        token, salt = people.c.token, cast(people.c.salt, LargeBinary)
+        found = self.rows(select(token, salt, people.c.name).order_by(token))
+        return [Pseudonym(str(token), salt or b"", str(name)) for token, salt, name in found]
+
+    def _entry(self, row: Any) -> Entry:  # noqa: ANN401 - of SQLAlchemy
+        stored = row.body or b""
+        body = self.names.shown(stored)
+        other = b"" if body is stored else stored
+        return Entry(row.seq, row.at, row.cycle, row.kind, body, row.checksum, other)
 
     def checksums(self, after: int, limit: int = PAGE) -> list[tuple[int, bytes]]:
         """Number and checksum of events with `seq` above `after`, oldest first, at most `limit`.
@@ -165,8 +190,9 @@ class Reader:
         found = _ROW.where(events.c.kind == tag).order_by(events.c.seq.desc())
         for row in self.rows(found.limit(1)) or ():
             if _readable(row.body):
-                return Entry(*row)
-            return next((Entry(*each) for each in self.rows(found) if _readable(each.body)), None)
+                return self._entry(row)
+            others = (each for each in self.rows(found) if _readable(each.body))
+            return next(map(self._entry, others), None)
         return None
 
     def base(self) -> Cut | None:

@@ -97,6 +97,7 @@ class Batch(Struct):
         cut: where the ledger is cut; None = nowhere.
         usage: what attempts held until now, or until an event of it.
         supply: what nodes had likewise.
+        erased: names of a person to be erased, that of the user first; empty = of none.
     """
 
     at: int
@@ -108,6 +109,7 @@ class Batch(Struct):
     cut: Cut | None = None
     usage: list[UsageInterval] = field(default_factory=list)
     supply: list[SupplyInterval] = field(default_factory=list)
+    erased: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -130,8 +132,9 @@ class Entry(Struct, frozen=True):
         at: its time in ms.
         cycle: number of its cycle.
         kind: its type, as in the JSON.
-        body: its JSON.
+        body: its JSON, with the names of people as far as they are known.
         checksum: chained to that of the event before, see `chain`.
+        stored: its JSON as it lies there, with pseudonyms; empty = it names no one.
     """
 
     seq: int
@@ -140,6 +143,24 @@ class Entry(Struct, frozen=True):
     kind: str
     body: bytes
     checksum: bytes | None = None
+    stored: bytes = b""
+
+    @property
+    def linked(self) -> bytes:
+        """Its JSON as the chain covers it."""
+        return self.stored or self.body
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """Its row."""
+        return {
+            "seq": self.seq,
+            "at": self.at,
+            "cycle": self.cycle,
+            "kind": self.kind,
+            "body": self.stored or self.body,
+            "checksum": self.checksum,
+        }
 
 
 class Flaw(Struct, frozen=True):

@@ -1,8 +1,8 @@
 """Ledgers as files: export, import, and backup while a server writes.
 
 An export is one JSON object a line: a header, the cycles, the events, the workloads, the intervals
-of usage and supply, and a last line that counts them and names the head of the chain. A name that
-ends in `.gz` is compressed.
+of usage and supply, the names of people, and a last line that counts them and names the head of
+the chain. A name that ends in `.gz` is compressed.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Table, insert, select
 
 from ganglion.ledger.chain import GENESIS, Progress, link, silent
 from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.people.names import Pseudonym
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Cut, Entry, Snapshot
 from ganglion.ledger.sql import database
@@ -30,6 +31,7 @@ from ganglion.ledger.sql.tables import (
     cuts,
     cycles,
     events,
+    people,
     snapshots,
     supply,
     usage,
@@ -39,9 +41,9 @@ from ganglion.model.errors import Conflict, EnvironmentFault, FileError
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import SYSTEM_FILES, Files, FileStream, install, remove
 
-FORMAT, CUT, METERED = 1, 2, 3
-"""Of exports of whole ledgers, of those that were cut, and of those with intervals: each cannot be
-read by the versions before it."""
+FORMAT, CUT, METERED, NAMED = 1, 2, 3, 4
+"""Of exports of whole ledgers, of those that were cut, of those with intervals, and of those with
+names of people: each cannot be read by the versions before it."""
 MOST = (1 << 63) - 1
 BINARY = ("document", "body", "detail")
 """Columns of workloads that hold bytes."""
@@ -70,6 +72,7 @@ class TransferEnd(Struct, frozen=True, omit_defaults=True):
     workloads: int
     checksum: str
     intervals: int = 0
+    people: int = 0
 
 
 class _Event(Struct, frozen=True, omit_defaults=True):
@@ -106,8 +109,8 @@ def exported(
     counts, checksum = [0, 0, 0, 0], GENESIS
     with _appearing(file, effects) as scratch, _stream(scratch, file, effects.files) as out:
         base = _base(reader)
-        metered = () if until else _metered(reader)
-        _line(out, _header(cut=base is not None, metered=bool(metered)))
+        metered, known = () if until else _metered(reader), reader.people()
+        _line(out, _header(cut=base is not None, metered=bool(metered), named=bool(known)))
         if base:
             _line(out, base)
             checksum = base.cut.checksum
@@ -131,7 +134,9 @@ def exported(
             for row in _table(reader, table, table.c.number):
                 _line(out, row)
                 counts[3] += 1
-        end = TransferEnd(counts[0], counts[1], counts[2], checksum.hex(), counts[3])
+        for person in known:
+            _line(out, person)
+        end = TransferEnd(counts[0], counts[1], counts[2], checksum.hex(), counts[3], len(known))
         _line(out, end)
     return end
 
@@ -200,12 +205,12 @@ class _Import:
         self._connection, self._file, self._progress = connection, file, progress
         self._heads: dict[int, tuple[int, int]] = {}
         self._checksum, self._events = GENESIS, 0
-        self._workloads = self._intervals = 0
+        self._workloads = self._intervals = self._people = 0
 
     def read(self, lines: IO[bytes]) -> TransferEnd:
         """Take every line in."""
         header = msgspec.json.decode(lines.readline(), type=Header)
-        if header.format > METERED:
+        if header.format > NAMED:
             raise ValueError(f"format {header.format} is of a newer version")
         if header.cut or header.format == CUT:
             self._begin(msgspec.json.decode(lines.readline(), type=_Base))
@@ -232,7 +237,11 @@ class _Import:
     def _write(self, page: list[dict[str, Any]]) -> None:
         if not page:
             return
-        if "begin_ms" in page[0]:
+        if "salt" in page[0]:
+            rows = [msgspec.structs.asdict(msgspec.convert(row, Pseudonym)) for row in page]
+            self._connection.execute(insert(people), rows)
+            self._people += len(page)
+        elif "begin_ms" in page[0]:
             table = usage if "held_milli" in page[0] else supply
             self._connection.execute(insert(table), page)
             self._intervals += len(page)
@@ -263,15 +272,15 @@ class _Import:
 
     def _ended(self, end: TransferEnd) -> TransferEnd:
         counts = (len(self._heads), self._events, self._workloads)
-        found = TransferEnd(*counts, self._checksum.hex(), self._intervals)
+        found = TransferEnd(*counts, self._checksum.hex(), self._intervals, self._people)
         if found != end:
             raise ValueError(f"it should have {end}, and has {found}")
         return end
 
 
-def _header(*, cut: bool, metered: bool) -> Header:
-    if metered:
-        return Header(METERED, SCHEMA, cut)
+def _header(*, cut: bool, metered: bool, named: bool) -> Header:
+    if metered or named:
+        return Header(NAMED if named else METERED, SCHEMA, cut)
     return Header(CUT if cut else FORMAT, SCHEMA)
 
 
@@ -310,9 +319,9 @@ def _event(entry: Entry) -> _Event:
     checksum = (entry.checksum or b"").hex()
     head = (entry.seq, entry.at, entry.cycle, entry.kind, checksum)
     try:
-        return _Event(*head, body=entry.body.decode())
+        return _Event(*head, body=entry.linked.decode())
     except UnicodeDecodeError:
-        return _Event(*head, raw=b64encode(entry.body).decode())
+        return _Event(*head, raw=b64encode(entry.linked).decode())
 
 
 def _text(row: dict[str, Any], name: str) -> str:

@@ -26,9 +26,9 @@ from ganglion.server.rest.openapi import described
 from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
+    audit,
     cluster,
     history,
-    holds,
     policy,
     queues,
     schedules,
@@ -63,7 +63,7 @@ _ROUTES = (
     terminals,
     access,
     users,
-    holds,
+    audit,
 )
 
 

@@ -184,18 +184,14 @@ def serve(
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
-        keepers = [
-            workspaces,
-            *_keepers(stack, door, egress, effects.clock),
-            SecretsKeeper(secrets),
-        ]
+        keepers = [workspaces, *_keepers(stack, door, egress, effects.clock)]
         service = Service(
             ledger,
             made,
             Policy(),
             _published(feed, notifier),
             metrics,
-            keepers,
+            [*keepers, SecretsKeeper(secrets)],
             secrets=secrets,
             isolate=isolates(),
             progress=step,
@@ -222,7 +218,8 @@ def serve(
             use_of=workspaces.use_of,
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
-            unsigned=lambda: signing.trouble or signing.unanchored,
+            sign=signing.at_once,
+            unsigned=signing.missing,
             dry_runs=dry_runs(most_dry_runs),
             passwords=Passwords(effects),
             certificate=shown,

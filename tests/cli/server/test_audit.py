@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import httpx2
 import pytest
-from tests.audit.trail import signed, write
-from tests.cli.harness import Ganglion
+from tests.audit.trail import lines_of, signed, write
+from tests.cli.harness import FakeServer, Ganglion, refusal
 
 from ganglion.audit.folder import AuditFolder
 from ganglion.ledger.ledger import Ledger
@@ -50,7 +51,7 @@ def test_an_export_verifies_where_the_home_is_not(
 
 def test_an_export_goes_to_the_standard_output_too(ganglion: Ganglion, home: Path) -> None:
     lines = ganglion("audit", "export", "-").out.splitlines()
-    assert lines[0].startswith('{"format":1')
+    assert lines[0].startswith('{"format":2')
     assert lines[-1].startswith('{"events":12')
 
 
@@ -105,3 +106,63 @@ def test_a_home_without_a_signed_event_says_what_to_do(
     Ledger.open(tmp_path / "ledger.db").close()
     done = ganglion("audit", "verify")
     assert (done.code, "nothing of this ledger was signed yet" in done.err) == (1, True)
+
+
+EXPORT, ERASE = "GET /api/v1/audit/export", "POST /api/v1/users:erase"
+
+
+@pytest.fixture
+def elsewhere(home: Path, server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A server on another machine; what it exports. This machine has no ledger."""
+    whole = b"".join(lines_of(home))
+    server.on(EXPORT, httpx2.Response(200, content=whole))
+    monkeypatch.setenv("GANGLION_HOME", str(home.parent / "none"))
+    monkeypatch.setenv("GANGLION_URL", "https://gpu.example.org")
+    monkeypatch.setenv("GANGLION_TOKEN", "gng_x")
+    return whole
+
+
+def test_a_server_elsewhere_is_exported_shown_and_verified(
+    ganglion: Ganglion, elsewhere: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "audit.jsonl"
+    assert ganglion("audit", "export", str(file)).code == 0
+    assert file.read_bytes() == elsewhere
+    done = ganglion("audit", "verify")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "sound")
+    assert done.out.startswith("the server: events 1..12 of log ")
+    assert "the file itself names" in done.err
+    shown = ganglion("audit", "show", "--since", "all", "--kind", "node_added", "-o", "json")
+    assert len(json.loads(shown.out)) == 6
+    assert ganglion("audit", "placement").code == 0
+    csv = ganglion("audit", "export", "--format", "csv", "-").out
+    assert len(csv.splitlines()) == 13
+
+
+def test_a_changed_event_of_a_server_elsewhere_is_named(
+    ganglion: Ganglion, elsewhere: bytes, server: FakeServer
+) -> None:
+    server.on(EXPORT, httpx2.Response(200, content=elsewhere.replace(b"n3000", b"n3001")))
+    done = ganglion("audit", "verify")
+    assert (done.code, "first bad record: event 5, line" in done.out) == (1, True)
+
+
+def test_a_refusal_of_a_server_elsewhere_leaves_no_file(
+    ganglion: Ganglion, elsewhere: bytes, server: FakeServer, tmp_path: Path
+) -> None:
+    server.on(EXPORT, refusal(403, "access", "bob may not: audit access", "see: ganglion whoami"))
+    for words in (("export", str(tmp_path / "audit.jsonl")), ("show",), ("verify",)):
+        done = ganglion("audit", *words)
+        assert (done.code, "bob may not: audit access" in done.err) == (1, True)
+    assert not (tmp_path / "audit.jsonl").exists()
+
+
+def test_a_name_is_erased_once_it_was_confirmed(server: FakeServer, ganglion: Ganglion) -> None:
+    server.on(ERASE, {"token": "p~abc", "clear": 2})
+    done = ganglion("audit", "erase", "eve", "--reason", "request 7", "--yes")
+    assert (done.code, done.out) == (0, "the name is erased: events show p~abc\n")
+    assert "2 events of an earlier version still hold it in clear" in done.err
+    assert server.bodies(ERASE) == [{"user": "eve", "reason": "request 7"}]
+    done = ganglion("audit", "erase", "eve", "--reason", "request 7")
+    assert (done.code != 0, "add --yes" in done.err) == (True, True)
+    assert len(server.bodies(ERASE)) == 1

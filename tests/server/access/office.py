@@ -1,7 +1,7 @@
 """A server with a tree of queues, two users' work, and callers of every role."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -88,7 +88,11 @@ class Office:
 
 @contextmanager
 def office(
-    rig: Rig, *, shares_account: bool = False, effects: Effects = SYSTEM
+    rig: Rig,
+    *,
+    shares_account: bool = False,
+    effects: Effects = SYSTEM,
+    sign: Callable[[], None] = lambda: None,
 ) -> Iterator[Office]:
     """Serve a rig whose thread runs meanwhile."""
     context = ServerContext(
@@ -99,6 +103,7 @@ def office(
         "ada",
         shares_account=shares_account,
         effects=effects,
+        sign=sign,
     )
     made = Office(rig, guarded(make_app(context), "secret", loopback=True))
     with made.owner:

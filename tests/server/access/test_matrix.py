@@ -34,6 +34,8 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_secrets", "set_secret", "remove_secret", "remove_schedule"), SUBMIT),
     **dict.fromkeys(("list_roles", "show_who_can"), AUDIT),
     **dict.fromkeys(("grant_role", "revoke_role"), OWNERS),
+    # Each of these asks for a grant above the queue.
+    **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
 }
 """Operation -> roles that may do it to the work of others, granted on its queue or the fleet."""
 
@@ -43,13 +45,13 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_policy_versions", "show_policy_version", "check_policy"), EVERY),
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
-    **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
-    **dict.fromkeys(("create_token", "place_hold", "release_hold"), ADMIN),
     "bootstrap": frozenset(),  # the owner alone
-    "break_glass": frozenset(),  # no role: it needs a dormant grant
     **dict.fromkeys(("disable_user", "enable_user"), ADMIN),
-    **dict.fromkeys(("list_holds", "list_users"), AUDIT),
+    **dict.fromkeys(("list_users",), AUDIT),
     **dict.fromkeys(("add_user", "set_password", "remove_user"), ADMIN),
+    **dict.fromkeys(("create_token", "place_hold", "release_hold", "erase_user"), ADMIN),
+    "break_glass": frozenset(),  # no role: it needs a dormant grant
+    **dict.fromkeys(("list_holds", "export_audit"), AUDIT),
     "shut_down": ADMIN,
 }
 """Operation -> roles that may do it when granted on the whole fleet; elsewhere none may."""

@@ -318,6 +318,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "user_removed": _user,
     "hold_placed": _held,
     "hold_released": lambda event: f"by {event['by']}",
+    "user_erased": lambda event: f"a name, by {event['by']}: {event['reason']}",
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -17,7 +17,7 @@ from ganglion.cli.output.formats import clock, now_ms, plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
 from ganglion.cli.server.audit_trail import placement, show, trail
-from ganglion.cli.server.ledger import DB, reading
+from ganglion.cli.server.ledger import DB, downloaded, is_elsewhere, is_served, reading
 from ganglion.extras import require
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ def audit() -> None:
     """Read, export and verify the audit trail.
 
     The trail is the ledger of $GANGLION_HOME, or ~/.ganglion. The commands read it directly, with
-    or without a running server; verify FILE needs nothing but the file. Only `hold` asks the
-    server.
+    or without a running server. Where $GANGLION_URL or a login names another server, they ask
+    that one, which needs role auditor or admin on the whole fleet. `export` has a running server
+    sign what is new. verify FILE needs nothing but the file.
     """
     require("server")
 
@@ -73,8 +74,12 @@ def export(file: Path, form: str, db: str) -> None:
     from ganglion.audit.records import records
 
     if form == "jsonl":
-        with reading(db) as reader:
-            _written(file, exported(reader, AuditFolder(_home())))
+        if is_served(db):
+            with connect() as client, client.access.audit_export() as parts:
+                _written(file, parts)
+        else:
+            with reading(db) as reader:
+                _written(file, exported(reader, AuditFolder(_home())))
         if str(file) != "-":
             note(f"To check it: ganglion audit verify {file}")
         return
@@ -127,7 +132,7 @@ def verify(file: Path | None, key: str, anchors: tuple[Path, ...], db: str, form
     if form == "json":
         print_data(asdict(found) | {"sound": found.sound, "unsigned": found.unsigned}, form)
     else:
-        _print(found, str(file or ""))
+        _print(found, str(file or ("the server" if is_elsewhere(db) else "")))
     return 0 if found.sound else 1
 
 
@@ -189,7 +194,33 @@ for each in (add, release, list_holds):
     hold.add_command(each)
 
 
-for each in (show, placement, export, verify, hold):
+@command("erase", "audit erase eve --reason 'request of 2030-01-07'")
+@click.argument("user")
+@click.option("--reason", required=True, help="Why, as a request of the user.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def erase(user: str, reason: str, yes: bool) -> None:
+    """Erase the name of a user from the ledger, for good.
+
+    The chain covers salted digests of names, so that everything that was signed verifies as
+    before. Grants, tokens and sessions of the user end. It is refused while a legal hold lasts,
+    and while the user has work, schedules or secrets. Exports, backups and archives that were made
+    before keep the name.
+    """
+    from ganglion.model.errors import InputError
+
+    if not yes:
+        if not sys.stdin.isatty():
+            what = f"the name {user} is erased for good"
+            raise InputError(what, "there is no terminal to confirm on: add --yes")
+        click.confirm(f"Erase the name {user} for good?", abort=True, err=True)
+    with connect() as client:
+        found = client.access.erase(user, reason)
+    click.echo(f"the name is erased: events show {found.token}")
+    if found.clear:
+        note(f"{plural(found.clear, 'event')} of an earlier version still hold it in clear")
+
+
+for each in (show, placement, export, verify, hold, erase):
     audit.add_command(each)
 
 
@@ -253,6 +284,10 @@ def _source(
 
     if file:
         yield partial(_of_file, file), tuple
+        return
+    if is_elsewhere(db):
+        with downloaded() as found:
+            yield partial(_of_file, found), tuple
         return
     folder = AuditFolder(_home())
     with reading(db) as reader:

@@ -13,7 +13,7 @@ from ganglion.cli.output.event_lines import details, subject
 from ganglion.cli.output.formats import DASH, clock, now_ms, plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list, print_pages
-from ganglion.cli.server.ledger import DB, reading
+from ganglion.cli.server.ledger import DB, downloaded, is_elsewhere, reading
 
 if TYPE_CHECKING:
     from ganglion.audit.export import ExportedEvent as Row
@@ -215,7 +215,7 @@ def _pages(found: "Iterator[AuditRecord]") -> "Iterator[list[AuditRecord]]":
 
 @contextmanager
 def trail(file: Path | None, db: str) -> "Iterator[tuple[Iterable[Row], DecisionContext]]":
-    """Events of an export, or of the ledger, and what was in force before the first."""
+    """Events of an export, of the server or of the ledger, and what was in force before them."""
     from ganglion.audit.export import rows_in, rows_of
     from ganglion.audit.records import DecisionContext
 
@@ -223,6 +223,10 @@ def trail(file: Path | None, db: str) -> "Iterator[tuple[Iterable[Row], Decision
         with file.open("rb") as opened:
             after, rows = rows_in(opened)
             yield rows, DecisionContext(policy=None if after else 0)
+        return
+    if is_elsewhere(db):
+        with downloaded() as found, trail(found, "") as made:
+            yield made
         return
     with reading(db) as reader:
         base = reader.base()

@@ -1,5 +1,7 @@
 """`ganglion ledger`."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, output, settings
 from ganglion.cli.output.formats import plural
 from ganglion.cli.output.screen import err, is_tty, note
@@ -150,6 +153,46 @@ def reading(db: str) -> "Iterator[Reader]":
     finally:
         reader.leave()
         structlog.reset_defaults()
+
+
+def is_elsewhere(db: str) -> bool:
+    """Whether a server is meant whose ledger is not the home's: by $GANGLION_URL, or by a login.
+
+    Args:
+        db: what `--db` says.
+    """
+    from ganglion.client.home import home
+    from ganglion.client.logins import chosen_login
+
+    if db:
+        return False
+    if os.environ.get("GANGLION_URL"):
+        return True
+    return not (home() / "ledger.db").exists() and chosen_login() is not None
+
+
+def is_served(db: str) -> bool:
+    """Whether a server can be asked for an export, so that it signs what is new before."""
+    from ganglion.client.home import home, read_server
+
+    return is_elsewhere(db) or (not db and read_server(home()) is not None)
+
+
+@contextmanager
+def downloaded() -> Iterator[Path]:
+    """The trail of the server, in a file for this user alone that is gone afterwards.
+
+    Raises:
+        GanglionError: what the server answered, or that it could not be reached.
+    """
+    with (
+        tempfile.NamedTemporaryFile(prefix="ganglion-audit-", suffix=".jsonl") as file,
+        connect() as client,
+        client.access.audit_export() as parts,
+    ):
+        file.writelines(parts)
+        file.flush()
+        yield Path(file.name)
 
 
 @contextmanager

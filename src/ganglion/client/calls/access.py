@@ -3,12 +3,14 @@
 Times are ms since 1970.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ganglion.api.access import (
     BootstrapLink,
+    ErasureView,
     GrantView,
     HoldPage,
     HoldView,
@@ -167,3 +169,14 @@ class AccessClient:
     def release_hold(self, name: str) -> None:
         """Release a legal hold."""
         self._http.call("DELETE", f"/holds/{quote(name, safe='')}", Any)
+
+    def erase(self, user: str, reason: str) -> ErasureView:
+        """Erase the name of a user from the ledger; what was signed of it verifies as before."""
+        body = {"user": user, "reason": reason}
+        return self._http.call("POST", "/users:erase", ErasureView, body=body)
+
+    @contextmanager
+    def audit_export(self) -> Iterator[Iterator[bytes]]:
+        """Open an export of the audit trail: JSON lines, in parts of any length."""
+        with self._http.stream("/audit/export") as response:
+            yield response.iter_bytes()

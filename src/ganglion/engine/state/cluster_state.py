@@ -177,4 +177,5 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.UserDisabled: fleet_events.of_no_concern,
     ev.UserEnabled: fleet_events.of_no_concern,
     ev.UserRemoved: fleet_events.of_no_concern,
+    ev.UserErased: fleet_events.of_no_concern,
 }

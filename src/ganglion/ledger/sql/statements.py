@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Insert, Select, Update
+from sqlalchemy import Connection, Delete, Insert, Select, Update
 from sqlalchemy.dialects import sqlite
 
 _DIALECT = sqlite.dialect()
@@ -23,7 +23,7 @@ class Prepared:
         statement: takes values of the types that the driver knows, as all columns here do.
     """
 
-    def __init__(self, statement: Select[Any] | Insert | Update) -> None:
+    def __init__(self, statement: Select[Any] | Insert | Update | Delete) -> None:
         compiled = statement.compile(dialect=_DIALECT)
         self.statement, self.text = statement, str(compiled)
         self._names = tuple(compiled.positiontup or ())

@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0006"
+SCHEMA = "0007"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -140,6 +140,16 @@ supply = Table(
     Column("flavor", String, nullable=False),
     Column("gpu_milli", LONG, nullable=False),
     Column("unavailable_milli", LONG, nullable=False),
+)
+
+people = Table(
+    "people",
+    metadata,
+    # The pseudonym: a digest of salt and name, see `people.names`.
+    Column("token", String(64), primary_key=True),
+    # Both are empty from the erasure of a name until nothing of it is left in the file.
+    Column("salt", LargeBinary, nullable=False),
+    Column("name", String, nullable=False),
 )
 
 Index("usage_ended", usage.c.end_ms)

@@ -48,6 +48,7 @@ from ganglion.model.events.identity import (
     UserAdded,
     UserDisabled,
     UserEnabled,
+    UserErased,
     UserRemoved,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
@@ -112,5 +113,6 @@ __all__ = [
     "UserAdded",
     "UserDisabled",
     "UserEnabled",
+    "UserErased",
     "UserRemoved",
 ]

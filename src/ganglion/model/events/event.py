@@ -42,6 +42,7 @@ from ganglion.model.events.identity import (
     UserAdded,
     UserDisabled,
     UserEnabled,
+    UserErased,
     UserRemoved,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
@@ -124,5 +125,6 @@ Event = (
     | UserDisabled
     | UserEnabled
     | UserRemoved
+    | UserErased
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

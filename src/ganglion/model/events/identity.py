@@ -1,4 +1,4 @@
-"""Grants, tokens, denials and legal holds: what an audit asks for.
+"""Grants, tokens, denials, legal holds and erasures: what an audit asks for.
 
 The engine takes no notice of them.
 """
@@ -250,3 +250,19 @@ class BootstrapUsed(EventBase, frozen=True, tag="bootstrap_used"):
     """The link was used; its visitor is admin now."""
 
     user: str
+
+
+class UserErased(EventBase, frozen=True, tag="user_erased"):
+    """A user's name was erased: events show its pseudonym from then on.
+
+    Attributes:
+        user: whose name it was.
+        by: user who erased it.
+        reason: why, as a request of that user.
+        account: the provider's own name of the user; empty = there was no account.
+    """
+
+    user: str
+    by: str
+    reason: str
+    account: str = ""

@@ -21,6 +21,7 @@ _AUDITED = frozenset(
         *("account_joined", "signed_in", "signed_out", "hold_placed", "hold_released"),
         *("bootstrap_made", "bootstrap_used"),
         *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
+        "user_erased",
     }
 )
 """Types of events that ask for the right to audit."""

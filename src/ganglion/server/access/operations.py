@@ -48,7 +48,7 @@ _VIEW_JOBS = Rule(_V.VIEW, _K.WORKLOAD, _W.NARROWED)
 _SECRETS = Rule(_V.CHANGE, _K.SECRET, _W.NARROWED)
 _VIEW_POLICY = Rule(_V.VIEW, _K.POLICY)
 _CHANGE_POLICY = Rule(_V.CHANGE, _K.POLICY)
-_CHANGE_QUEUE = Rule(_V.CHANGE, _K.QUEUE)
+_CHANGE_QUEUE = Rule(_V.CHANGE, _K.QUEUE, _W.NARROWED)
 _GRANT = Rule(_V.GRANT, _K.ACCESS, _W.NARROWED)
 _AUDIT = Rule(_V.AUDIT, _K.ACCESS, _W.NARROWED)
 _ANYONE = Rule(_V.VIEW, _K.SERVER, _W.ANYONE)
@@ -118,9 +118,11 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "revoke_role": _GRANT,
         "break_glass": _ANYONE,
         "mend_glass": _ANYONE,
+        "export_audit": Rule(_V.AUDIT, _K.ACCESS),
         "list_holds": Rule(_V.AUDIT, _K.ACCESS),
         "place_hold": Rule(_V.CHANGE, _K.ACCESS),
         "release_hold": Rule(_V.CHANGE, _K.ACCESS),
+        "erase_user": Rule(_V.CHANGE, _K.ACCESS),
         "create_token": Rule(_V.GRANT, _K.TOKEN),
         "bootstrap": Rule(_V.GRANT, _K.TOKEN),
         "list_users": Rule(_V.AUDIT, _K.ACCESS),

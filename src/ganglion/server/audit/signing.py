@@ -1,6 +1,7 @@
 """Signs what the ledger holds, in a thread of its own. No turn waits for it."""
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,9 @@ PAUSE_S = 1.0
 TROUBLE_S = 10.0
 """The same while something refuses."""
 LAST_S = 5.0
-"""How long the last checkpoint may take when the server ends."""
+"""How long the last checkpoint may take when the server ends, and one that a request waits for."""
+APART_S = 10.0
+"""Time between two checkpoints that requests ask for."""
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +53,8 @@ class Signing:
         self.trouble = ""
         self.newest: Sealed | None = None
         self._anchoring = Anchoring(home, lambda: self.newest, clock, effects)
-        self._ending = threading.Event()
+        self._ending, self._wake = threading.Event(), threading.Event()
+        self._asked, self._steady, self._last_s = deque[threading.Event](), effects.clock, -APART_S
         self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
 
     def start(self) -> None:
@@ -61,6 +65,7 @@ class Signing:
     def close(self) -> None:
         """Sign what is left, give it to the anchors, and end."""
         self._ending.set()
+        self._wake.set()
         if self._thread.is_alive():
             self._thread.join(timeout=LAST_S)
         self._anchoring.close()
@@ -70,10 +75,32 @@ class Signing:
         """Which anchors lack the newest checkpoint, and why; empty = none does."""
         return self._anchoring.trouble
 
+    def missing(self) -> str:
+        """Why nothing is signed, else which anchors lack it; empty = all is as it should be."""
+        return self.trouble or self.unanchored
+
     def _run(self) -> None:
-        while not self._ending.wait(TROUBLE_S if self.trouble else PAUSE_S):
-            self.step()
+        while not self._ending.is_set():
+            self._wake.wait(TROUBLE_S if self.trouble else PAUSE_S)
+            self._wake.clear()
+            asked = [self._asked.popleft() for _ in range(len(self._asked))]
+            self.step(ending=bool(asked))
+            for each in asked:
+                each.set()
         self.step(ending=True)
+
+    def at_once(self) -> None:
+        """Sign what is new without a wait for its minute, unless that was just asked for.
+
+        Safe from any thread; returns once it is signed, or cannot be.
+        """
+        now_s, done = self._steady.monotonic(), threading.Event()
+        if now_s - self._last_s < APART_S:
+            return
+        self._last_s = now_s
+        self._asked.append(done)
+        self._wake.set()
+        done.wait(LAST_S)
 
     def step(self, *, ending: bool = False) -> Sealed | None:
         """Sign once if it is due; returns the checkpoint.

@@ -1,7 +1,16 @@
-"""Legal holds: while one lasts, no event of its time leaves the ledger."""
+"""Legal holds: while one lasts, no event of its time leaves the ledger, and no name is erased."""
 
+from ganglion.identity.grants import USER
 from ganglion.model.errors import Conflict, NotFound
-from ganglion.model.events import HoldPlaced, HoldReleased
+from ganglion.model.events import (
+    HoldPlaced,
+    HoldReleased,
+    RoleRevoked,
+    SignedOut,
+    TokenRevoked,
+    UserErased,
+    UserRemoved,
+)
 from ganglion.server.state.transaction import Transaction
 
 
@@ -38,3 +47,63 @@ def release(draft: Transaction, name: str, by: str) -> None:
     if name not in draft.book.rights.holds:
         raise NotFound(f"there is no hold {name!r}", "see: ganglion audit hold list")
     draft.record(HoldReleased(draft.now, name, by))
+
+
+def erase(draft: Transaction, user: str, reason: str, by: str, owner: str) -> str:
+    """Erase the name of a user: events show its pseudonym from then on.
+
+    Grants, tokens and sessions of the user end before.
+
+    Args:
+        draft: the open turn.
+        user: the name.
+        reason: why.
+        by: who erases it.
+        owner: user of the server.
+
+    Returns:
+        the pseudonym.
+
+    Raises:
+        NotFound: the ledger names no such user.
+        Conflict: a legal hold lasts, the user has work, schedules or secrets, or owns the server.
+    """
+    rights, token = draft.book.rights, draft.ledger.names.token(user)
+    if not token:
+        raise NotFound(f"no event names a user {user!r}", "see: ganglion audit show --since all")
+    if rights.holds:
+        names = ", ".join(sorted(rights.holds))
+        raise Conflict(f"legal holds keep all names: {names}", "see: ganglion audit hold list")
+    _check_gone(draft, user, owner)
+    for subject, role, queue in [key for key in rights.grants if key[0] == USER + user]:
+        draft.record(RoleRevoked(draft.now, subject, role, queue, by))
+    for each in [each.token for each in rights.tokens.values() if each.user == user]:
+        draft.record(TokenRevoked(draft.now, each, user, by))
+    for each in [each.session for each in rights.sessions.values() if each.user == user]:
+        draft.record(SignedOut(draft.now, each, user, by))
+    if user in rights.users:
+        draft.record(UserRemoved(draft.now, user, by))
+    account = rights.accounts.get(user)
+    also = (account.subject,) if account and draft.ledger.names.token(account.subject) else ()
+    draft.record(UserErased(draft.now, user, by, reason, *also))
+    draft.batch.erased = (user, *also)
+    draft.renewed = True  # the state names the user
+    draft.wipe()
+    return token
+
+
+def _check_gone(draft: Transaction, user: str, owner: str) -> None:
+    """Raises Conflict: the user is needed here."""
+    if user == owner:
+        raise Conflict(f"{user} is the user of this server", "another user can be erased")
+    book = draft.book
+    live = [each.id for each in book.entries.values() if each.workload.user == user]
+    if live:
+        what = f"{live[0]}" + (f" and {len(live) - 1} more" if live[1:] else "")
+        raise Conflict(f"{user} has workloads: {what}", f"ganglion cancel --user {user}")
+    names = [each.name for each in book.schedules.live.values() if each.user == user]
+    if names:
+        raise Conflict(f"{user} has a schedule: {names[0]}", f"ganglion cancel {names[0]}")
+    secrets = draft.secrets.stored(user)
+    if secrets:
+        raise Conflict(f"{user} keeps a secret here: {secrets[0].name}", "ganglion secret remove")

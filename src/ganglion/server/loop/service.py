@@ -200,7 +200,8 @@ class Service:
         if self._thread.is_alive():
             self._thread.join()
         self._refuse_all()
-        self._copy.keep(self.now, ending=True)
+        if not self._stale:
+            self._copy.keep(self.now, ending=True)
 
     # --- the thread -------------------------------------------------------------------------
 
@@ -223,7 +224,8 @@ class Service:
                 self._published(written)
             self._part = "world"
             self._carry_out()
-            self._copy.keep(self.now)
+            if not self._stale:  # else the state may name someone who was erased
+                self._copy.keep(self.now)
         except Superseded as error:
             self._troubled(error, asked)
             self.successor, self._stopping = error, True

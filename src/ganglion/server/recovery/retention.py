@@ -18,6 +18,7 @@ from sqlalchemy import func, select
 from ganglion.extensions import load
 from ganglion.ledger.audit import audited
 from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.people.erasure import unwiped
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Cut, Snapshot, Spacing
 from ganglion.ledger.sql.tables import events
@@ -107,6 +108,8 @@ class LedgerRetention:
         rule = rule_of(self._home)
         self._ledger.spacing = self._spacing(rule)
         self._drop()
+        if unwiped(self._ledger):
+            self._ask(lambda draft: draft.wipe())
         now = self._clock()
         lasts = rule.detail_days or rule.event_days or rule.event_megabytes
         held = self._ask(lambda draft: draft.book.rights.held_since) if lasts else NEVER

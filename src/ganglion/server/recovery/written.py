@@ -75,6 +75,8 @@ class Written:
         if not batch:
             return
         self._seq, self._cycle = self._ledger.head, self._ledger.cycle
+        if batch.erased:
+            self._snapshot = 0  # none is left
         seqs = range(self._seq - len(rows) + 1, self._seq + 1)
         cycle = Cycle(self._cycle, batch.at, batch.incoming, batch.decisions, seqs)
         self._turns.append(_Turn(cycle, batch))

@@ -65,6 +65,7 @@ class ServerContext(Struct):
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
+        sign: has what is new signed at once.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
         passwords: of local users.
@@ -92,6 +93,7 @@ class ServerContext(Struct):
     unsent: Callable[[str], str] = lambda _workload: ""
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
+    sign: Callable[[], None] = lambda: None
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
     passwords: Passwords = field(default_factory=Passwords)

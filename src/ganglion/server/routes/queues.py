@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ganglion.api.queues import QueuePage, QueueRules, QueueView
 from ganglion.api.server import Done
-from ganglion.model.errors import FieldError
+from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.queue import Queue
+from ganglion.server.access.owned_queues import require_above, within_parent
 from ganglion.server.commands import live
 from ganglion.server.commands.policies import flavors_of
 from ganglion.server.requests.context import Document, Here, document_body
@@ -56,19 +57,29 @@ def set_queue(
     if_match: etags.IfMatch = "",
     if_none_match: etags.IfNoneMatch = "",
 ) -> QueueView:
-    """Make or change a queue; the body has the keys of a cluster file's queues."""
+    """Make or change a queue; the body has the keys of a cluster file's queues.
+
+    Owners of a queue make and change those under it, within its quota.
+    """
     with here.service.read() as mind:
         rules = written(PreemptionFile, mind.state.config.policy.preemption)
         flavors = flavors_of(mind.state)
     queue = _queue(name, body.data, rules, flavors)
 
     def command(draft: Transaction) -> None:
+        require_above(here.caller, draft.state, name, queue.parent)
         _check_unchanged(draft, name, if_match, if_none_match)
-        live.set_queue(draft, queue)
+        _check_parent(draft, queue)
+        live.set_queue(draft, within_parent(here.caller, draft.state, queue))
 
     here.service.ask(command)
     with here.service.read() as mind:
         return cluster.queue_view(mind.state, name)
+
+
+def _check_parent(draft: Transaction, queue: Queue) -> None:
+    if queue.parent and queue.parent not in draft.state.queues.by_name:
+        raise NotFound(f"there is no queue {queue.parent!r}", "see `ganglion queues`")
 
 
 def _check_unchanged(draft: Transaction, name: str, if_match: str, if_none_match: str = "") -> None:
@@ -114,6 +125,9 @@ def delete_queue(here: Here, name: str, if_match: etags.IfMatch = "") -> Done:
     """Remove a queue without gangs and queues."""
 
     def command(draft: Transaction) -> None:
+        if name not in draft.state.queues.by_name:
+            raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
+        require_above(here.caller, draft.state, name, draft.state.queues.by_name[name].parent)
         _check_unchanged(draft, name, if_match)
         live.remove_queue(draft, name)
 

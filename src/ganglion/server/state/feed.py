@@ -34,6 +34,10 @@ STUCK_S = 30.0
 """Time without reading after which a consumer is dropped."""
 
 
+ERASED = "user_erased"
+"""Type of the event after which a name is not sent any more."""
+
+
 class Feed:
     """Wakes streams when there is more to read.
 
@@ -66,6 +70,8 @@ class Feed:
     def publish(self, entries: list[Entry]) -> None:
         """New events lie in the ledger. Safe from any thread."""
         self._recent.extend((entry.seq, _event(entry)) for entry in entries)
+        if any(entry.kind == ERASED for entry in entries):
+            self._recent.clear()  # the name is in them
         self.head = entries[-1].seq
         self._wake()
 

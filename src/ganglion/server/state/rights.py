@@ -23,6 +23,7 @@ from ganglion.model.events import (
     UserAdded,
     UserDisabled,
     UserEnabled,
+    UserErased,
     UserRemoved,
 )
 
@@ -107,8 +108,10 @@ class AccessRights(Struct):
                 self.tokens = {**kept, token: event}
             case TokenRevoked(token=token):
                 self.tokens = {key: each for key, each in self.tokens.items() if key != token}
-            case AccountJoined(user=user):
-                self.accounts = {**self.accounts, user: event}
+            case AccountJoined(user=user) | UserErased(user=user):
+                others = {key: each for key, each in self.accounts.items() if key != user}
+                new = {user: event} if isinstance(event, AccountJoined) else {}
+                self.accounts = {**others, **new}
             case SignedIn() | SignedOut():
                 self._note_session(event)
             case UserAdded() | UserRemoved() | PasswordChanged() | UserDisabled() | UserEnabled():
@@ -116,9 +119,9 @@ class AccessRights(Struct):
             case BootstrapMade() | BootstrapUsed():
                 self.bootstrap = event if isinstance(event, BootstrapMade) else None
             case HoldPlaced() | HoldReleased():
-                others = {key: each for key, each in self.holds.items() if key != event.name}
-                new = {event.name: event} if isinstance(event, HoldPlaced) else {}
-                self.holds = {**others, **new}
+                left = {key: each for key, each in self.holds.items() if key != event.name}
+                placed = {event.name: event} if isinstance(event, HoldPlaced) else {}
+                self.holds = {**left, **placed}
             case QueueRemoved(name=name):
                 if any(queue == name for _, _, queue in self.grants):
                     self.grants = {k: each for k, each in self.grants.items() if k[2] != name}

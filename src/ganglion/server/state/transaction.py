@@ -1,14 +1,17 @@
 """One open turn of the service: what was applied, and what has to be written and done."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import structlog
 from msgspec.structs import replace
 
 from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.metering.meter import HeldPlace
+from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import (
     AccessDenied,
     AccountJoined,
@@ -30,6 +33,7 @@ from ganglion.model.events import (
     UserAdded,
     UserDisabled,
     UserEnabled,
+    UserErased,
     UserRemoved,
 )
 from ganglion.model.events.access import PodAccess
@@ -41,12 +45,14 @@ from ganglion.worlds.world import ServedWorld
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
 
+log = structlog.get_logger(__name__)
+
 _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
-    *(GlassBroken, GlassMended),
     *(BootstrapMade, BootstrapUsed),
     *(UserAdded, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
+    *(GlassBroken, GlassMended, UserErased),
 )
 """Events that no decision follows from."""
 
@@ -71,6 +77,17 @@ class Mind(NamedTuple):
             held = map(_held, self.state.gangs.records.values())
             places = (place for place in held if place)
             meter.begin(event.at, fleet.nodes, sorted(fleet.tree.gone()), places)
+
+
+def _wipe(ledger: "Ledger", _world: ServedWorld) -> None:
+    """A database that is in use is wiped later, see `recovery.retention`."""
+    try:
+        is_done = ledger.wipe()
+    except EnvironmentFault as error:
+        log.warning("erased names are still in the file of the ledger", error=error.message)
+    else:
+        if not is_done:
+            log.warning("erased names are still in the ledger's log: it is being read")
 
 
 def _held(record: GangRecord) -> HeldPlace | None:
@@ -202,6 +219,10 @@ class Transaction:
             self.mind.note(event)
             self._noted(event)
         self.batch.decisions.extend(plan.decisions)
+
+    def wipe(self) -> None:
+        """Have the ledger leave nothing of erased names in its file, once the turn is written."""
+        self.orders.append(partial(_wipe, self.ledger))
 
     def records(self, workload: str) -> list[GangRecord]:
         """The gangs of a live workload, by index."""

@@ -1,0 +1,1 @@
+"""Names of people: their pseudonyms in the chain, and how they are erased."""
