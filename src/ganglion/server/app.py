@@ -140,9 +140,8 @@ def guarded(
         if login
         else None
     )
-    gate = AccessGate(
-        Direct(app, context), paths, context.service, known, shares_account=context.shares_account
-    )
+    direct = Direct(app, context)
+    gate = AccessGate(direct, paths, context.service, known, context.check_account)
     guard = TokenGuard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback, login=pages)
     limit = TokenLimit(guard, Denials(context.service), context.effects.clock)
     return Identified(limit, answered, paths.template, context.effects)

@@ -12,8 +12,8 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import Forbidden, GanglionError, NotFound
+from ganglion.model.workload import UnixAccount
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.operations import OPERATIONS, GrantPlace, Rule
@@ -46,8 +46,7 @@ class AccessGate:
         paths: of the application.
         service: owns the state.
         permissions: who may do what.
-        shares_account: whether programs run as the account of the server, and so could do all
-            that the server can.
+        check: raises NoAccount unless a caller may have programs run as the account of a workload.
     """
 
     def __init__(
@@ -56,12 +55,11 @@ class AccessGate:
         paths: Paths,
         service: "Service",
         permissions: Permissions,
-        *,
-        shares_account: bool,
+        check: Callable[[Caller, UnixAccount | None], None],
     ) -> None:
         self._app, self._paths, self._service = app, paths, service
         self._permissions, self._denials = permissions, Denials(service)
-        self._shares_account = shares_account
+        self._check = check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or pass the request on with its caller."""
@@ -165,12 +163,10 @@ class AccessGate:
         elif rule.where is GrantPlace.WORKLOAD:
             ref, place = self._located(named, caller)
             caller.require(rule.verb, rule.kind, place.queue, place.user)
+            if rule.runs_programs:
+                self._check(caller, place.account)
             at = path.index("/workloads/") + len("/workloads/")
             path = path[:at] + ref + path[at + len(named) :]
-        # Who may do everything here cannot do more by a program.
-        whole = AccessVerb.HALT, ResourceKind.SERVER
-        if rule.runs_programs and self._shares_account and not caller.may(*whole).allowed:
-            raise caller.refused(ACCOUNT)
         return path
 
     def _located(self, named: str, caller: Caller) -> tuple[str, Place]:
@@ -239,13 +235,6 @@ def _require_queue(caller: Caller, rule: Rule, name: str) -> None:
     if name in caller.rules.tree:
         caller.refused(f"no grant to view queue {name}", name)
     raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
-
-
-ACCOUNT = (
-    "programs run as the account of this server, which may do everything here;"
-    " only role admin on the whole fleet may have its own programs run"
-)
-"""The rule by which programs of others are refused."""
 
 
 def _is_json(message: Message) -> bool:

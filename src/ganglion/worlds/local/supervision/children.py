@@ -275,14 +275,18 @@ class HelpedChildren(Children):
         raise NotStarted(message, passing=passing)
 
 
-def connected_to(path: str) -> socket.socket:
+def connected_to(path: str, patience_s: float = ASK_S) -> socket.socket:
     """A connection to the helper, which has to be root's.
+
+    Args:
+        path: its socket.
+        patience_s: how long it may take for an answer.
 
     Raises:
         NotStarted: it is not there.
     """
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.settimeout(ASK_S)
+    made.settimeout(patience_s)
     try:
         made.connect(path)
         found = peer_uid(made)
@@ -295,13 +299,13 @@ def connected_to(path: str) -> socket.socket:
     return made
 
 
-def asked_once(path: str, order: Record) -> Record:
-    """The answer to an order that needs no connection of its own.
+def asked_once(path: str, order: Record, patience_s: float = ASK_S) -> Record:
+    """The answer to an order that needs no connection of its own; arguments as before.
 
     Raises:
         NotStarted: the helper is not there, or refuses.
     """
-    with connected_to(path) as connected:
+    with connected_to(path, patience_s) as connected:
         try:
             wire.send(connected, order)
             came = wire.receive(connected)
