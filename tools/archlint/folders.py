@@ -207,7 +207,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "controllers": "state signals commands",
         "recovery": "state controllers",
         "loop": "state rest telemetry views controllers recovery",
-        "accounts": "",
+        "accounts": "rest",
         "access": "state rest commands loop accounts",
         "login": "rest commands loop access",
         "requests": "state rest telemetry signals loop accounts access",
@@ -216,9 +216,10 @@ FOLDERS: dict[str, dict[str, str]] = {
         "audit": "",
         "direct": "rest requests routes",
         "app": "rest accounts access login telemetry views requests routes direct",
+        "parts": ("state rest signals commands controllers recovery loop accounts notify"),
         "main": (
             "state rest telemetry signals commands controllers recovery loop accounts login "
-            "requests notify audit app"
+            "requests notify audit app parts"
         ),
         "cluster": "state rest telemetry signals views",
         "__main__": "rest main",

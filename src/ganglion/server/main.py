@@ -17,8 +17,6 @@ from ganglion.collector import relax
 from ganglion.ledger.chain import Progress
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
-from ganglion.ledger.records import Entry
-from ganglion.lifecycle.expand import run_of
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
@@ -28,25 +26,20 @@ from ganglion.router.link import RouterLink
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import remove
+from ganglion.server.accounts.settings import read_accounts
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
-from ganglion.server.commands.bookings import BookingsKeeper
-from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
-from ganglion.server.controllers.controller import Controller
-from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.reception import Reception
-from ganglion.server.controllers.services import ServicesController
-from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.login.settings import read_login
 from ganglion.server.loop.service import Service
-from ganglion.server.loop.timekeeping import newest_time
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
-from ganglion.server.recovery.executor import Held, hold, resign
+from ganglion.server.parts import keepers_of, local_world, published
+from ganglion.server.recovery.executor import hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import ServerContext, dry_runs
 from ganglion.server.requests.pod_sessions import close_all
@@ -56,9 +49,7 @@ from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.rest.listening.own_certificate import served
 from ganglion.server.signals.access import Keys
-from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
-from ganglion.server.signals.scraper import Scraper
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.set_apart import isolates, told_flaws
@@ -72,7 +63,6 @@ from ganglion.transport.egress import Egress
 from ganglion.transport.hosts import Hosts
 from ganglion.transport.limits import raise_file_limit
 from ganglion.worlds.local.run_files.secret_store import SecretStore
-from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
 PORT = 7077
@@ -156,13 +146,14 @@ def serve(
     with ExitStack() as stack:
         # Whatever is made from here on is for its owner only; jobs get back what users set.
         umask, most_files = stack.enter_context(_umasked()), raise_file_limit()
-        place, processes = _locked(stack, home, effects), effects.processes
+        place, processes, user = _locked(stack, home, effects), effects.processes, _user()
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = [
             stack.enter_context(bind(host, port, processes)),
             *_beneath(stack, place.root / SOCKET, effects),
         ]
         shown = _shown(tls, place.root, taken, (host, *host_names), effects)
+        accounts = read_accounts(place.root, effects.files, owner=user)
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
         if world:
             ledger, made, term = Ledger.open(target, step, effects), world(place), None
@@ -174,7 +165,7 @@ def serve(
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
             stack.callback(resign, held, place.root, effects)
-            made = _local(held, place, nodes, umask, most_files, effects)
+            made = local_world(held, place, nodes, umask, most_files, accounts, effects)
         stack.callback(made.close)
         feed, metrics, keys = Feed(ledger), Metrics(effects.clock), Keys(place.root, effects)
         link = partial(RouterLink, place.root, host, _beside(port, services_port), hosts=host_names)
@@ -183,19 +174,23 @@ def serve(
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        secrets, egress, user = SecretStore(place.root), Egress(allowed_urls), _user()
-        reach = Recipients(egress, secrets.value, effects, user)
-        notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
+        secrets, egress = SecretStore(place.root), Egress(allowed_urls)
+        notifier = _started(
+            stack,
+            Notifier(
+                place.root, ledger, made.now, Recipients(egress, secrets.value, effects, user)
+            ),
+        )
         keepers = [
             workspaces,
-            *_keepers(stack, door, egress, effects.clock),
+            *keepers_of(stack, door, egress, effects.clock),
             SecretsKeeper(secrets),
         ]
         service = Service(
             ledger,
             made,
             Policy(),
-            _published(feed, notifier),
+            published(feed, notifier),
             metrics,
             keepers,
             secrets=secrets,
@@ -227,6 +222,7 @@ def serve(
             unsigned=lambda: signing.trouble or signing.unanchored,
             dry_runs=dry_runs(most_dry_runs),
             certificate=shown,
+            host=accounts,
             effects=effects,
         )
         app = _guarded(context, host, host_names, tls=shown is not None)
@@ -257,33 +253,6 @@ def _started(stack: ExitStack, made: Background) -> Background:
     stack.callback(made.close)
     made.start()
     return made
-
-
-def _published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
-    """Send what was written to streams and people."""
-
-    def tell(entries: list[Entry]) -> None:
-        feed.publish(entries)
-        notifier.wake()
-
-    return tell
-
-
-def _local(
-    held: Held, place: Home, nodes: Sequence[Node], umask: int, most_files: int, effects: Effects
-) -> ServedWorld:
-    """This machine, for the term of a ledger; jobs get the limits that the server was given."""
-    return LocalWorld(
-        place.root,
-        nodes,
-        run_of=run_of,
-        umask=umask,
-        open_files=most_files,
-        term=held.term,
-        inherits=held.inherits,
-        least=newest_time(held.ledger),
-        effects=effects,
-    )
 
 
 def _beneath(stack: ExitStack, path: Path, effects: Effects) -> list[socket.socket]:
@@ -348,16 +317,6 @@ def _shown(
     if found and not taken[1:]:
         raise EnvironmentFault(NO_SOCKET, "set GANGLION_HOME to a folder on a local disk")
     return found
-
-
-def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list[Controller]:
-    """The keepers of each kind of workload; their threads end with the stack."""
-    scraper = Scraper(egress, clock)
-    scraper.start()
-    stack.callback(scraper.stop)
-    services = ServicesController(door, Loads(scraper))
-    failures, sweeps = FailuresController(), SweepsController()
-    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps]
 
 
 @contextmanager

@@ -12,11 +12,10 @@ from msgspec import Struct, field
 from ganglion.model.errors import FieldError, FileError
 from ganglion.model.workload import UnixAccount
 from ganglion.seams.files import SYSTEM_FILES, Files
+from ganglion.server.rest.listening.home import ACCOUNTS
 from ganglion.specs.wording import first_of
+from ganglion.worlds.local.attempts.helping import SOCKET
 
-FILE = "accounts.yaml"
-HELPER = "/run/ganglion-helper/helper.sock"
-"""Where `ganglion helper` listens unless its policy says otherwise."""
 SEE = "see docs/access.md#a-shared-host"
 
 
@@ -29,7 +28,7 @@ class AccountsFile(Struct, frozen=True, forbid_unknown_fields=True):
         users: user -> name of the Unix account that the user's programs run as.
     """
 
-    helper: str = HELPER
+    helper: str = SOCKET
     socket: str = ""
     users: dict[str, str] = field(default_factory=dict)
 
@@ -68,7 +67,7 @@ def read_accounts(home: Path, files: Files = SYSTEM_FILES, *, owner: str) -> Sha
         FileError: the file cannot be read.
         FieldError: what it says is wrong; with all that is.
     """
-    path = home / FILE
+    path = home / ACCOUNTS
     try:
         document = yaml.safe_load(files.read(path).decode("utf-8"))
         found = msgspec.convert(document, AccountsFile)
@@ -97,7 +96,7 @@ def _paths(found: AccountsFile) -> Iterator[FieldError]:
         if value and not value.startswith("/"):
             yield FieldError(f"{value} is not an absolute path", key=key)
     if not found.helper:
-        yield FieldError("it is empty", key="helper", hint=f"leave it out for {HELPER}")
+        yield FieldError("it is empty", key="helper", hint=f"leave it out for {SOCKET}")
 
 
 def _accounts(

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from ganglion.helper import wire
@@ -24,6 +25,8 @@ HELPER = "helper"
 """Key of a spec: what the helper has to know; absent = programs run as the server's account."""
 ASK_S = 30.0
 """How long the helper may take for an answer."""
+AWAIT_S, AGAIN_S = 20.0, 0.2
+"""How long a helper that is not there is awaited, as it may be restarted, and how often tried."""
 
 
 class NotStarted(Exception):
@@ -207,7 +210,7 @@ class HelpedChildren(Children):
         Raises:
             NotStarted: it is not there, or refuses.
         """
-        self._connected = connected_to(self._asked["socket"])
+        self._connected = _awaited(self._asked["socket"])
         order = {key: self._asked[key] for key in ("attempt", "uid", "devices")}
         missing = self._ask({"op": "open"} | order | self._asked["limits"]).get("unenforced")
         if missing:
@@ -273,6 +276,22 @@ class HelpedChildren(Children):
         if alive:
             return {}
         raise NotStarted(message, passing=passing)
+
+
+def _awaited(path: str) -> socket.socket:
+    """A connection to the helper, also if it comes back within `AWAIT_S`.
+
+    Raises:
+        NotStarted: it does not.
+    """
+    give_up = time.monotonic() + AWAIT_S
+    while True:
+        try:
+            return connected_to(path)
+        except NotStarted as error:
+            if not error.passing or time.monotonic() >= give_up:
+                raise
+        time.sleep(AGAIN_S)
 
 
 def connected_to(path: str, patience_s: float = ASK_S) -> socket.socket:
