@@ -75,7 +75,7 @@ LEFT: Sequence[Left] = (
     Left("worlds.local.ranks.slurm", "files", BARE),
     Left("worlds.local.run_files.records", "clock", BARE),
     Left("worlds.local.supervision.callers", "files processes", BARE),
-    Left("worlds.local.supervision.children", "clock http processes", BARE),
+    Left("worlds.local.supervision.children", "clock files http processes", BARE),
     Left("worlds.local.supervision.frames", "clock", BARE),
     Left("worlds.local.supervision.hook", "files", BARE),
     Left("worlds.local.supervision.members", "clock", BARE),

@@ -134,7 +134,7 @@ def guarded(
         if login and login.has_provider
         else None
     )
-    known = Permissions(context.service, context.owner, sessions)
+    known = Permissions(context.service, context.owner, sessions, context.host)
     pages = (
         BrowserLogin(login, context.service, known, context.effects, context.owner)
         if login

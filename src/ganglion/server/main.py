@@ -26,6 +26,7 @@ from ganglion.router.link import RouterLink
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import remove
+from ganglion.server.accounts.asking import HelperWatch
 from ganglion.server.accounts.settings import read_accounts
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
@@ -38,7 +39,7 @@ from ganglion.server.login.settings import read_login
 from ganglion.server.loop.service import Service
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
-from ganglion.server.parts import keepers_of, local_world, published
+from ganglion.server.parts import called_by_accounts, keepers_of, local_world, published
 from ganglion.server.recovery.executor import hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import ServerContext, dry_runs
@@ -154,6 +155,10 @@ def serve(
         ]
         shown = _shown(tls, place.root, taken, (host, *host_names), effects)
         accounts = read_accounts(place.root, effects.files, owner=user)
+        shared, unhelped = (
+            called_by_accounts(stack, accounts, effects.files),
+            HelperWatch(accounts, effects.clock).trouble,
+        )
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
         if world:
             ledger, made, term = Ledger.open(target, step, effects), world(place), None
@@ -199,7 +204,7 @@ def serve(
             clock=effects.clock,
         )
         stack.enter_context(
-            _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
+            _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn, unhelped)
         )
         retention = _started(
             stack, LedgerRetention(place.root, ledger, service.ask, service.now, effects)
@@ -222,19 +227,22 @@ def serve(
             unsigned=lambda: signing.trouble or signing.unanchored,
             dry_runs=dry_runs(most_dry_runs),
             certificate=shown,
+            unhelped=unhelped,
             host=accounts,
             effects=effects,
         )
         app = _guarded(context, host, host_names, tls=shown is not None)
         record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "")
-        announce = partial(_announce, place, record, ready)
-        listener = HttpListener(app, announce, feed.close, max_connections, shown)
+        listener = HttpListener(
+            *(app, partial(_announce, place, record, ready), feed.close, max_connections, shown),
+            shared=shared[0].getsockname() if shared else "",
+        )
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
         stack.callback(place.withdraw)
         log.info("serving", url=url, events=ledger.head, pid=processes.own())
-        listener.serve_until_told(*taken)
+        listener.serve_until_told(*taken, *shared)
         log.info("ended", events=ledger.head)
         if service.successor:
             raise service.successor
@@ -321,11 +329,14 @@ def _shown(
 
 @contextmanager
 def _running(
-    service: Service, first: Callable[[Transaction], None], warn: Callable[[str], None]
+    service: Service,
+    first: Callable[[Transaction], None],
+    warn: Callable[[str], None],
+    unhelped: Callable[[], str],
 ) -> Iterator[None]:
     """The service's thread, from a state that agrees with the world, after a first command."""
     with service.read() as mind:
-        for line in told_flaws(mind.book.flaws):
+        for line in filter(None, (*told_flaws(mind.book.flaws), unhelped())):
             warn(line)
     service.begin()
     service.start()

@@ -1,13 +1,16 @@
 """Parts that a server is made of."""
 
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
+from ganglion.model.errors import EnvironmentFault
 from ganglion.model.fleet.node import Node
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import Effects
+from ganglion.seams.files import Files, remove
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.commands.bookings import BookingsKeeper
 from ganglion.server.commands.schedules import SchedulesKeeper
@@ -23,6 +26,8 @@ from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
 from ganglion.server.signals.scraper import Scraper
 from ganglion.server.state.feed import Feed
+from ganglion.transport import unix
+from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
 from ganglion.worlds.local.attempts.helping import SOCKET
 from ganglion.worlds.local.world import LocalWorld
@@ -71,3 +76,24 @@ def published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
         notifier.wake()
 
     return tell
+
+
+def called_by_accounts(
+    stack: ExitStack, accounts: SharedHost | None, files: Files
+) -> list[socket.socket]:
+    """The socket where other accounts of this machine call; none where none is asked for.
+
+    Raises:
+        EnvironmentFault: it cannot be made.
+    """
+    if accounts is None or accounts.socket is None:
+        return []
+    try:
+        taken = stack.enter_context(listening(unix.bind(accounts.socket, unix.FOR_ALL)))
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{accounts.socket}, the socket for other accounts, cannot be made: {error.strerror}",
+            "as root: install -d -o ACCOUNT_OF_THE_SERVER " + str(accounts.socket.parent),
+        ) from error
+    stack.callback(remove, files, accounts.socket)
+    return [taken]

@@ -17,9 +17,10 @@ from ganglion.model.workload import UnixAccount
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.operations import OPERATIONS, GrantPlace, Rule
-from ganglion.server.access.permissions import BadSession, BadToken, Permissions, forged
+from ganglion.server.access.permissions import BadPeer, BadSession, BadToken, Permissions, forged
 from ganglion.server.access.veil import Veil
 from ganglion.server.access.visible import Place, located, queues_of
+from ganglion.server.rest.listening.connections import ACCOUNT
 from ganglion.server.rest.listening.guard import OWNER, SESSION, TOKEN
 from ganglion.server.rest.paths import WEBSOCKET, Paths
 from ganglion.server.rest.problems import answer, problem
@@ -78,6 +79,9 @@ class AccessGate:
             known = partial(self._permissions.session, state[SESSION])
             still = partial(self._permissions.session, state[SESSION], used=False)
             await self._of(known, still, scope, receive, send)
+        elif ACCOUNT in state:
+            known = partial(self._permissions.peer, state[ACCOUNT])
+            await self._of(known, known, scope, receive, send)
         else:
             await self._app(scope, receive, send)  # the guard lets only open paths pass so
 
@@ -92,7 +96,7 @@ class AccessGate:
         """Decide about a request of a token or session.
 
         Args:
-            known: finds its user, or raises BadToken or BadSession.
+            known: finds its user, or raises BadToken, BadSession or BadPeer.
             still: the same, while the answer goes on.
             scope: of the request.
             receive: where its body comes from.
@@ -100,7 +104,7 @@ class AccessGate:
         """
         try:
             caller = await anyio.to_thread.run_sync(known)
-        except (BadToken, BadSession) as error:
+        except (BadToken, BadSession, BadPeer) as error:
             headers = {"WWW-Authenticate": "Bearer"}
             await answer(error, HTTPStatus.UNAUTHORIZED, headers)(scope, receive, send)
             return

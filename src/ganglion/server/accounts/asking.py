@@ -1,16 +1,18 @@
 """What the root helper says about users' accounts; it may be started and ended at any time."""
 
+import threading
 from collections.abc import Sequence
-
-from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault, NoAccount
 from ganglion.model.workload import UnixAccount
+from ganglion.seams.clock import Clock
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.worlds.local.supervision.children import NotStarted, asked_once
 
 ASK_S = 2.0
 """How long the helper may take to say whether it would start programs."""
+KEPT_S = 5.0
+"""How long an answer to a question about all accounts is good for."""
 START = "as root: ganglion helper"
 
 
@@ -18,26 +20,6 @@ class HelperGone(EnvironmentFault):
     """Programs of other users cannot be started at present."""
 
     code = "environment.helper"
-
-
-class HelperStanding(Struct, frozen=True):
-    """What the helper says.
-
-    Attributes:
-        trouble: why programs of users cannot be started; empty = they can.
-        unenforced: what this machine does not limit: `memory`, `cpu`, `devices`.
-    """
-
-    trouble: str = ""
-    unenforced: tuple[str, ...] = ()
-
-    @property
-    def said(self) -> str:
-        """For a person; empty = all is well."""
-        if self.trouble:
-            return self.trouble
-        names = ", ".join(self.unenforced)
-        return f"this machine does not enforce what jobs of users ask for: {names}" if names else ""
 
 
 def check(host: SharedHost, account: UnixAccount) -> Sequence[str]:
@@ -57,14 +39,35 @@ def check(host: SharedHost, account: UnixAccount) -> Sequence[str]:
     return tuple(map(str, answer["unenforced"]))
 
 
-def standing(host: SharedHost) -> HelperStanding:
-    """Ask about every account."""
-    troubles, missing = dict[str, None](), dict[str, None]()
+class HelperWatch:
+    """What is wrong with the helper; many callers cost it one question in a while.
+
+    Args:
+        host: whose accounts; None = there is no helper, and nothing is wrong.
+        clock: a steady one.
+    """
+
+    def __init__(self, host: SharedHost | None, clock: Clock) -> None:
+        self._host, self._clock = host, clock
+        self._lock, self._asked, self._found = threading.Lock(), -KEPT_S, ""
+
+    def trouble(self) -> str:
+        """Why programs of users cannot be started, or what is not enforced; empty = all is well."""
+        if self._host is None:
+            return ""
+        with self._lock:
+            now = self._clock.monotonic()
+            if now - self._asked >= KEPT_S:
+                self._found, self._asked = _standing(self._host), now
+            return self._found
+
+
+def _standing(host: SharedHost) -> str:
+    missing = dict[str, None]()
     for each in host.accounts.values():
         try:
             missing |= dict.fromkeys(check(host, each))
         except (HelperGone, NoAccount) as error:
-            troubles[error.message] = None
-            if isinstance(error, HelperGone):
-                break
-    return HelperStanding("; ".join(troubles), tuple(missing))
+            return error.message
+    names = ", ".join(missing)
+    return f"this machine does not enforce what jobs of users ask for: {names}" if names else ""

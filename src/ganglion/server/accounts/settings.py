@@ -14,6 +14,7 @@ from ganglion.model.workload import UnixAccount
 from ganglion.seams.files import SYSTEM_FILES, Files
 from ganglion.server.rest.listening.home import ACCOUNTS
 from ganglion.specs.wording import first_of
+from ganglion.transport import unix
 from ganglion.worlds.local.attempts.helping import SOCKET
 
 SEE = "see docs/access.md#a-shared-host"
@@ -95,6 +96,8 @@ def _paths(found: AccountsFile) -> Iterator[FieldError]:
         value = getattr(found, key)
         if value and not value.startswith("/"):
             yield FieldError(f"{value} is not an absolute path", key=key)
+        if len(os.fsencode(value)) > unix.LONGEST:
+            yield FieldError(f"it has more than {unix.LONGEST} bytes", key=key)
     if not found.helper:
         yield FieldError("it is empty", key="helper", hint=f"leave it out for {SOCKET}")
 

@@ -66,6 +66,7 @@ class ServerContext(Struct):
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
+        unhelped: what is wrong with the helper, or what it does not enforce; empty = nothing.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
         uses: reads what this machine uses.
@@ -92,6 +93,7 @@ class ServerContext(Struct):
     unsent: Callable[[str], str] = lambda _workload: ""
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
+    unhelped: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
     uses: UseReader = field(default_factory=UseReader)

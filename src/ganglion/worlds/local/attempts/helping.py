@@ -17,12 +17,14 @@ from ganglion.worlds.local.ranks.env import Gpu
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.leftovers import kill_leftovers
 from ganglion.worlds.local.run_files.records import Record
-from ganglion.worlds.local.supervision.children import HELPER, NotStarted, asked_once
+from ganglion.worlds.local.supervision.children import HELPER, NotStarted, asked_once, run_as_user
 
 SOCKET = "/run/ganglion-helper/helper.sock"
 """Where the helper listens unless its policy says otherwise."""
 ASK_S = 2.0
 """How long the helper may take to say what is left of an attempt."""
+CLEAR_S = 10.0
+"""How long an account may take to remove what it has closed to the server."""
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 """`PATH` of programs of accounts unless their `env` says another, as of login(1)."""
 KEPT = ("LANG", "LC_ALL", "TZ")
@@ -181,3 +183,22 @@ def end_left(run: Path, spec: Record, processes: Processes = SYSTEM_PROCESSES) -
 def exchange_of(run: Path) -> Path:
     """Where an attempt of another account and its supervisor exchange files."""
     return run / records.EXCHANGE
+
+
+def clear(run: Path) -> None:
+    """Have the account of an attempt remove what it has closed to the server.
+
+    Raises:
+        OSError: it cannot be removed so either.
+    """
+    spec = records.read(run / records.SPEC)
+    asked = spec and spec.get(HELPER)
+    if not asked:
+        return
+    plain = {"limits": dict.fromkeys(asked["limits"], 0), "folders": []}
+    folders = [str(run / name) for name in (records.EXCHANGE, records.REPORTS)]
+    argv = ["find", *folders, "-mindepth", "1", "-delete"]
+    try:
+        run_as_user(asked | plain | {"attempt": f"{run.name}.clear"}, argv, CLEAR_S)
+    except NotStarted as error:
+        raise OSError(str(error)) from None
