@@ -1,5 +1,6 @@
 """A shared host with real processes: a server without rights, a root helper, two users."""
 
+import contextlib
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from ganglion.client import Client
 from ganglion.client.calls.terminals import SessionStatus
 from ganglion.lifecycle.status import State
-from ganglion.model.errors import EnvironmentFault, Forbidden, GanglionError
+from ganglion.model.errors import Conflict, EnvironmentFault, Forbidden, GanglionError
 from ganglion.transport.http import Unproven
 from tests.helper.shared_host import as_uid, awaited, needs_root
 from tests.server.accounts.office_host import LONG_S, SharedServer, shared_server
@@ -174,6 +175,11 @@ def test_links_in_folders_of_a_program_lead_the_server_nowhere(
     assert oct(token.stat().st_mode & 0o777) == "0o600"
 
 
+def checked(client: Client) -> str:
+    """What the server says of the helper."""
+    return {each.name: each.message for each in client.readiness().checks}["helper"]
+
+
 def test_without_the_helper_a_submit_says_so_and_the_owner_goes_on(
     site: SharedServer, eve: Client
 ) -> None:
@@ -185,8 +191,7 @@ def test_without_the_helper_a_submit_says_so_and_the_owner_goes_on(
         with site.owner() as client:
             job = client.submit({"name": "meanwhile", "run": "true", "workdir": "/"}).id
             assert site.ended(job).state == State.SUCCEEDED
-            checks = {each.name: each.message for each in client.readiness().checks}
-        assert "the helper is not at" in checks["helper"]
+            awaited(lambda: "the helper is not at" in checked(client), LONG_S)
     finally:
         site.helper.start()
     job = submit(eve, "later", "true")
@@ -228,3 +233,36 @@ def test_a_program_of_another_account_in_the_place_of_the_server_is_sent_nothing
             pytest.raises(Unproven, match="a process of user"),
         ):
             eves.access.whoami()
+
+
+def test_a_workspace_goes_on_as_the_same_account(site: SharedServer, eve: Client) -> None:
+    line = (
+        "echo $(id -un) $(cat $GANGLION_WORKSPACE_DIR/seen); echo x > $GANGLION_WORKSPACE_DIR/seen"
+    )
+    job = submit(eve, "desk", f"{line}; exec sleep 600", kind="workspace")
+    site.printed(job, site.users["eve"].name)
+    site.map({"eve": site.users["bob"].name})  # from the next start on
+    eve.suspend(job)
+    site.until(job, lambda each: each.state == State.SUSPENDED)
+    eve.resume(job)
+    site.printed(job, f"{site.users['eve'].name} x")
+    site.map({user: each.name for user, each in site.users.items()})
+    eve.cancel(job)
+    site.ended(job)
+
+
+def test_a_submitter_opens_its_own_service(site: SharedServer, eve: Client, bob: Client) -> None:
+    line = "exec /usr/bin/python3 -m http.server --bind 127.0.0.1 $PORT"
+    job = submit(eve, "web", line, kind="service", port=8080)
+    site.until(job, lambda each: each.state == State.RUNNING)
+
+    def url() -> str:
+        with contextlib.suppress(Conflict):  # the router is about to start
+            return eve.open(job).url
+        return ""
+
+    awaited(url, LONG_S)
+    with pytest.raises(Forbidden, match="another user's"):
+        bob.open(job)
+    eve.cancel(job)
+    site.ended(job)
