@@ -57,7 +57,9 @@ def allow(path: Where, users: dict[int, int]) -> None:
 
 
 def allow_below(path: Where, users: dict[int, int]) -> None:
-    """Have these accounts use what any account makes in a directory from now on.
+    """Have these accounts, and its owner, use what any account makes in a directory from now on.
+
+    No umask counts for it any more.
 
     Raises:
         OSError: as of `allow`.
@@ -73,7 +75,7 @@ def _packed(users: dict[int, int]) -> bytes:
         (_OWNER, ALL, _NO_ID),
         *((_USER, rights, uid) for uid, rights in sorted(users.items())),
         (_GROUP, 0, _NO_ID),
-        (_MASK, most, _NO_ID),
+        *([(_MASK, most, _NO_ID)] if users else []),
         (_OTHER, 0, _NO_ID),
     ]
     return _HEAD.pack(_VERSION) + b"".join(_ENTRY.pack(*each) for each in entries)

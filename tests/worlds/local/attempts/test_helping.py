@@ -144,6 +144,25 @@ def test_a_home_that_is_shared_keeps_the_entries_of_accounts_and_no_other_right(
     ]
 
 
+def test_what_is_written_into_a_shared_home_is_for_its_owner_alone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "runs" / "a").mkdir(parents=True)
+    share(home, home / "runs" / "a", ACCOUNT.uid)
+    before = os.umask(0)
+    try:
+        (home / "notify.yaml").write_text("password: x")
+        (home / "folder").mkdir()
+        (home / "folder" / "file").write_text("x")
+        (home / "runs" / "a" / "theirs").write_text("x")
+    finally:
+        os.umask(before)
+    found = ("notify.yaml", "folder", "folder/file", "runs/a/theirs")
+    assert [oct((home / each).stat().st_mode & 0o777) for each in found] == [
+        *("0o600", "0o700", "0o600", "0o660"),
+    ]
+    assert acl.users_of(home / "runs" / "a" / "theirs")[ACCOUNT.uid] == acl.ALL
+
+
 def test_a_file_system_without_such_lists_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,7 @@ def share(
     """
     above = [each for each in folder.parents if each == home or home in each.parents]
     try:
+        acl.allow_below(home, {})  # what its owner writes there later is for the owner alone
         for each in reversed(above):
             known = acl.users_of(each)
             if not known.get(uid, 0) & acl.PASS:
