@@ -299,6 +299,27 @@ def test_it_starts_only_as_root(user: Account) -> None:
     assert "needs the rights of root" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("limits", "written"),
+    [
+        (ProcessLimits(1 << 30, 1500, 0), {"memory.max": "1073741824", "cpu.max": "150000 100000"}),
+        (ProcessLimits(0, 1500, 0), {"cpu.max": "150000 100000"}),
+        (ProcessLimits(1 << 30, 0, 0), {"memory.max": "1073741824"}),
+        (ProcessLimits(0, 0, 0), {}),
+    ],
+)
+def test_only_what_was_asked_for_is_limited(
+    tmp_path: Path, limits: ProcessLimits, written: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
+    monkeypatch.setattr(cgroups, "MOUNTS", (tmp_path,))
+    monkeypatch.setattr(cgroups, "SYSTEMD", tmp_path / "none")
+    made = cgroups.joined("g", limits, ("/dev/nvidia0",))
+    assert made.unenforced == ("devices",)
+    assert made.folder
+    assert {each.name: each.read_text() for each in made.folder.iterdir()} == written
+
+
 def test_systemd_is_asked_for_limits_and_devices() -> None:
     call = " ".join(
         cgroups.scope_call("a.0.1", 42, ProcessLimits(1 << 30, 1500, 0), ("/dev/nvidia3",))

@@ -33,8 +33,8 @@ from ganglion.client.calls.policies import Policies
 from ganglion.client.calls.secrets import Secrets
 from ganglion.client.calls.terminals import Terminals
 from ganglion.client.filters import Filters, body_of
-from ganglion.client.home import home, read_token, server_of
-from ganglion.client.http import Http, path_of
+from ganglion.client.home import UNIX, home, read_token, server_of
+from ganglion.client.http import UNIX_URL, Http, path_of
 from ganglion.client.logins import chosen_login
 from ganglion.model.errors import GanglionError
 from ganglion.model.fleet.capacity import FlavorReport
@@ -51,6 +51,7 @@ class Client(Policies):
         timeout_s: longest silence of the server, in seconds.
         unix: socket of the server on this machine, in place of the URL and the token.
         transport: replaces the network, for tests.
+        shared: whether the socket is one for other accounts than that of the server.
 
     Methods raise the `GanglionError` that the server answered, or `EnvironmentFault` without one.
     """
@@ -63,14 +64,16 @@ class Client(Policies):
         timeout_s: float = 30.0,
         unix: Path | None = None,
         transport: httpx2.BaseTransport | None = None,
+        shared: bool = False,
     ) -> None:
-        super().__init__(Http(url, token, timeout_s, unix, transport))
+        super().__init__(Http(url, token, timeout_s, unix, transport, shared=shared))
 
     @classmethod
     def from_home(cls, *, timeout_s: float = 30.0) -> Self:
         """Connect to the server of this user, by its Unix socket where it has one.
 
-        `$GANGLION_URL` and `$GANGLION_TOKEN` win over what the home directory says. Without a
+        `$GANGLION_URL` and `$GANGLION_TOKEN` win over what the home directory says; a URL
+        `unix:/run/…/api.sock` is a socket on which the kernel says whose account calls. Without a
         token, that of `ganglion login` at that URL is sent; without a URL, and where no server of
         this user runs, the last login names the server.
 
@@ -82,6 +85,9 @@ class Client(Policies):
         login = chosen_login()
         if login:
             return cls(login.url, login.token, timeout_s=timeout_s)
+        if url and url.startswith(UNIX):
+            path = Path("/", url.removeprefix(UNIX).lstrip("/"))
+            return cls(UNIX_URL, timeout_s=timeout_s, unix=path, shared=True)
         if not url:
             return cls.of_home(home(), timeout_s=timeout_s)
         return cls(url, token or partial(read_token, home()), timeout_s=timeout_s)

@@ -10,6 +10,8 @@ from ganglion.transport.unix import SUPPORTED
 
 NO_SERVER = "no server is running"
 START_HINT = "start one with: ganglion up"
+UNIX = "unix:"
+"""Begins URLs of Unix sockets on which the kernel says whose account calls."""
 OWN_CERTIFICATE = Path("tls", "cert.pem")
 """In the home: the certificate of a server that makes its own."""
 

@@ -56,6 +56,7 @@ class Http:
         timeout_s: longest silence of the server, in seconds.
         unix: socket of the server on this machine; None = it is reached by its URL.
         transport: replaces the network, for tests.
+        shared: whether the socket is one for other accounts than that of the server.
     """
 
     def __init__(
@@ -65,13 +66,19 @@ class Http:
         timeout_s: float = TIMEOUT_S,
         unix: Path | None = None,
         transport: httpx2.BaseTransport | None = None,
+        *,
+        shared: bool = False,
     ) -> None:
         self.url, self._via = checked_url(url), redacted_text(str(unix or url))
         connect_s = min(CONNECT_S, timeout_s)
-        self._line = SocketLine(unix, timeout_s, connect_s) if unix and transport is None else None
+        self._line = (
+            SocketLine(unix, timeout_s, connect_s, shared=shared)
+            if unix and transport is None
+            else None
+        )
         bearer = None if unix else Bearer(token if callable(token) else lambda: token)
         if unix and transport is None:
-            transport = unix_transport(unix)
+            transport = unix_transport(unix, shared=shared)
         elif bearer and transport is None and self.url.startswith("http:"):
             transport = proven_transport(bearer)
         self._client = TrailClient(

@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 from msgspec import Struct
 
-from ganglion.client.home import home, read_server
+from ganglion.client.home import UNIX, home, read_server
 from ganglion.client.http import checked_url
 from ganglion.model.errors import EnvironmentFault, FileError
 from ganglion.seams.files import SYSTEM_FILES, make_folder, replace_whole
@@ -148,7 +148,7 @@ def chosen_login() -> Login | None:
         FileError: one of them is not what it should be.
     """
     url = os.environ.get("GANGLION_URL")
-    if os.environ.get("GANGLION_TOKEN"):
+    if os.environ.get("GANGLION_TOKEN") or (url and url.startswith(UNIX)):
         return None
     if url:
         return LoginFile().of(url)

@@ -101,15 +101,12 @@ def joined(group: str, limits: ProcessLimits, devices: tuple[str, ...] | None) -
             with contextlib.suppress(OSError):  # seen below: the limit cannot be set
                 (above / "cgroup.subtree_control").write_text(f"+{each}")
     quota = limits.cpu_milli * PERIOD_US // 1000
-    set_ = (
-        {
-            "memory": _written(folder / "memory.max", str(limits.memory_bytes)),
-            "cpu": _written(folder / "cpu.max", f"{quota} {PERIOD_US}"),
-        }
-        if wanted
-        else {}
-    )
-    return ControlGroup(folder, [each for each in wanted if not set_.get(each)])
+    texts = {
+        "memory": ("memory.max", str(limits.memory_bytes)),
+        "cpu": ("cpu.max", f"{quota} {PERIOD_US}"),
+    }
+    done = {each for each in wanted if each in texts and _set(folder, *texts[each])}
+    return ControlGroup(folder, [each for each in wanted if each not in done])
 
 
 def unenforced() -> list[str]:
@@ -144,9 +141,9 @@ def end(group: str) -> bool:
     return not left
 
 
-def _written(path: Path, text: str) -> bool:
+def _set(folder: Path, name: str, text: str) -> bool:
     try:
-        path.write_text(text)
+        (folder / name).write_text(text)
     except OSError:
         return False
     return True

@@ -11,6 +11,7 @@ GanglionError
 │   │   └── Stale             changed since it was read
 │   └── InvariantBroken   a bug in Ganglion: state contradicts itself
 ├── Forbidden         no role of the user allows it                exit code 1
+│   └── NoAccount         programs of the user run as no account
 ├── PluginError       a plugin failed or misbehaved                exit code 1
 └── EnvironmentFault  the machine refuses: port, disk, server down exit code 1
     ├── InUse             another server holds the home or the ledger
@@ -159,6 +160,12 @@ class Forbidden(GanglionError):
     """No role of the user allows it; the message names what is missing."""
 
     code = "access"
+
+
+class NoAccount(Forbidden):
+    """There is no Unix account that programs of the user may run as."""
+
+    code = "access.account"
 
 
 class InvariantBroken(StateError):

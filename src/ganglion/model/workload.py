@@ -182,6 +182,17 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     tty: bool = False
 
 
+class UnixAccount(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The account of a machine that programs run as; the name and the number belong together."""
+
+    name: str
+    uid: int
+
+    def __str__(self) -> str:
+        """As messages say it."""
+        return f"{self.name} (uid {self.uid})"
+
+
 class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a user submits, validated and with every alias resolved.
 
@@ -222,6 +233,8 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         run: what to execute.
         labels: free-form, for people.
         notify: whom to notify of what happens to it; None = no one, unless the home sets it.
+        account: Unix account that its programs run as, from the first attempt to the last; None =
+            that of the server.
     """
 
     name: str
@@ -258,6 +271,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     run: Run = Run()
     labels: dict[str, str] = field(default_factory=dict)
     notify: Notify | None = None
+    account: UnixAccount | None = None
 
 
 class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

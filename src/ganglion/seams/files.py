@@ -279,7 +279,13 @@ def make_folder(files: Files, path: Where, mode: int = 0o700) -> None:
 
 
 def replace_whole(
-    files: Files, path: Where, content: bytes, mark: object, *, durable: bool = True
+    files: Files,
+    path: Where,
+    content: bytes,
+    mark: object,
+    *,
+    durable: bool = True,
+    mode: int = OWNER,
 ) -> None:
     """Write a file of the owner's; readers, and a machine that loses power, see all or nothing.
 
@@ -289,6 +295,7 @@ def replace_whole(
         content: what it shall have.
         mark: distinguishes writers of one file, such as their pid.
         durable: return once it survives a power cut; without that only readers see all or nothing.
+        mode: what the umask, or the list of its folder, may leave of it.
 
     Raises:
         OSError: the file, which it names, is as it was, and nothing else is left behind.
@@ -297,7 +304,7 @@ def replace_whole(
     scratch = os.path.join(folder, f".{name}.{mark}")  # noqa: PTH118 - the same
     remove(files, scratch)
     try:
-        _written(files, scratch, content, durable=durable)
+        _written(files, scratch, content, mode, durable=durable)
         files.rename(scratch, path)
     except BaseException as error:
         if isinstance(error, OSError) and not error.filename:
@@ -309,8 +316,8 @@ def replace_whole(
         sync_folder(files, folder or ".")
 
 
-def _written(files: Files, path: Where, content: bytes, *, durable: bool) -> None:
-    descriptor = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+def _written(files: Files, path: Where, content: bytes, mode: int, *, durable: bool) -> None:
+    descriptor = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         files.write(descriptor, content)
         if durable:

@@ -137,8 +137,8 @@ def guarded(
         else None
     )
     context.pages_at = login.public_url.rstrip("/") if login and login.has_pages else ""
-    known = Permissions(context.service, context.owner, sessions)
-    routed = RoutedCallers(context.service, known, shares_account=context.shares_account)
+    known = Permissions(context.service, context.owner, sessions, context.host)
+    routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
     pages = (
         BrowserLogin(
@@ -147,9 +147,8 @@ def guarded(
         if login
         else None
     )
-    gate = AccessGate(
-        Direct(app, context), paths, context.service, known, shares_account=context.shares_account
-    )
+    direct = Direct(app, context)
+    gate = AccessGate(direct, paths, context.service, known, context.check_account)
     guard = TokenGuard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback, login=pages)
     limit = TokenLimit(guard, Denials(context.service), context.effects.clock)
     return Identified(limit, answered, paths.template, context.effects)

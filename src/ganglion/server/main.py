@@ -16,8 +16,6 @@ from ganglion.collector import relax
 from ganglion.ledger.chain import Progress
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
-from ganglion.ledger.records import Entry
-from ganglion.lifecycle.expand import run_of
 from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
@@ -25,25 +23,21 @@ from ganglion.model.queue import Queue
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.passwords import Passwords
+from ganglion.server.accounts.asking import HelperWatch
+from ganglion.server.accounts.settings import read_accounts
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
-from ganglion.server.commands.bookings import BookingsKeeper
-from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
-from ganglion.server.controllers.controller import Controller
-from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.reception import Reception
-from ganglion.server.controllers.services import ServicesController
-from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
-from ganglion.server.loop.timekeeping import newest_time
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
-from ganglion.server.recovery.executor import Held, hold, resign
+from ganglion.server.parts import called_by_accounts, keepers_of, local_world, published
+from ganglion.server.recovery.executor import hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import ServerContext, dry_runs
 from ganglion.server.requests.pod_sessions import close_all
@@ -51,10 +45,7 @@ from ganglion.server.rest.listening.address import check_host, sockets, url_of
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.signals.access import Keys
-from ganglion.server.signals.loads import Loads
-from ganglion.server.signals.router_link import Door
 from ganglion.server.signals.router_place import RouterPlace, door_of
-from ganglion.server.signals.scraper import Scraper
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.set_apart import isolates, told_flaws
@@ -68,7 +59,6 @@ from ganglion.transport.limits import raise_file_limit
 from ganglion.transport.tls.files import TlsFiles
 from ganglion.transport.tls.own_certificate import served
 from ganglion.worlds.local.run_files.secret_store import SecretStore
-from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
 PORT = 7077
@@ -151,10 +141,15 @@ def serve(
     with ExitStack() as stack:
         # Whatever is made from here on is for its owner only; jobs get back what users set.
         umask, most_files = stack.enter_context(_umasked()), raise_file_limit()
-        place, processes = _locked(stack, home, effects), effects.processes
+        place, processes, user = _locked(stack, home, effects), effects.processes, _user()
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = sockets(stack, host, port, place.root / SOCKET, effects, tls=tls is not None)
         shown = served(tls, place.root, (host, *host_names), effects)
+        accounts = read_accounts(place.root, effects.files, owner=user)
+        shared, unhelped = (
+            called_by_accounts(stack, accounts, effects.files),
+            HelperWatch(accounts, effects.clock).trouble,
+        )
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
         if world:
             ledger, made, term = Ledger.open(target, step, effects), world(place), None
@@ -166,10 +161,13 @@ def serve(
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
             stack.callback(resign, held, place.root, effects)
-            made = _local(held, place, nodes, umask, most_files, effects)
+            made = local_world(held, place, nodes, umask, most_files, accounts, effects)
         stack.callback(made.close)
-        feed, metrics, user = Feed(ledger), Metrics(effects.clock), _user()
-        keys = Keys(place.root, effects, by_key=service_keys)
+        feed, metrics, keys = (
+            Feed(ledger),
+            Metrics(effects.clock),
+            Keys(place.root, effects, by_key=service_keys),
+        )
         login = read_login(place.root, effects.files, tls=shown is not None, owner=user)
         door = door_of(
             RouterPlace(place.root, host, port, services_port, tuple(host_names)),
@@ -184,21 +182,24 @@ def serve(
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
         notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
-        keepers = [workspaces, *_keepers(stack, door, egress, effects.clock)]
         service = Service(
             ledger,
             made,
             Policy(),
-            _published(feed, notifier),
+            published(feed, notifier),
             metrics,
-            [*keepers, SecretsKeeper(secrets)],
+            [
+                workspaces,
+                *keepers_of(stack, door, egress, effects.clock),
+                SecretsKeeper(secrets),
+            ],
             secrets=secrets,
             isolate=isolates(),
             progress=step,
             clock=effects.clock,
         )
         stack.enter_context(
-            _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
+            _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn, unhelped)
         )
         retention = _started(
             stack, LedgerRetention(place.root, ledger, service.ask, service.now, effects)
@@ -223,20 +224,23 @@ def serve(
             dry_runs=dry_runs(most_dry_runs),
             passwords=Passwords(effects),
             certificate=shown,
+            unhelped=unhelped,
+            host=accounts,
             effects=effects,
         )
         app = _guarded(context, host, host_names, login)
         url = url_of(taken[0], host, tls=shown is not None)
         record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "", host)
         listener = HttpListener(
-            app, partial(_announce, place, record, ready), feed.close, max_connections, shown
+            *(app, partial(_announce, place, record, ready), feed.close, max_connections, shown),
+            shared=shared[0].getsockname() if shared else "",
         )
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
         stack.callback(place.withdraw)
         log.info("serving", url=url, events=ledger.head, pid=processes.own())
-        listener.serve_until_told(*taken)
+        listener.serve_until_told(*taken, *shared)
         log.info("ended", events=ledger.head)
         if service.successor:
             raise service.successor
@@ -255,33 +259,6 @@ def _started(stack: ExitStack, made: Background) -> Background:
     stack.callback(made.close)
     made.start()
     return made
-
-
-def _published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
-    """Send what was written to streams and people."""
-
-    def tell(entries: list[Entry]) -> None:
-        feed.publish(entries)
-        notifier.wake()
-
-    return tell
-
-
-def _local(
-    held: Held, place: Home, nodes: Sequence[Node], umask: int, most_files: int, effects: Effects
-) -> ServedWorld:
-    """This machine, for the term of a ledger; jobs get the limits that the server was given."""
-    return LocalWorld(
-        place.root,
-        nodes,
-        run_of=run_of,
-        umask=umask,
-        open_files=most_files,
-        term=held.term,
-        inherits=held.inherits,
-        least=newest_time(held.ledger),
-        effects=effects,
-    )
 
 
 def _each_second(progress: Callable[[str], None], clock: Clock) -> Progress:
@@ -316,23 +293,16 @@ def _guarded(
     return guarded(make_app(context), token, known, loopback=loopback, login=login)
 
 
-def _keepers(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list[Controller]:
-    """The keepers of each kind of workload; their threads end with the stack."""
-    scraper = Scraper(egress, clock)
-    scraper.start()
-    stack.callback(scraper.stop)
-    services = ServicesController(door, Loads(scraper))
-    failures, sweeps = FailuresController(), SweepsController()
-    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps]
-
-
 @contextmanager
 def _running(
-    service: Service, first: Callable[[Transaction], None], warn: Callable[[str], None]
+    service: Service,
+    first: Callable[[Transaction], None],
+    warn: Callable[[str], None],
+    unhelped: Callable[[], str],
 ) -> Iterator[None]:
     """The service's thread, from a state that agrees with the world, after a first command."""
     with service.read() as mind:
-        for line in told_flaws(mind.book.flaws):
+        for line in filter(None, (*told_flaws(mind.book.flaws), unhelped())):
             warn(line)
     service.begin()
     service.start()

@@ -150,8 +150,8 @@ class JoinedRequest(httpcore2.NetworkStream):
 class _Unix(httpcore2.SyncBackend):
     """Connects to one Unix socket whose listener is checked."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, shared: bool) -> None:
+        self._path, self._shared = path, shared
 
     def connect_unix_socket(
         self,
@@ -167,7 +167,7 @@ class _Unix(httpcore2.SyncBackend):
         except OSError as error:  # the folder is gone
             raise httpcore2.ConnectError(str(error)) from error
         try:
-            unix.check_server(stream.get_extra_info("socket"), self._path)
+            unix.check_server(stream.get_extra_info("socket"), self._path, shared=self._shared)
         except OSError as error:
             stream.close()
             raise Unproven(
@@ -245,9 +245,14 @@ def _field(body: bytes, key: str) -> str:
     return said if isinstance(said, str) else ""
 
 
-def unix_transport(path: Path) -> httpx2.BaseTransport:
-    """Requests through a Unix socket, to a server of this user only."""
-    return _Direct(_Unix(path), str(path))
+def unix_transport(path: Path, *, shared: bool = False) -> httpx2.BaseTransport:
+    """Requests through a Unix socket, to a server of this user only.
+
+    Args:
+        path: of the socket.
+        shared: whether it is one for other accounts, of a server of its folder's owner.
+    """
+    return _Direct(_Unix(path, shared=shared), str(path))
 
 
 def proven_transport(bearer: Bearer) -> httpx2.BaseTransport:

@@ -24,10 +24,14 @@ class SocketLine:
         path: the socket; its listener is checked before anything is sent.
         timeout_s: longest silence of the server, in seconds.
         connect_s: most time for a connection.
+        shared: whether it is a socket for other accounts, of a server of its folder's owner.
     """
 
-    def __init__(self, path: Path, timeout_s: float, connect_s: float) -> None:
+    def __init__(
+        self, path: Path, timeout_s: float, connect_s: float, *, shared: bool = False
+    ) -> None:
         self._path, self._timeout_s, self._connect_s = path, timeout_s, connect_s
+        self._shared = shared
         self._idle = deque[_Connection]()
 
     def close(self) -> None:
@@ -75,7 +79,7 @@ class SocketLine:
                 if found.is_open():
                     return found
                 found.close()
-        made = _Connection(self._path, self._timeout_s)
+        made = _Connection(self._path, self._timeout_s, shared=self._shared)
         made.begin(self._connect_s)
         return made
 
@@ -83,8 +87,9 @@ class SocketLine:
 class _Connection(http.client.HTTPConnection):
     """One connection, which sends head and body at once: that wakes the server once for both."""
 
-    def __init__(self, path: Path, timeout_s: float) -> None:
+    def __init__(self, path: Path, timeout_s: float, *, shared: bool) -> None:
         super().__init__("localhost", timeout=timeout_s)
+        self._shared = shared
         self._path, self._unsent = path, b""
         self.idle_since = 0.0
         self._readable = select.poll()
@@ -108,7 +113,7 @@ class _Connection(http.client.HTTPConnection):
             connected.close()
             raise httpx2.ConnectError(str(error)) from error
         try:
-            unix.check_server(connected, self._path)
+            unix.check_server(connected, self._path, shared=self._shared)
         except OSError as error:
             connected.close()
             raise Unproven(

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ SUPPORTED = hasattr(socket, "SO_PEERCRED") and Path("/proc/self/fd").is_dir()
 """Whether this system has Unix sockets whose peer's user the kernel reports (Linux does)."""
 LONGEST = 100
 """Bytes of a path that go into a socket address as they are; Linux takes 107 (unix(7))."""
-MODE = 0o600
+MODE, FOR_ALL = 0o600, 0o666
+"""Who may connect: the owner; every account, of which the server then asks the kernel."""
 _CREDENTIALS = struct.Struct("=iII")
 """`struct ucred`: pid, uid, gid (unix(7))."""
 
@@ -29,11 +31,12 @@ def address(path: Path) -> Iterator[str]:
         os.close(folder)
 
 
-def bind(path: Path) -> socket.socket:
+def bind(path: Path, mode: int = MODE) -> socket.socket:
     """Make a socket that only its owner may connect to; it does not listen yet.
 
     Args:
         path: replaced when it exists: the caller holds the lock of the folder.
+        mode: who else may connect.
 
     Raises:
         OSError: the file system has no sockets, or the folder cannot be written.
@@ -44,21 +47,28 @@ def bind(path: Path) -> socket.socket:
         with address(path) as name:
             made.bind(name)
         # No client can connect before the socket listens, so the mode is in time.
-        path.chmod(MODE)
+        path.chmod(mode)
     except OSError:
         made.close()
         raise
     return made
 
 
-def check_server(connected: socket.socket, path: Path) -> None:
+def check_server(connected: socket.socket, path: Path, *, shared: bool = False) -> None:
     """Compare who listens with who should: this user, or for root the owner of the folder.
+
+    Args:
+        connected: the connection.
+        path: of the socket.
+        shared: whether it is one for other accounts: then the owner of a folder that only its
+            owner may write should listen.
 
     Raises:
         PermissionError: another user listens.
     """
-    found, own = peer_uid(connected), os.geteuid()
-    if found != own and not (own == 0 and found == path.parent.stat().st_uid):
+    found, own, folder = peer_uid(connected), os.geteuid(), path.parent.stat()
+    closed = not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if found != own and not (found == folder.st_uid and (own == 0 or (shared and closed))):
         raise PermissionError(f"{path} belongs to a process of user {found}, not {own}")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ganglion.identity.tokens import assembled
+from ganglion.model.workload import UnixAccount
 from ganglion.router.decisions import (
     AskedRole,
     CredentialKind,
@@ -13,6 +14,8 @@ from ganglion.router.decisions import (
     RoleAnswerKind,
     question_of,
 )
+from ganglion.server.access.caller import Caller
+from ganglion.server.access.checks import check_account
 from ganglion.server.access.permissions import Permissions, SessionRules
 from ganglion.server.access.routed_callers import WRONG, RoutedCallers
 from ganglion.server.commands.sign_in import ProvidedAccount, sign_in, sign_out
@@ -31,9 +34,11 @@ class Desk:
     def __post_init__(self) -> None:
         rules = SessionRules("https://id.example", MINUTE_MS, "https://here")
         self.permissions = Permissions(self.staff.rig.service, "ada", rules)
-        self._callers = RoutedCallers(
-            self.staff.rig.service, self.permissions, shares_account=self.shares_account
-        )
+        self._callers = RoutedCallers(self.staff.rig.service, self.permissions, self._check)
+
+    def _check(self, caller: Caller, account: UnixAccount | None) -> None:
+        if self.shares_account:
+            check_account(caller, None, account)
 
     def ask(self, workload: str, secret: str, *, session: bool = False) -> RoleAnswer:
         kind = CredentialKind.SESSION if session else CredentialKind.TOKEN

@@ -95,12 +95,13 @@ def test_programs_of_others_do_not_run_as_the_account_of_the_server(rig: Rig) ->
         client = staff.user("bob", "owner")
         for path, sent in (
             ("/workloads", {**body, "queue": "vision"}),
-            ("/workloads?dry_run=true", {**body, "queue": "vision"}),
+            ("/workloads?force=true", {**body, "queue": "vision"}),
             ("/workloads:submit", {"workloads": [{**body, "queue": "vision"}]}),
         ):
             refused = client.post(API + path, json=sent)
-            assert refused.status_code == 403, path
+            assert (refused.status_code, refused.json()["code"]) == (403, "access.account"), path
             assert "programs run as the account of this server" in refused.json()["detail"]
+            assert "accounts.yaml" in refused.json()["hint"]
         job = staff.submit(staff.owner, "train", "vision")
         assert client.post(f"{API}/workloads/{job}/retry").status_code == 403
         assert client.post(f"{API}/workloads/{job}/cancel").status_code == 200
@@ -109,6 +110,20 @@ def test_programs_of_others_do_not_run_as_the_account_of_the_server(rig: Rig) ->
         assert refused.status_code == 403
         full = staff.client(staff.token("ada", "admin"))
         staff.submit(full, "mine", "vision")
+    rig.service.stop()
+
+
+def test_a_submitter_without_an_account_may_ask_what_would_happen(rig: Rig) -> None:
+    rig.service.start()
+    body = {"name": "a", "run": "true", "resources": {"gpus": 1}, "queue": "vision"}
+    with office(rig, shares_account=True) as staff:
+        client = staff.user("bob", "submitter", "research")
+        told = client.post(f"{API}/workloads?dry_run=true", json=body)
+        assert told.status_code == 200, told.text
+        assert told.json()["placement"]
+        other = client.post(f"{API}/workloads?dry_run=true", json={**body, "queue": "secretlab"})
+        assert (other.status_code, "there is no queue" in other.json()["detail"]) == (422, True)
+        assert client.get(f"{API}/workloads").json()["items"] == []
     rig.service.stop()
 
 

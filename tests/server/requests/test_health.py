@@ -48,6 +48,7 @@ def test_what_works_is_named_check_by_check(client: TestClient) -> None:
             "retention",
             "audit",
             "tls",
+            "helper",
             "set_apart",
         )
     ]

@@ -209,17 +209,19 @@ FOLDERS: dict[str, dict[str, str]] = {
         "controllers": "state signals commands",
         "recovery": "state controllers",
         "loop": "state rest telemetry views controllers recovery",
-        "access": "state rest commands loop",
+        "accounts": "rest",
+        "access": "state rest commands loop accounts",
         "login": "rest commands loop access",
-        "requests": "state rest telemetry signals loop access",
+        "requests": "state rest telemetry signals loop accounts access",
         "routes": "state rest access commands views requests",
         "notify": "",
         "audit": "",
         "direct": "rest requests routes",
-        "app": "rest access login telemetry views requests routes direct",
+        "app": "rest accounts access login telemetry views requests routes direct",
+        "parts": ("state rest signals commands controllers recovery loop accounts notify"),
         "main": (
-            "state rest telemetry signals commands controllers recovery loop access login requests "
-            "notify audit app"
+            "state rest telemetry signals commands controllers recovery loop access accounts login "
+            "requests notify audit app parts"
         ),
         "cluster": "state rest telemetry signals views",
         "__main__": "rest main",

@@ -141,6 +141,7 @@ def whoami(form: str) -> None:
         return
     groups = f", of {', '.join(me.groups)}" if me.groups else ""
     how = "the owner of the server" if me.owner else f"by token {me.token}"
+    how = f"by account {me.token}" if me.token.startswith("uid-") else how
     click.echo(f"{me.user}{groups}: {how}")
     if login:
         click.echo(f"signed in to {url} with ganglion login")

@@ -5,7 +5,7 @@ from enum import StrEnum
 from ganglion.model.causes import Cause
 from ganglion.model.events.base import EventBase
 from ganglion.model.placement import Placement
-from ganglion.model.workload import Gang
+from ganglion.model.workload import Gang, UnixAccount
 
 
 class Outcome(StrEnum):
@@ -27,10 +27,12 @@ class GangSubmitted(EventBase, frozen=True, tag="gang_submitted"):
     """A gang entered its queue.
 
     `image`: the container image that its workload asks for, as it was written; empty = none.
+    `account`: Unix account that its programs run as; None = that of the server.
     """
 
     gang: Gang
     image: str = ""
+    account: UnixAccount | None = None
 
 
 class GangUpdated(EventBase, frozen=True, tag="gang_updated"):

@@ -2,16 +2,21 @@
 
 from ganglion.model.behaviour import Schedule
 from ganglion.model.events.base import EventBase
+from ganglion.model.workload import UnixAccount
 
 
 class ScheduleSet(EventBase, frozen=True, tag="schedule_set"):
-    """A workload (`document`, JSON) is submitted at dates after `since`; None = after `at`."""
+    """A workload (`document`, JSON) is submitted at dates after `since`; None = after `at`.
+
+    `account`: Unix account that its programs run as; None = that of the server.
+    """
 
     name: str
     user: str
     document: str
     schedule: Schedule
     since: int | None = None
+    account: UnixAccount | None = None
 
 
 class ScheduleRemoved(EventBase, frozen=True, tag="schedule_removed"):

@@ -133,10 +133,17 @@ class Caller:
         if not found.allowed:
             raise self.refused(found.rule, queue)
 
-    def refused(self, rule: str, queue: str = EVERYWHERE) -> Forbidden:
+    def refused(
+        self,
+        rule: str,
+        queue: str = EVERYWHERE,
+        *,
+        why: type[Forbidden] = Forbidden,
+        hint: str = "see: ganglion whoami",
+    ) -> Forbidden:
         """Return the refusal by a rule, and remember that it is to be recorded."""
         self.denials.append(Denial(queue, rule))
-        return Forbidden(f"{self.subject.user} may not: {rule}", "see: ganglion whoami")
+        return why(f"{self.subject.user} may not: {rule}", hint)
 
     def sees(self, queue: str) -> bool:
         """Whether the caller may see the workloads of a queue."""

@@ -1,4 +1,4 @@
-"""What routes ask of a caller beyond the gate: the queues that bodies and filters name."""
+"""What is asked of a caller beyond a role: queues in bodies and filters, and whose programs run."""
 
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ganglion.identity.roles import AccessVerb, ResourceKind
-from ganglion.model.errors import FieldError, GanglionError
+from ganglion.model.errors import FieldError, GanglionError, NoAccount
+from ganglion.model.workload import UnixAccount
 from ganglion.server.access.caller import Caller
-from ganglion.server.access.operations import Rule
 from ganglion.server.access.visible import located
+from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.commands.submission.submit_rules import queue_of
 from ganglion.server.rest.filters import RowFilter
 from ganglion.server.state.transaction import Mind
@@ -19,13 +20,52 @@ from ganglion.specs.workload.workload import WorkloadFile
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
 
-ACCOUNT = (
-    "programs run as the account of this server, which may do everything here;"
-    " only role admin on the whole fleet may have its own programs run"
-)
-"""The rule by which programs of others are refused."""
 NONE = frozenset({"/"})
 """No queue has this name."""
+SERVERS = (
+    "programs run as the account of this server, which may do everything here;"
+    " only role admin on the whole fleet may have its own programs run so"
+)
+"""The rule by which programs of users without an account are refused."""
+MAP = "the owner names an account for {user} in accounts.yaml: see docs/access.md#a-shared-host"
+
+
+def account_of(caller: Caller, host: SharedHost | None) -> UnixAccount | None:
+    """The account that programs of a caller run as; None = that of the server.
+
+    Raises:
+        NoAccount: it has none, and may not do everything here.
+    """
+    found = host.of(caller.subject.user) if host else None
+    if found is None:
+        _check_servers(caller)
+    return found
+
+
+def check_account(caller: Caller, host: SharedHost | None, account: UnixAccount | None) -> None:
+    """Check that a caller may have programs run as the account that a workload has.
+
+    Args:
+        caller: who asks.
+        host: accounts of users; None = there are none.
+        account: of the workload; None = that of the server.
+
+    Raises:
+        NoAccount: it is that of another user.
+    """
+    own = host.of(caller.subject.user) if host else None
+    if account is None:
+        _check_servers(caller)
+    elif account != own and not caller.may(AccessVerb.HALT, ResourceKind.SERVER).allowed:
+        rule = f"its programs run as account {account}, which is another user's"
+        raise caller.refused(rule, why=NoAccount, hint="submit one of your own")
+
+
+def _check_servers(caller: Caller) -> None:
+    """Raises NoAccount unless a caller can do as much by other ways as by a program."""
+    if not caller.may(AccessVerb.HALT, ResourceKind.SERVER).allowed:
+        hint = MAP.format(user=caller.subject.user)
+        raise caller.refused(SERVERS, why=NoAccount, hint=hint)
 
 
 def narrowed(caller: Caller, want: RowFilter) -> RowFilter:
@@ -72,18 +112,6 @@ def check_target(caller: Caller, queue: str) -> None:
     if not caller.sees(queue):
         raise FieldError(f"there is no queue {queue!r}", key="queue", hint="see: ganglion queues")
     caller.require(AccessVerb.SUBMIT, ResourceKind.WORKLOAD, queue, caller.subject.user)
-
-
-def require_account(caller: Caller, rule: Rule) -> None:
-    """Check that a caller may have programs run as the account of the server.
-
-    Raises:
-        Forbidden: programs run by what it asks for, and it may not do everything here.
-    """
-    # Who may do everything here cannot do more by a program.
-    whole = AccessVerb.HALT, ResourceKind.SERVER
-    if rule.runs_programs and not caller.may(*whole).allowed:
-        raise caller.refused(ACCOUNT)
 
 
 def may_audit(caller: Caller, queue: str) -> bool:

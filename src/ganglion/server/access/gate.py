@@ -13,13 +13,14 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ganglion.model.errors import Forbidden, GanglionError, NotFound
+from ganglion.model.workload import UnixAccount
 from ganglion.server.access.caller import Caller
-from ganglion.server.access.checks import require_account
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.operations import OPERATIONS, GrantPlace, Rule
-from ganglion.server.access.permissions import BadSession, BadToken, Permissions, forged
+from ganglion.server.access.permissions import BadPeer, BadSession, BadToken, Permissions, forged
 from ganglion.server.access.veil import Veil
 from ganglion.server.access.visible import Place, located, queues_of
+from ganglion.server.rest.listening.connections import ACCOUNT
 from ganglion.server.rest.listening.guard import OWNER, SESSION, TOKEN
 from ganglion.server.rest.paths import WEBSOCKET, Paths
 from ganglion.server.rest.problems import answer, problem
@@ -46,8 +47,7 @@ class AccessGate:
         paths: of the application.
         service: owns the state.
         permissions: who may do what.
-        shares_account: whether programs run as the account of the server, and so could do all
-            that the server can.
+        check: raises NoAccount unless a caller may have programs run as the account of a workload.
     """
 
     def __init__(
@@ -56,12 +56,11 @@ class AccessGate:
         paths: Paths,
         service: "Service",
         permissions: Permissions,
-        *,
-        shares_account: bool,
+        check: Callable[[Caller, UnixAccount | None], None],
     ) -> None:
         self._app, self._paths, self._service = app, paths, service
         self._permissions, self._denials = permissions, Denials(service)
-        self._shares_account = shares_account
+        self._check = check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or pass the request on with its caller."""
@@ -80,6 +79,9 @@ class AccessGate:
             known = partial(self._permissions.session, state[SESSION])
             still = partial(self._permissions.session, state[SESSION], used=False)
             await self._of(known, still, scope, receive, send)
+        elif ACCOUNT in state:
+            known = partial(self._permissions.peer, state[ACCOUNT])
+            await self._of(known, known, scope, receive, send)
         else:
             await self._app(scope, receive, send)  # the guard lets only open paths pass so
 
@@ -94,7 +96,7 @@ class AccessGate:
         """Decide about a request of a token or session.
 
         Args:
-            known: finds its user, or raises BadToken or BadSession.
+            known: finds its user, or raises BadToken, BadSession or BadPeer.
             still: the same, while the answer goes on.
             scope: of the request.
             receive: where its body comes from.
@@ -102,7 +104,7 @@ class AccessGate:
         """
         try:
             caller = await anyio.to_thread.run_sync(known)
-        except (BadToken, BadSession) as error:
+        except (BadToken, BadSession, BadPeer) as error:
             headers = {"WWW-Authenticate": "Bearer"}
             await answer(error, HTTPStatus.UNAUTHORIZED, headers)(scope, receive, send)
             return
@@ -165,10 +167,10 @@ class AccessGate:
         elif rule.where is GrantPlace.WORKLOAD:
             ref, place = self._located(named, caller)
             caller.require(rule.verb, rule.kind, place.queue, place.user)
+            if rule.runs_programs:
+                self._check(caller, place.account)
             at = path.index("/workloads/") + len("/workloads/")
             path = path[:at] + ref + path[at + len(named) :]
-        if self._shares_account:
-            require_account(caller, rule)
         return path
 
     def _located(self, named: str, caller: Caller) -> tuple[str, Place]:

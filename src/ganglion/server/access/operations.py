@@ -27,7 +27,7 @@ class Rule(Struct, frozen=True):
         verb: what is done.
         kind: what it is done to.
         where: where a grant has to hold.
-        runs_programs: whether programs that the caller names run by it.
+        runs_programs: whether programs run by it as the account that the workload has.
     """
 
     verb: AccessVerb
@@ -43,7 +43,7 @@ _VIEW_JOB = Rule(_V.VIEW, _K.WORKLOAD, _W.WORKLOAD)
 _UPDATE_JOB = Rule(_V.UPDATE, _K.WORKLOAD, _W.WORKLOAD)
 _ENTER_JOB = Rule(_V.ENTER, _K.WORKLOAD, _W.WORKLOAD, runs_programs=True)
 _UPDATE_MANY = Rule(_V.UPDATE, _K.WORKLOAD, _W.NARROWED)
-_SUBMIT = Rule(_V.SUBMIT, _K.WORKLOAD, _W.NARROWED, runs_programs=True)
+_SUBMIT = Rule(_V.SUBMIT, _K.WORKLOAD, _W.NARROWED)
 _VIEW_JOBS = Rule(_V.VIEW, _K.WORKLOAD, _W.NARROWED)
 _SECRETS = Rule(_V.CHANGE, _K.SECRET, _W.NARROWED)
 _VIEW_POLICY = Rule(_V.VIEW, _K.POLICY)

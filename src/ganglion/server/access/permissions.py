@@ -13,6 +13,7 @@ from ganglion.identity.tokens import digest, token_id, trouble_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import TokenCreated
 from ganglion.server.access.caller import Caller, Rulebook, owners
+from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.rest.paths import WEBSOCKET
 from ganglion.server.state.rights import AccessRights
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _ROLES = frozenset(map(str, Role))
 SIGN_IN = "sign in: /login"
+BY_ACCOUNT = "uid-"
+"""Begins the id that a caller has in place of a token's, where the kernel names its account."""
 SPARE = 100
 """Sessions that have ended and are remembered as used."""
 CSRF = "X-CSRF-Token"
@@ -36,6 +39,12 @@ class BadToken(GanglionError):
 
 class BadSession(GanglionError):
     """A cookie of a browser that counts for nothing here."""
+
+    code = "auth"
+
+
+class BadPeer(GanglionError):
+    """A Unix account that is no user's here."""
 
     code = "auth"
 
@@ -61,12 +70,18 @@ class Permissions:
         service: owns the state.
         owner: user of the server, who has every right.
         sessions: which of browsers count; None = none does.
+        host: accounts of users; None = there are none.
     """
 
     def __init__(
-        self, service: "Service", owner: str, sessions: SessionRules | None = None
+        self,
+        service: "Service",
+        owner: str,
+        sessions: SessionRules | None = None,
+        host: SharedHost | None = None,
     ) -> None:
         self._service, self._owner, self.sessions = service, owner, sessions
+        self._host = host
         self._used = dict[str, int]()
         self._begun = service.now()
         self._seen: tuple[object, object] = (None, None)
@@ -134,6 +149,21 @@ class Permissions:
             raise BadToken(f"the user {known.user} is disabled", "ask an admin")
         again = partial(self.holder, token, given)
         return Caller(_subject(known), rules, now, known.token, known.until_ms, again)
+
+    def peer(self, uid: int) -> Caller:
+        """The user of a Unix account, as the kernel names it; may wait for a turn to end.
+
+        Raises:
+            BadPeer: it is no user's.
+        """
+        user = self._host.user_of(uid) if self._host else ""
+        if not user:
+            raise BadPeer(
+                f"uid {uid} is the account of no user of this server",
+                "the owner names it in accounts.yaml: see docs/access.md#a-shared-host",
+            )
+        rules, now, again = self.rules(), self._service.now(), partial(self.peer, uid)
+        return Caller(Subject(user), rules, now, f"{BY_ACCOUNT}{uid}", renew=again)
 
     def session(self, cookie: str, *, used: bool = True) -> Caller:
         """The user of a browser's session; may wait for a turn to end.

@@ -1,9 +1,10 @@
 """Decides for the router who may reach which service or workspace by its role."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ganglion.model.errors import Forbidden
+from ganglion.model.workload import UnixAccount
 from ganglion.router.decisions import (
     AskedRole,
     CredentialKind,
@@ -12,7 +13,6 @@ from ganglion.router.decisions import (
     RoleQuestion,
 )
 from ganglion.server.access.caller import Caller
-from ganglion.server.access.checks import require_account
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.operations import ROUTER
 from ganglion.server.access.permissions import BadSession, BadToken, Permissions
@@ -31,14 +31,17 @@ class RoutedCallers:
     Args:
         service: owns the state.
         permissions: who may do what.
-        shares_account: whether programs run as the account of the server.
+        check: raises NoAccount unless a caller may have programs run as an account.
     """
 
     def __init__(
-        self, service: "Service", permissions: Permissions, *, shares_account: bool
+        self,
+        service: "Service",
+        permissions: Permissions,
+        check: Callable[[Caller, UnixAccount | None], None],
     ) -> None:
         self._service, self._permissions = service, permissions
-        self._shares_account, self._denials = shares_account, Denials(service)
+        self._check, self._denials = check, Denials(service)
 
     def answers(self, asked: Sequence[AskedRole]) -> list[RoleAnswer]:
         """Decide each question by the rules as they are now; may wait for a turn to end.
@@ -80,6 +83,6 @@ class RoutedCallers:
             caller.refused(f"no grant to view queue {queue}", queue)
             return RoleAnswerKind.HIDDEN, ""
         caller.require(rule.verb, rule.kind, queue, user)
-        if self._shares_account:
-            require_account(caller, rule)
+        if rule.runs_programs:
+            self._check(caller, entry.workload.account)
         return RoleAnswerKind.ALLOWED, ""

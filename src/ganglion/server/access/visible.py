@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.workload import UnixAccount, Workload
 from ganglion.server.access.caller import Caller
 from ganglion.server.state.transaction import Mind
 
@@ -21,11 +22,17 @@ class Place(NamedTuple):
         id: of the workload.
         queue: it is charged to, or was.
         user: whose it is.
+        account: that its programs run as; None = that of the server.
     """
 
     id: str
     queue: str
     user: str
+    account: UnixAccount | None
+
+
+def _place(key: str, workload: Workload) -> Place:
+    return Place(key, workload.queue, workload.user, workload.account)
 
 
 def located(mind: Mind, ledger: "Ledger", ref: str, caller: Caller) -> tuple[str, Place]:
@@ -48,13 +55,12 @@ def _named(mind: Mind, ledger: "Ledger", name: str, caller: Caller) -> Iterator[
     lives = mind.book.entries.get(name)
     known = [lives] if lives else reversed(mind.book.all_named(name))
     for each in known:
-        its = each.workload
-        if caller.sees(its.queue):
-            yield Place(each.id, its.queue, its.user)
+        if caller.sees(each.workload.queue):
+            yield _place(each.id, each.workload)
     filed = () if "\0" in name else (ledger.history.by_id(name), ledger.history.latest(name))
     for row in filed:
         if row and row.id not in mind.book.entries and caller.sees(row.workload.queue):
-            yield Place(row.id, row.workload.queue, row.workload.user)
+            yield _place(row.id, row.workload)
 
 
 def _begins(ledger: "Ledger", name: str, caller: Caller) -> Place:
@@ -65,7 +71,7 @@ def _begins(ledger: "Ledger", name: str, caller: Caller) -> Place:
         raise Conflict(f"{name!r} fits several workloads", f"write more of the id: {shown}")
     if not fitting:
         raise NotFound(f"there is no workload {name!r}", "see `ganglion ps --all`")
-    return Place(fitting[0].id, fitting[0].workload.queue, fitting[0].workload.user)
+    return _place(fitting[0].id, fitting[0].workload)
 
 
 Queues = Callable[[Collection[str]], dict[str, str]]

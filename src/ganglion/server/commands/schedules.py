@@ -9,10 +9,11 @@ from ganglion.lifecycle.schedules import Answer, answer, due, next_date
 from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.events import ScheduleFired, ScheduleRemoved
 from ganglion.server.commands import live as commands
-from ganglion.server.commands.submission.submit import submit_run
+from ganglion.server.commands.submission.submit import Request, submit_run
 from ganglion.server.state.schedules import StandingSchedule
 from ganglion.server.state.transaction import Transaction
 from ganglion.specs.wording import meant
+from ganglion.specs.workload.workload import from_document
 
 log = structlog.get_logger(__name__)
 
@@ -96,7 +97,8 @@ def _submitted(draft: Transaction, standing: StandingSchedule, what: Answer) -> 
     if what.cancel:
         data["after"] = [*data.get("after", ()), *(f"any:{run}" for run in what.cancel)]
     try:
-        accepted = submit_run(draft, standing.name, data, standing.user, standing.runs)
+        request = Request(from_document(data), standing.user, account=standing.account)
+        accepted = submit_run(draft, standing.name, request, standing.runs)
     except GanglionError as error:
         log.warning("schedule failed", schedule=standing.name, error=error.message)
         return "", f"it could not be submitted: {error.message}"

@@ -14,12 +14,16 @@ from starlette.types import Scope
 
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
+from ganglion.model.workload import UnixAccount
 from ganglion.router.link import RoleDecider
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.caller import Caller, Denial
+from ganglion.server.access.checks import account_of, check_account
 from ganglion.server.access.gate import CALLER
 from ganglion.server.access.limits import RateLimit, Tries
 from ganglion.server.access.passwords import Passwords
+from ganglion.server.accounts.asking import check
+from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.loop.service import Service
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
@@ -66,6 +70,7 @@ class ServerContext(Struct):
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         sign: has what is new signed at once.
+        unhelped: what is wrong with the helper, or what it does not enforce; empty = nothing.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
         passwords: of local users.
@@ -74,7 +79,9 @@ class ServerContext(Struct):
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
         effects: what routes ask of the machine.
-        shares_account: whether programs run as the account of the server.
+        shares_account: whether programs of users without an account run as that of the server,
+            and so could do all that the server can.
+        host: accounts of users, and the helper that starts programs as them; None = none are.
         made_by: who makes the request that this is for; None = it is for none.
     """
 
@@ -94,6 +101,7 @@ class ServerContext(Struct):
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
     sign: Callable[[], None] = lambda: None
+    unhelped: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
     passwords: Passwords = field(default_factory=Passwords)
@@ -103,6 +111,7 @@ class ServerContext(Struct):
     ending: set[asyncio.Task[None]] = field(default_factory=set)
     effects: Effects = SYSTEM
     shares_account: bool = True
+    host: SharedHost | None = None
     made_by: Caller | None = None
 
     @property
@@ -116,6 +125,25 @@ class ServerContext(Struct):
     def user(self) -> str:
         """Name of the user who makes the request. Raises LookupError where this is for none."""
         return self.caller.subject.user
+
+    def account(self) -> UnixAccount | None:
+        """The account that programs of the caller run as; None = that of the server.
+
+        Raises:
+            NoAccount: it has none, or the helper starts no programs of it.
+            HelperGone: none are started at present.
+        """
+        if not self.shares_account:
+            return None
+        found = account_of(self.caller, self.host)
+        if found and self.host:
+            check(self.host, found)
+        return found
+
+    def check_account(self, caller: Caller, account: UnixAccount | None) -> None:
+        """Raises NoAccount unless a caller may have programs run as the account of a workload."""
+        if self.shares_account:
+            check_account(caller, self.host, account)
 
     def take_dry_run(self) -> None:
         """Count a dry run of the user who makes the request.

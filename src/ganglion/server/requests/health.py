@@ -37,6 +37,8 @@ def ready(here: ServerContext) -> Health:
     checks.append(Check(name="audit", status=WARN if unsigned else OK, message=unsigned))
     untrusted = here.certificate.trouble() if here.certificate else ""
     checks.append(Check(name="tls", status=WARN if untrusted else OK, message=untrusted))
+    unhelped = here.unhelped()
+    checks.append(Check(name="helper", status=WARN if unhelped else OK, message=unhelped))
     if all(each.status != FAIL for each in checks):
         checks.append(_set_apart(here))
     return _told(checks)

@@ -14,7 +14,7 @@ from ganglion.api import reasons, workloads
 from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.records import Filed
 from ganglion.model.errors import FieldError
-from ganglion.model.workload import Deadline, Kind
+from ganglion.model.workload import Deadline, Kind, UnixAccount
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.checks import (
     check_submit,
@@ -122,7 +122,8 @@ async def taken(here: ServerContext, body: Body, *, key: str = "", force: bool =
     Raises:
         GanglionError: it is refused.
     """
-    request = await _checked(here, body, key=key, force=force)
+    account = await _account(here)
+    request = replace(await _checked(here, body, key=key, force=force), account=account)
     accepted = await here.service.answer(lambda draft: admitted(here.caller, draft, request))
     return sent(accepted, 201)
 
@@ -137,6 +138,11 @@ def admitted(
     """
     check_submit(caller, draft.mind, draft.ledger, request.file)
     return submit.submit(draft, request, known)
+
+
+async def _account(here: ServerContext) -> UnixAccount | None:
+    """The account that programs of the caller run as; the helper is asked beside other requests."""
+    return await anyio.to_thread.run_sync(here.account) if here.host else here.account()
 
 
 async def _checked(here: ServerContext, body: Body, *, key: str, force: bool) -> submit.Request:

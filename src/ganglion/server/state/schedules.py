@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from ganglion.model.behaviour import Schedule
 from ganglion.model.events import Event, ScheduleFired, ScheduleRemoved, ScheduleSet
+from ganglion.model.workload import UnixAccount
 
 
 class StandingSchedule(Struct):
@@ -19,6 +20,7 @@ class StandingSchedule(Struct):
         runs: what it began, oldest first, as far as it may still matter whether they live.
         run: what it began last; empty = nothing.
         message: what there was to say of the newest date.
+        account: Unix account that its runs have; None = that of the server.
     """
 
     name: str
@@ -30,6 +32,7 @@ class StandingSchedule(Struct):
     runs: tuple[str, ...] = ()
     run: str = ""
     message: str = ""
+    account: UnixAccount | None = None
 
 
 class Schedules:
@@ -55,7 +58,10 @@ class Schedules:
     def _set(self, event: ScheduleSet) -> None:
         known = self.live.get(event.name)
         since = event.at if event.since is None else event.since
-        made = StandingSchedule(event.name, event.user, event.document, event.schedule, since)
+        made = StandingSchedule(
+            *(event.name, event.user, event.document, event.schedule, since),
+            account=event.account,
+        )
         if known:  # what began before it was changed may still live
             made.last, made.runs, made.run = known.last, known.runs, known.run
         self.live[event.name] = made

@@ -8,12 +8,14 @@ is over.
 Only the standard library is imported, to start quickly.
 """
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from ganglion.worlds.local.supervision import pseudo
@@ -38,6 +40,7 @@ from ganglion.worlds.local.supervision.processes import (
     CANNOT_RUN,
     NOT_FOUND,
     end_leftovers,
+    note_started,
 )
 from ganglion.worlds.local.supervision.wakeups import Wakeups
 
@@ -132,6 +135,9 @@ class Command:
             terminal=self._plan["tty"],
         )
         self._ends.close_inside()
+        if self._plan.get(HELPER):
+            with contextlib.suppress(OSError):  # it is ended all the same
+                note_started(Path(self._plan["run"]), self._pid)
         while self._code is None:
             self._step()
         self._drain()

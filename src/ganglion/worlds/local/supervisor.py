@@ -112,7 +112,7 @@ class JobAttempt:
             end = JobEnd("failed", f"its checkpoints are missing: {error.message}", None, 0.0)
         except StartError as error:
             outcome = "start_failed" if error.passing else "failed"
-            cause = NODE if error.passing else ""
+            cause = NODE if error.passing and not error.is_helper else ""
             end = JobEnd(outcome, error.message, error.code, 0.0, cause)
             self._signal(signal.SIGKILL)
         except OSError as error:
@@ -191,7 +191,7 @@ class JobAttempt:
     def _may_leave(self) -> bool:
         """Whether the job says that it need not be waited for."""
         with contextlib.suppress(OSError):  # it is looked for again
-            return host.exists(Path(self._spec.get("inbox", self._run)) / records.LEAVE)
+            return host.exists(records.exchange(self._run, self._spec) / records.LEAVE)
         return False
 
     def _resize(self, end: JobEnd | None) -> None:
@@ -264,9 +264,9 @@ class JobAttempt:
         return JobEnd("failed", said, process.code, grace_s, "oom" if memory else "")
 
     def _ask_to_stop(self, end: JobEnd, *, first: bool) -> None:
-        note = Path(self._spec.get("exchange", self._run)) / records.STOP_NOTE
+        note = records.exchange(self._run, self._spec) / records.STOP_NOTE
         with contextlib.suppress(OSError):  # a full disk must not keep a job from being stopped
-            note.write_text(f"{end.outcome}\n{end.message}\n", encoding="utf-8")
+            host.publish(note, f"{end.outcome}\n{end.message}\n".encode())
         if first and end.grace_s and end.outcome != "failed" and self._hook.begin():
             self._unsaid = end
         elif first:

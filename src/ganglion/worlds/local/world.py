@@ -21,6 +21,7 @@ from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Gang, Run, Workload
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.causes import outcome_of
+from ganglion.worlds.local.attempts.helping import SOCKET
 from ganglion.worlds.local.attempts.launch import LaunchSetup, prepare, resized
 from ganglion.worlds.local.attempts.tracked import Key, TrackedAttempts, names
 from ganglion.worlds.local.machine import host
@@ -81,6 +82,7 @@ class LocalWorld:
         term: the ledger and the generation of it that this home executes; None = unknown.
         inherits: whether another home executed the ledger before and its attempts were ended,
             so that what has no record here is lost, and not to be started.
+        helper: socket of the root helper.
         effects: the clocks of `clock`, and what attempts are watched with.
 
     Raises:
@@ -100,6 +102,7 @@ class LocalWorld:
         open_files: int = 0,
         term: Term | None = None,
         inherits: bool = False,
+        helper: str = SOCKET,
         effects: Effects = SYSTEM,
     ) -> None:
         self.nodes = tuple(nodes)
@@ -111,14 +114,13 @@ class LocalWorld:
             self._clock, self._wall = steady.__call__, steady.wall
         else:
             self._clock = self._wall = clock
-        given = _numbered(nodes), inheritable(environ), run_of, SecretStore(self._home)
-        self._ground = LaunchSetup(self._home, *given, umask, open_files, term)
+        given = _numbered(nodes), inheritable(environ), run_of, SecretStore(self._home), umask
+        self._ground = LaunchSetup(self._home, *given, open_files, term, helper)
         self._attempts = TrackedAttempts(self._home, term.ledger if term else "", effects)
         self._retention = Retention(self._home, lambda: (*self._attempts.live,), effects.clock)
         self._outages = Outages(self._home, self.nodes)
         self._health = DeviceWatcher(self.nodes, self._clock)
-        self._doubtful: list[tuple[int, GangEnded]] = []
-        self._facts: list[Event] = []
+        self._doubtful, self._facts = list[tuple[int, GangEnded]](), list[Event]()
 
     def now(self) -> int:
         """The time in milliseconds."""
@@ -140,8 +142,7 @@ class LocalWorld:
     def observe(self) -> Sequence[Event]:
         """Facts since the last call, oldest first."""
         facts, self._facts = self._facts, []
-        facts += self._outage()
-        facts += self._judged(self._attempts.look(self.now()))
+        facts += [*self._outage(), *self._judged(self._attempts.look(self.now()))]
         return sorted(facts, key=lambda fact: fact.at)
 
     def _outage(self) -> list[Event]:
@@ -152,8 +153,8 @@ class LocalWorld:
             if any(pod["node"] in gone for pod in watched.pods) and not watched.spec.get("replace"):
                 names = ", ".join(sorted({pod["node"] for pod in watched.pods} & gone))
                 watched.stop(Outcome.NODE_LOST, f"lost {names}", force=True)
-        lost = [NodeLost(now, name) for name in sorted(gone)]
-        return [*lost, *(NodeAdded(now, nodes[name]) for name in sorted(back))]
+        back_again = (NodeAdded(now, nodes[name]) for name in sorted(back))
+        return [*(NodeLost(now, name) for name in sorted(gone)), *back_again]
 
     def _judged(self, facts: Sequence[Event]) -> list[Event]:
         """Facts, with failures held back until the GPUs were looked at since."""
@@ -222,7 +223,7 @@ class LocalWorld:
         """Warn the user of a workspace; an empty message takes that back."""
         for watched in self._attempts.of(gang):
             try:
-                tell(watched.run, message, self.now())
+                tell(watched.run, watched.spec, message, self.now())
             except OSError as error:
                 log.warning("cannot tell", gang=gang, error=str(error))
 
@@ -307,8 +308,8 @@ class LocalWorld:
         except GanglionError as error:
             self._fail(gang, attempt, Outcome.START_FAILED, error.message, NODE)
         except OSError as error:
-            said = f"cannot prepare the run: {error}"
-            self._fail(gang, attempt, Outcome.START_FAILED, said, NODE)
+            failed = Outcome.START_FAILED, f"cannot prepare the run: {error}", NODE
+            self._fail(gang, attempt, *failed)
 
     def _resize(self, resize: Resize, workloads: Mapping[str, Workload]) -> None:
         gang, attempt = resize.gang.id, resize.attempt

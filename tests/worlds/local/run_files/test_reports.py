@@ -235,3 +235,15 @@ def test_every_line_comes_once_and_in_order_although_reads_fail(
     assert plan.struck["stat"]
     assert plan.struck["open"]
     assert plan.struck["pread"]
+
+
+def test_a_report_file_that_another_account_has_closed_is_an_alarm_and_holds_nothing_up(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = FaultPlan(7, 1.0)
+    monkeypatch.setattr(host, "files", FaultyFiles(plan, errno.EACCES, among="0.jsonl"))
+    gang = jobs.run("echo x > $GANGLION_REPORT_FILE")
+    assert jobs.end(gang).outcome == "succeeded"
+    (alarm,) = told(jobs, AlarmSet)
+    assert (alarm.alarm, alarm.subject) == (BROKEN, gang)
+    assert "may not be read by the server" in alarm.message

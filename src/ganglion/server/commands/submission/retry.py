@@ -70,7 +70,8 @@ def retry(draft: Transaction, ref: str, user: str, key: str = "") -> Accepted:
     if not known.failed:
         raise Conflict(f"nothing of {known.id} has failed", "what was cancelled is submitted anew")
     data = _document(known, [entry.workload.name for entry in draft.book.entries.values()])
-    return submit(draft, checked(data, user=user, key=key, digest=f"retry {known.id}"))
+    digest, account = f"retry {known.id}", known.workload.account
+    return submit(draft, checked(data, user=user, key=key, digest=digest, account=account))
 
 
 def _known(draft: Transaction, ref: str) -> _Known:

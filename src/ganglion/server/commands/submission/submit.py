@@ -22,7 +22,7 @@ from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.plan import Verdict
-from ganglion.model.workload import Kind, Workload
+from ganglion.model.workload import Kind, UnixAccount, Workload
 from ganglion.server.commands.secrets import digest_of, kept_document, needed
 from ganglion.server.commands.submission.submit_rules import (
     check_deadline,
@@ -57,6 +57,7 @@ class Request(Struct, frozen=True):
         key: idempotency key; empty = none.
         digest: of the body, to distinguish a repetition from a key used twice.
         force: take it although it can never start as things are.
+        account: Unix account that its programs run as; None = that of the server.
     """
 
     file: WorkloadFile
@@ -64,6 +65,7 @@ class Request(Struct, frozen=True):
     key: str = ""
     digest: str = ""
     force: bool = False
+    account: UnixAccount | None = None
 
 
 def checked(data: dict[str, Any], raw: bytes = b"", **others: Any) -> Request:  # noqa: ANN401 - fields of Request
@@ -142,27 +144,26 @@ def _keep(draft: Transaction, request: Request, workload: Workload, schedule: Sc
     text = msgspec.json.encode(kept).decode()
     secrets = needed(draft.secrets, request.file, workload.user)
     draft.secrets.keep(SCHEDULES, name, secrets)
-    draft.record(ScheduleSet(draft.now, name, workload.user, text, schedule, draft.wall))
+    made = ScheduleSet(draft.now, name, workload.user, text, schedule, draft.wall, workload.account)
+    draft.record(made)
     commands = ("ganglion schedules", f"ganglion schedules --remove {name}")
     return Accepted(id=name, name=name, gangs=gang_count(workload), next=commands, due=first)
 
 
 def submit_run(
-    draft: Transaction, schedule: str, data: dict[str, Any], user: str, before: Collection[str]
+    draft: Transaction, schedule: str, request: Request, before: Collection[str]
 ) -> Accepted:
     """Submit one run of a schedule.
 
     Args:
         draft: the open turn.
         schedule: its name.
-        data: the workload's file.
-        user: whose schedule it is.
+        request: what to submit.
         before: runs of the same schedule, beside which it may have their name.
 
     Raises:
         GanglionError: it cannot be submitted now; nothing has changed.
     """
-    request = Request(from_document(data), user)
     workload = understood(draft.mind, draft.ledger, request, draft.now)
     _check_name(draft.mind, workload, before)
     _check_room(draft, workload)
@@ -219,7 +220,8 @@ def _understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Wor
     awaited = [_awaited(mind, ledger, name) for name in workload.after_any]
     if workload.singleton:
         awaited += [each.id for each in mind.book.all_named(workload.name)]
-    return replace(workload, after=after, after_any=tuple(dict.fromkeys(awaited)))
+    after_any = tuple(dict.fromkeys(awaited))
+    return replace(workload, after=after, after_any=after_any, account=request.account)
 
 
 def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:
@@ -302,7 +304,7 @@ def _file(
     )
     gangs = gangs_of(key, workload, draft.now)
     for gang in gangs:
-        draft.apply(GangSubmitted(draft.now, gang, workload.run.image))
+        draft.apply(GangSubmitted(draft.now, gang, workload.run.image, workload.account))
         if workload.kind is Kind.SERVICE and not workload.replicas and not workload.held:
             draft.apply(GangUpdated(draft.now, gang.id, held=True, cause=Cause(CauseKind.ASLEEP)))
     return _accepted(key, workload.name, len(gangs))

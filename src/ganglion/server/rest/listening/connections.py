@@ -24,8 +24,9 @@ from ganglion.transport.tls.handshake import encrypted
 if TYPE_CHECKING:  # a scheduler of clusters has no TLS, and no `cryptography`
     from ganglion.transport.tls.certificate import ServedCertificate
 
-PEER = "ganglion.peer"
-"""Key in the state of a request's scope: the user at the other end of a Unix socket."""
+PEER, ACCOUNT = "ganglion.peer", "ganglion.account"
+"""Keys in the state of a request's scope: the uid at the other end of a Unix socket, one who may do
+everything; that of another account, on the socket that is for these."""
 
 log = structlog.get_logger(__name__)
 
@@ -68,15 +69,18 @@ class JoinedAnswer:
 
 
 class CallerServer(H11Protocol):
-    """Takes callers on a Unix socket who are this user, and over TCP as many as the limit allows.
+    """Takes callers on a Unix socket who are this user, and others as many as the limit allows.
 
-    Callers on the Unix socket are not counted: a flood of others does not keep them out. With
-    TLS, those over TCP are counted from before the handshake, which has the time of headers.
+    Others come over TCP, or by the Unix socket that is for other accounts. This user's calls on a
+    Unix socket are not counted: a flood of others does not keep them out. With TLS, those over TCP
+    are counted from before the handshake, which has the time of headers.
     """
 
     gate = CallerLimit(1 << 16)
     certificate: "ServedCertificate | None" = None
     """Set anew by `limited`; None = plain HTTP."""
+    shared = ""
+    """Address of the socket for other accounts; empty = there is none."""
     headers_s, body_s = HEADERS_S, BODY_S
     _address = ""
     _timer: asyncio.TimerHandle | None = None
@@ -88,22 +92,30 @@ class CallerServer(H11Protocol):
         connected: socket.socket = transport.get_extra_info("socket")
         if connected.family == socket.AF_UNIX:
             uid = unix.peer_uid(connected)
-            self.app_state = {**self.app_state, PEER: uid}
+            other = not unix.may_call(uid)
+            self.app_state = {**self.app_state, ACCOUNT if other else PEER: uid}
+            if other and self.shared and connected.getsockname() == self.shared:
+                self._take(transport, f"uid {uid}")
+                return
             super().connection_made(transport)
-            if not unix.may_call(uid):
+            if other:
                 log.warning("another user was refused", uid=uid)
                 transport.abort()
             return
-        address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._take(transport, str((transport.get_extra_info("peername") or ("",))[0]))
+
+    def _take(self, transport: asyncio.Transport, address: str) -> None:
+        """Begin with a caller that is counted, unless the limit is reached."""
+        encrypted = self.certificate and ACCOUNT not in self.app_state
         if not self.gate.enter(address):
             log.warning("callers beyond the cap were refused", most=self.gate.most)
-            if self.certificate:
+            if encrypted:
                 transport.abort()  # an answer that is not encrypted would not be understood
             else:
                 RefusedConnection().take(transport)
             return
         self._address = address
-        if self.certificate:
+        if self.certificate and encrypted:
             self._handshake = self.loop.create_task(self._encrypted(transport, self.certificate))
             return
         super().connection_made(transport)
@@ -235,12 +247,15 @@ class Conversation(WSProtocol):
             self.transport.write(FAILED)
 
 
-def limited(most: int, certificate: "ServedCertificate | None" = None) -> type[CallerServer]:
+def limited(
+    most: int, certificate: "ServedCertificate | None" = None, shared: str = ""
+) -> type[CallerServer]:
     """Connections of one server, with a cap of their own.
 
     Args:
-        most: callers over TCP at once.
-        certificate: what they are shown; None = they speak plain HTTP.
+        most: callers at once, but for the owner's on the Unix socket.
+        certificate: what those over TCP are shown; None = they speak plain HTTP.
+        shared: address of the socket for other accounts; empty = there is none.
     """
-    how = {"gate": CallerLimit(most), "certificate": certificate}
+    how = {"gate": CallerLimit(most), "certificate": certificate, "shared": shared}
     return type("Connection", (CallerServer,), how)

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ganglion.identity.tokens import PREFIX as PERSONAL
-from ganglion.server.rest.listening.connections import PEER
+from ganglion.server.rest.listening.connections import ACCOUNT, PEER
 from ganglion.server.rest.problems import problem
 from ganglion.transport import proof
 from ganglion.transport.hosts import Hosts, is_foreign
@@ -52,7 +52,7 @@ class LoginPages(Protocol):
 class TokenGuard:
     """Asks for the token, shows that the server knows it, and bounds bodies.
 
-    Callers on the Unix socket need no token: the kernel identifies them. Whether a personal token
+    Callers on Unix sockets need no token: the kernel identifies them. Whether a personal token
     counts, and for what, is decided behind the guard.
 
     Args:
@@ -102,7 +102,8 @@ class TokenGuard:
         """Why a request is not passed on; None = it is."""
         headers = Headers(scope=scope)
         personal, known = _personal(headers), _is_local(scope)
-        if not known:
+        account = ACCOUNT in scope.get("state", {})
+        if not known and not account:  # no web page reaches a Unix socket
             authority, address = headers.get("host", ""), scope["server"]
             if not self._hosts.answers_to(authority, address):
                 return _misdirected(f"this server does not answer to {authority!r}")
@@ -116,7 +117,7 @@ class TokenGuard:
             state[OWNER] = True
         elif self._login and scope["path"] in self._login:
             pass
-        elif scope["path"] not in self._open:
+        elif scope["path"] not in self._open and not account:
             session = self._session(headers)
             if not session:
                 return _unauthorized()

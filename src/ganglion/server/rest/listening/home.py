@@ -10,13 +10,16 @@ import msgspec
 import structlog
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.seams import acl
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.seams.files import Files, make_folder, remove, replace_whole
+from ganglion.seams.files import Files, exists, make_folder, remove, replace_whole
 
 TOKEN_BYTES = 32
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 TREES = ("runs", "logs")
 """Folders with many files of the server's own."""
+ACCOUNTS = "accounts.yaml"
+"""File of the home that says whose programs run as which Unix account."""
 SOCKET = "api.sock"
 """Name of the Unix socket of the API in the home."""
 
@@ -49,7 +52,7 @@ class Home:
         files, self._pid = effects.files, effects.processes.own()
         try:
             make_folder(files, self.root)
-            close_to_others(files, self.root)
+            close_to_others(files, self.root, shared=exists(files, self.root / ACCOUNTS))
             probe = self.root / f".probe.{self._pid}"
             files.close(files.open(probe, os.O_WRONLY | os.O_CREAT))
             files.unlink(probe)
@@ -130,21 +133,27 @@ class Home:
             ) from error
 
 
-def close_to_others(files: Files, root: Path) -> None:
+def close_to_others(files: Files, root: Path, *, shared: bool = False) -> None:
     """Take all rights of other users from a home that an earlier version or a copy left open.
 
     Folders of runs and logs are only entered when the home was open: otherwise they could not
     be reached, and there may be very many.
 
+    Args:
+        files: the file system.
+        root: the home.
+        shared: whether single accounts that have an entry of their own keep it: their programs
+            may run.
+
     Raises:
         OSError: it belongs to another user.
     """
-    if _closed(files, root.resolve()):
+    if _closed(files, root.resolve(), shared):
         for folder in TREES:
             for path in _below(files, root / folder):
-                _closed(files, path)
+                _closed(files, path, shared)
     for name in files.names(root):
-        _closed(files, root / name)
+        _closed(files, root / name, shared)
 
 
 def _below(files: Files, folder: Path) -> Iterator[Path]:
@@ -160,13 +169,17 @@ def _below(files: Files, folder: Path) -> Iterator[Path]:
                 yield from _below(files, path)
 
 
-def _closed(files: Files, path: Path) -> bool:
+def _closed(files: Files, path: Path, shared: bool) -> bool:
     """Take rights of other users from one file or folder; returns whether there were some."""
     try:
         mode = files.stat(path, follow=False).st_mode
         if stat.S_ISLNK(mode) or not mode & OTHERS:
             return False
-        files.chmod(path, stat.S_IMODE(mode) & ~OTHERS)
+        # With such entries, the bits of the group are the most that these give.
+        taken = stat.S_IRWXO if shared and acl.has_list(path) else OTHERS
+        if not mode & taken:
+            return False
+        files.chmod(path, stat.S_IMODE(mode) & ~taken)
     except FileNotFoundError:  # a job that runs has removed it
         return False
     return True

@@ -35,6 +35,7 @@ class HttpListener(uvicorn.Server):
         most: callers over TCP at once; one address may have half of them. Fewer where the limit
             of open files is too low for them.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
+        shared: address of the socket for other accounts; empty = there is none.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class HttpListener(uvicorn.Server):
         leaving: Callable[[], None],
         most: int = MOST_CALLERS,
         certificate: "ServedCertificate | None" = None,
+        shared: str = "",
     ) -> None:
         able = affordable(most)
         if able < most:
@@ -51,7 +53,7 @@ class HttpListener(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=limited(able, certificate),
+                http=limited(able, certificate, shared),
                 backlog=BACKLOG,
                 timeout_keep_alive=int(IDLE_S),
                 ws=Conversation,

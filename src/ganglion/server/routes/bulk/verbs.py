@@ -120,14 +120,15 @@ def _checked(
     here: ServerContext, documents: list[Any], key: str, *, force: bool
 ) -> Iterator[submit.Request | Refusal]:
     """Check documents by themselves, before the turn that takes them."""
-    key = own_key(here.caller, key)
+    key, account = own_key(here.caller, key), here.account()
     for number, document in enumerate(documents):
         own = {"key": f"{key}#{number}"} if key else {}
         try:
             if not isinstance(document, dict):
                 raise InputError("a workload is a JSON object")
             raw = pydantic_core.to_json(document) if key else b""
-            yield submit.checked(document, raw, user=here.user, force=force, **own)
+            others: dict[str, Any] = {"force": force, "account": account, **own}
+            yield submit.checked(document, raw, user=here.user, **others)
         except GanglionError as error:
             name = document.get("name") if isinstance(document, dict) else None
             yield bulk_turns.refusal(name if isinstance(name, str) else "", error)

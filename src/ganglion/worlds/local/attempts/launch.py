@@ -14,6 +14,15 @@ from ganglion.model.plan import Resize, Start
 from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
 from ganglion.seams.files import program
 from ganglion.worlds.environment import SLURM_SWITCH
+from ganglion.worlds.local.attempts.helping import (
+    READS,
+    SOCKET,
+    AccountLogin,
+    exchange_of,
+    login_of,
+    order_of,
+    share,
+)
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.ranks import slurm
@@ -22,7 +31,8 @@ from ganglion.worlds.local.ranks.seats import RankSeat, Table, pod_id, seats
 from ganglion.worlds.local.run_files import fence, paths, records
 from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.run_files.secret_store import SecretStore, without_credentials
-from ganglion.worlds.local.workspaces.kept import furnish, port_key
+from ganglion.worlds.local.supervision.children import HELPER
+from ganglion.worlds.local.workspaces.kept import furnish, kept, port_key
 
 
 class LaunchSetup(Struct, frozen=True):
@@ -37,6 +47,7 @@ class LaunchSetup(Struct, frozen=True):
         umask: of jobs; -1 = that of the server.
         open_files: soft limit of jobs; 0 = that of the server.
         term: the ledger and the generation of it that this home executes; None = unknown.
+        helper: socket of the root helper, which starts programs of other accounts.
     """
 
     home: Path
@@ -47,6 +58,7 @@ class LaunchSetup(Struct, frozen=True):
     umask: int = -1
     open_files: int = 0
     term: Term | None = None
+    helper: str = SOCKET
 
 
 def prepare(ground: LaunchSetup, start: Start, workload: Workload, taken: set[int]) -> Record:
@@ -65,12 +77,17 @@ def prepare(ground: LaunchSetup, start: Start, workload: Workload, taken: set[in
     gang, attempt = start.gang, start.attempt
     _check_place(ground, start.placement)
     secrets = ground.secrets.values_of(gang.workload, workload)
+    login = login_of(workload.account) if workload.account else None
     run = ground.run_of(workload, gang.index)
-    facts = _facts(ground, start, workload.name, _ports(ground, start, run, taken))
+    facts = _facts(ground, start, workload, _ports(ground, start, run, taken))
     home = ground.home
     logs, reports = paths.log_dir(home, gang.id, attempt), f"{facts.run_dir}/{records.REPORTS}"
-    for folder in (facts.run_dir, facts.checkpoint_dir, logs, reports):
+    theirs = [facts.folder, reports, *([] if _is_users(gang, login) else [facts.checkpoint_dir])]
+    for folder in (facts.run_dir, str(logs), *theirs):
         host.make_folder(folder)
+    if login:
+        for folder in theirs:
+            share(home, Path(folder), login.account.uid)
     table = seats(gang, start.placement)
     _write_hosts(facts, table)
     contract = gang.checkpoint or Checkpoint()
@@ -89,13 +106,24 @@ def prepare(ground: LaunchSetup, start: Start, workload: Workload, taken: set[in
         "again": workload.retry.limits.get("failure", workload.retry.limit) * gang.replace,
         "ports": [facts.master_port, facts.service_port],
         "service_port": facts.service_port,
-        "env": dict(ground.inherited),
+        "env": _inherited(ground, login),
         "umask": ground.umask,
         "open_files": ground.open_files,
-        "pods": _pods(gang, table, run, facts, ground.inherited),
+        "pods": _pods(ground, gang, table, run, facts, login),
         "term": _term(ground),
     }
+    if login:
+        name, uid = Path(facts.run_dir).name, login.account
+        spec[records.EXCHANGE] = facts.folder
+        spec[HELPER] = order_of(
+            *(ground.helper, name, gang, start.placement, uid),
+            gpus=ground.gpus,
+            open_files=ground.open_files,
+            folders=[Path(facts.checkpoint_dir)] if _is_users(gang, login) else [],
+        )
     furnish(home, gang, workload, run, spec)
+    if login and gang.kind is Kind.WORKSPACE:
+        share(home, kept(home, gang).files, login.account.uid)
     ground.secrets.withhold(gang.id, spec, secrets)
     return spec
 
@@ -119,11 +147,12 @@ def resized(
     _check_place(ground, resize.placement)
     gang, old = resize.gang, {pod["id"]: pod for pod in pods}
     run = ground.run_of(workload, gang.index)
-    facts = _facts(ground, resize, workload.name, spec["ports"])
-    kept = {key: (pod["number"], pod["ranks"][0]["rank"]) for key, pod in old.items()}
-    table = seats(gang, resize.placement, kept)
+    login = login_of(workload.account) if workload.account else None
+    facts = _facts(ground, resize, workload, spec["ports"])
+    taken = {key: (pod["number"], pod["ranks"][0]["rank"]) for key, pod in old.items()}
+    table = seats(gang, resize.placement, taken)
     _write_hosts(facts, table)
-    found = _pods(gang, table, run, facts, ground.inherited)
+    found = _pods(ground, gang, table, run, facts, login)
     without_credentials(found)  # they lie where those of the attempt were put at its start
     return [old.get(pod["id"], pod) for pod in found]
 
@@ -138,7 +167,7 @@ def _term(ground: LaunchSetup) -> Record | None:
 
 def _write_hosts(facts: RankFacts, table: Table) -> None:
     """Write the host file; a reader at that moment sees the old or the new one."""
-    host.replace_whole(Path(facts.run_dir) / records.HOSTFILE, hostfile(table).encode("ascii"))
+    host.publish(Path(facts.folder) / records.HOSTFILE, hostfile(table).encode("ascii"))
 
 
 def _check_place(ground: LaunchSetup, placement: Placement) -> None:
@@ -160,47 +189,74 @@ def _ports(ground: LaunchSetup, start: Start, run: Run, taken: set[int]) -> tupl
 
 
 def _facts(
-    ground: LaunchSetup, decision: Start | Resize, name: str, ports: Sequence[int]
+    ground: LaunchSetup, decision: Start | Resize, workload: Workload, ports: Sequence[int]
 ) -> RankFacts:
     gang, attempt = decision.gang, decision.attempt
+    login = login_of(workload.account) if workload.account else None
+    run = paths.run_dir(ground.home, gang.id, attempt)
     return RankFacts(
         attempt=attempt,
-        name=name,
+        name=workload.name,
         master_port=ports[0],
         service_port=ports[1],
-        checkpoint_dir=str(_checkpoints(ground.home, gang)),
-        run_dir=str(paths.run_dir(ground.home, gang.id, attempt)),
+        checkpoint_dir=str(_checkpoints(ground.home, gang, login)),
+        run_dir=str(run),
         gpus=ground.gpus,
+        exchange=str(exchange_of(run)) if login else "",
     )
 
 
-def _checkpoints(home: Path, gang: Gang) -> Path:
+def _inherited(ground: LaunchSetup, login: AccountLogin | None) -> dict[str, str]:
+    """The environment that every process starts from; accounts get nothing of the server's."""
+    return login.environment(ground.inherited) if login else dict(ground.inherited)
+
+
+def _is_users(gang: Gang, login: AccountLogin | None) -> bool:
+    """Whether checkpoints lie in a folder of another account, which only that account makes."""
+    return bool(login and gang.checkpoint and gang.checkpoint.path)
+
+
+def _path(text: str, login: AccountLogin | None) -> Path:
+    return (login.path(text) if login else Path(text)).expanduser()
+
+
+def _checkpoints(home: Path, gang: Gang, login: AccountLogin | None) -> Path:
     """The contract's path, one directory below it for each trial of a sweep."""
     if gang.checkpoint is None or not gang.checkpoint.path:
         return paths.checkpoint_dir(home, gang.id)
-    path = Path(gang.checkpoint.path).expanduser()
+    path = _path(gang.checkpoint.path, login)
     if not path.is_absolute():
         raise FieldError(f"{path} is not an absolute path", key="checkpoint.path")
     return path / str(gang.index) if gang.kind is Kind.SWEEP else path
 
 
 def _pods(
-    gang: Gang, table: Table, run: Run, facts: RankFacts, inherited: Mapping[str, str]
+    ground: LaunchSetup,
+    gang: Gang,
+    table: Table,
+    run: Run,
+    facts: RankFacts,
+    login: AccountLogin | None,
 ) -> list[Record]:
-    search = {}
+    search, inherited = {}, _inherited(ground, login)
     if run.env.get(SLURM_SWITCH) == "1":
         search["PATH"] = slurm.provide(Path(facts.run_dir), run.env, inherited)
+        if login:
+            tools = Path(facts.run_dir) / slurm.FOLDER
+            share(ground.home, tools, login.account.uid, READS, (slurm.COMMAND,))
     shell = program(host.files, "bash", inherited.get("PATH", os.defpath)) or "/bin/sh"
     pods: dict[int, Record] = {}
     for seat in table:
-        pod = pods.setdefault(seat.node_rank, _pod(seat, run, shell, facts))
+        pod = pods.setdefault(seat.node_rank, _pod(seat, run, shell, facts, login))
         env = rank_env(gang, table, run, seat, facts) | search
         rank = {"rank": seat.rank, "argv": _argv(run, shell), "env": env}
         pod["ranks"].append(rank | ({"tty": True} if run.tty and seat.rank == 0 else {}))
     return list(pods.values())
 
 
-def _pod(seat: RankSeat, run: Run, shell: str, facts: RankFacts) -> Record:
+def _pod(
+    seat: RankSeat, run: Run, shell: str, facts: RankFacts, login: AccountLogin | None
+) -> Record:
     """One pod; its devices as (number on the node, number on the machine)."""
     place = seat.pod
     gpus = facts.gpus[place.node]
@@ -209,7 +265,7 @@ def _pod(seat: RankSeat, run: Run, shell: str, facts: RankFacts) -> Record:
         "number": seat.node_rank,
         "node": place.node,
         "devices": [[device, gpus[device].index] for device in place.devices],
-        "workdir": _workdir(run),
+        "workdir": _workdir(run, login),
         "setup": [shell, "-c", run.setup] if run.setup else None,
         "ranks": [],
     }
@@ -221,8 +277,8 @@ def _argv(run: Run, shell: str) -> list[str]:
     return [shell, "-c", " ".join(run.command)] if run.shell else list(run.command)
 
 
-def _workdir(run: Run) -> str:
-    path = Path(run.workdir or "~").expanduser()
+def _workdir(run: Run, login: AccountLogin | None) -> str:
+    path = _path(run.workdir or "~", login)
     if not path.is_absolute():
         raise FieldError(f"{path} is not an absolute path", key="workdir")
     return str(path)

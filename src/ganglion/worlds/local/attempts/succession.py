@@ -9,10 +9,11 @@ from msgspec import Struct
 from ganglion.model.errors import EnvironmentFault
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.worlds.local.attempts.helping import end_left
 from ganglion.worlds.local.attempts.watch import wake
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import fence, paths, records
-from ganglion.worlds.local.run_files.leftovers import kill_leftovers, runs_below
+from ganglion.worlds.local.run_files.leftovers import runs_below
 
 LOOK_S = 0.05
 """How often supervisors are looked at while they end."""
@@ -89,7 +90,8 @@ def _await_end(run: Path, grace_s: float, effects: Effects) -> bool:
         wake(run, effects.processes)
     _until(lambda: not records.is_held(run), grace_s + MARGIN_S, clock)
     give_up = clock.monotonic() + MARGIN_S
-    while not kill_leftovers(run, effects.processes) or records.is_held(run):
+    spec = records.read(run / records.SPEC) or {}
+    while not end_left(run, spec, effects.processes) or records.is_held(run):
         ran = True
         if clock.monotonic() > give_up:
             raise EnvironmentFault(

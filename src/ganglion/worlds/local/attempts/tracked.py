@@ -10,6 +10,7 @@ import structlog
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event, GangEnded, Outcome
 from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.worlds.local.attempts.helping import clear
 from ganglion.worlds.local.attempts.watch import TrackedAttempt
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import paths, records
@@ -99,9 +100,16 @@ class TrackedAttempts:
         """Remove what is not needed of an attempt that has ended."""
         if (gang, attempt) not in self.live:
             try:
-                tidy(self._home, gang, attempt)
+                self._tidied(gang, attempt)
             except OSError as error:  # the next server tries it again
                 log.warning("cannot tidy", gang=gang, attempt=attempt, error=str(error))
+
+    def _tidied(self, gang: str, attempt: int) -> None:
+        try:
+            tidy(self._home, gang, attempt)
+        except PermissionError:
+            clear(paths.run_dir(self._home, gang, attempt))
+            tidy(self._home, gang, attempt)
 
     def of(self, gang: str) -> Iterator[TrackedAttempt]:
         """The live attempts of a gang: one, or none."""

@@ -21,9 +21,9 @@ from ganglion.model.events import (
 )
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
+from ganglion.worlds.local.attempts.helping import end_left
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import records
-from ganglion.worlds.local.run_files.leftovers import kill_leftovers
 from ganglion.worlds.local.run_files.paths import RUNS
 from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.run_files.reports import ReportFiles
@@ -213,7 +213,7 @@ class TrackedAttempt:
 
     def _removed(self) -> Record | None:
         """No process gets orders any more, so the ranks end; their supervisor follows."""
-        if not kill_leftovers(self.run, self._processes):
+        if not end_left(self.run, self.spec, self._processes):
             self._looked = 0.0
             return None
         message = f"its run directory {self.run} was removed"
@@ -228,7 +228,7 @@ class TrackedAttempt:
         if self.spec["boot"] and boot and self.spec["boot"] != boot:
             return self._end(Outcome.NODE_LOST, "the machine was restarted")
         if self._has(records.START):
-            if kill_leftovers(self.run, self._processes):
+            if end_left(self.run, self.spec, self._processes):
                 return self._end(
                     Outcome.FAILED, "its supervisor was killed from outside", SUPERVISOR_LOST
                 )

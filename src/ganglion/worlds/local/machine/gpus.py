@@ -75,6 +75,20 @@ def find_gpus(
         nvml.nvmlShutdown()
 
 
+def device_file(index: int, proc: Path = Path(host.PROC)) -> str:
+    """The file by which programs use a GPU; the driver counts these in an order of its own.
+
+    Args:
+        index: number of the GPU in PCI bus order.
+        proc: where the driver describes GPUs, by PCI address.
+    """
+    driver = proc / "driver" / "nvidia" / "gpus"
+    described = sorted(host.names(driver))
+    text = host.text(driver / described[index] / "information") if described[index:] else None
+    minor = re.search(r"Device Minor:\s*(\d+)", text or "")
+    return f"/dev/nvidia{minor[1] if minor else index}"
+
+
 def _no_driver(nvml: Any, error: Exception) -> bool:  # noqa: ANN401 - a module without types
     return bool(getattr(error, "value", None) == nvml.NVML_ERROR_DRIVER_NOT_LOADED)
 

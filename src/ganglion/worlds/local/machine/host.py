@@ -109,6 +109,11 @@ def replace_whole(path: Where, content: bytes, *, durable: bool = False) -> None
     seam.replace_whole(files, path, content, os.getpid(), durable=durable)
 
 
+def publish(path: Where, content: bytes) -> None:
+    """Write what those may read whom its folder lets in. Raises OSError: it is as it was."""
+    seam.replace_whole(files, path, content, os.getpid(), durable=False, mode=0o640)
+
+
 def make_folder(path: Where) -> None:
     """Make a directory for its owner only, with those above it. Raises OSError: it cannot be."""
     seam.make_folder(files, path)

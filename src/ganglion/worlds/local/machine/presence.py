@@ -35,12 +35,16 @@ class Total(Struct, frozen=True):
     ttys: frozenset[int]
 
 
-def total(root: int, at: int, proc: Path = Path(host.PROC)) -> Total | None:
+def total(
+    root: int, at: int, started: frozenset[int] = frozenset(), proc: Path = Path(host.PROC)
+) -> Total | None:
     """Everything below a process, itself included; None = it is gone, or nothing is known.
 
     Args:
         root: the process, which must adopt orphans below it.
         at: the time in ms.
+        started: what it has had started; where a helper did that, all below the helper's process
+            counts as well, which adopts orphans too.
         proc: where the kernel lists processes.
 
     Raises:
@@ -49,7 +53,11 @@ def total(root: int, at: int, proc: Path = Path(host.PROC)) -> Total | None:
     tasks = {task.pid: task for task in host.tasks(proc)}
     if root not in tasks:
         return None
-    mine = [tasks[pid] for pid in (root, *host.below(root, host.children(tasks.values())))]
+    children, known = host.children(tasks.values()), {root}
+    known |= host.below(root, children)
+    for keeper in {tasks[pid].parent for pid in started - known if pid in tasks}:
+        known |= host.below(keeper, children)
+    mine = [tasks[pid] for pid in sorted(known)]
     return Total(
         at,
         sum(task.ticks for task in mine) * TICK_MS,

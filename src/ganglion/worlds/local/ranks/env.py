@@ -59,6 +59,7 @@ class RankFacts(Struct, frozen=True):
         checkpoint_dir: where checkpoints are kept.
         run_dir: this attempt's run directory.
         gpus: node name -> its devices in the node's order.
+        exchange: folder that its programs may write; empty = the run directory.
     """
 
     attempt: int
@@ -68,6 +69,12 @@ class RankFacts(Struct, frozen=True):
     checkpoint_dir: str
     run_dir: str
     gpus: Mapping[str, tuple[Gpu, ...]]
+    exchange: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Where programs and supervisor exchange files."""
+        return self.exchange or self.run_dir
 
 
 def rank_env(
@@ -176,11 +183,11 @@ def _own(seat: RankSeat, table: Table, gang: Gang, facts: RankFacts) -> dict[str
         "GANGLION_PORT": str(facts.service_port),
         "GANGLION_STOP_SIGNAL": (gang.checkpoint or Checkpoint()).signal,
         "GANGLION_CHECKPOINT_DIR": facts.checkpoint_dir,
-        "GANGLION_RUN_DIR": facts.run_dir,
-        "GANGLION_STOP_FILE": f"{facts.run_dir}/{STOP_NOTE}",
-        "GANGLION_CHECKPOINT_FILE": f"{facts.run_dir}/{CHECKPOINT}",
+        "GANGLION_RUN_DIR": facts.folder,
+        "GANGLION_STOP_FILE": f"{facts.folder}/{STOP_NOTE}",
+        "GANGLION_CHECKPOINT_FILE": f"{facts.folder}/{CHECKPOINT}",
         "GANGLION_REPORT_FILE": str(report_file(Path(facts.run_dir), seat.node_rank)),
-        "GANGLION_HOSTFILE": f"{facts.run_dir}/{HOSTFILE}",
+        "GANGLION_HOSTFILE": f"{facts.folder}/{HOSTFILE}",
     }
 
 

@@ -14,6 +14,7 @@ from ganglion.worlds.local.run_files.records import LEAVE
 
 FOLDER = "bin"
 """Of the run directory; goes before the rest of PATH."""
+COMMAND = "scontrol"
 INTERACTIVE = ("bash", "interactive")
 """Names that Slurm gives to jobs in which people work; programs then ignore Slurm."""
 
@@ -77,9 +78,9 @@ def provide(run: Path, env: Mapping[str, str], inherited: Mapping[str, str]) -> 
     """
     folder = run / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
-    command = folder / "scontrol"
+    command = folder / COMMAND
     scratch = command.with_suffix(".new")
     scratch.write_text(SCONTROL, encoding="ascii")
-    scratch.chmod(0o700)
+    scratch.chmod(0o750)  # the group's bits: accounts that the folder lets in
     scratch.replace(command)
     return f"{folder}:{env.get('PATH') or inherited.get('PATH') or os.defpath}"

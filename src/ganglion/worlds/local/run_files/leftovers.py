@@ -45,9 +45,18 @@ def processes_of(run: Path) -> set[int]:
     Raises:
         OSError: the machine does not say what runs.
     """
-    wanted, leaders = run.resolve(), set(_recorded(run))
-    groups = {each.pid for each in host.tasks() if each.group in leaders} if leaders else set()
+    wanted, leading = run.resolve(), leaders(run)
+    groups = {each.pid for each in host.tasks() if each.group in leading} if leading else set()
     return groups | {pid for found, pid in _marks() if found == wanted}
+
+
+def leaders(run: Path) -> frozenset[int]:
+    """Leaders of process groups that were started for a run, and live.
+
+    Raises:
+        OSError: the machine does not say.
+    """
+    return frozenset(_recorded(run))
 
 
 def _marks() -> Iterator[tuple[Path, int]]:

@@ -10,6 +10,7 @@ One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
 - `stop.json`     order to stop; `limit.json` a changed time limit
 - `resize.json`   order to run on other pods; `left.json` those it left out are gone
 - `replaced.json` how often pods were started again in place, and why the last time
+- `exchange`      folder that programs of another account may write: all below but `reports`
 - `checkpoint`    the job touches it whenever a checkpoint is complete
 - `reports/<pod>` what the pod's processes report, one JSON object per line
 - `resumed.json`  the checkpoint it goes on from, and what is to be reported of that
@@ -52,11 +53,17 @@ REPORTS = "reports"
 CALLERS = "callers.sock"
 TERMINAL = "terminal.sock"
 RESUMED = "resumed.json"
+EXCHANGE = "exchange"
 
 boot_id, start_time = host.boot_id, host.start_time
 
 Record = dict[str, Any]
 """A decoded record file: a JSON object."""
+
+
+def exchange(run: Path, spec: Mapping[str, Any]) -> Path:
+    """Where the programs of an attempt and its supervisor find what they write for each other."""
+    return Path(spec.get(EXCHANGE, run))
 
 
 def report_file(run: Path, pod: int) -> Path:

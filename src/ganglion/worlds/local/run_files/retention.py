@@ -38,7 +38,7 @@ _OURS = frozenset(
     }
 )
 """Records that say nothing more once an attempt has ended."""
-_FOLDERS = (records.REPORTS, "bin")
+_FOLDERS = (records.REPORTS, records.EXCHANGE, "bin")
 
 Key = tuple[str, int]
 """Gang id and number of the attempt."""

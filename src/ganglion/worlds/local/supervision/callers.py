@@ -90,6 +90,7 @@ class SessionCallers:
             "rows": int(asked["rows"]),
             "columns": int(asked["columns"]),
             "umask": self._spec.get("umask", -1),
+            "run": str(self._path.parent),
             HELPER: self._spec.get(HELPER),
         }
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from ganglion.helper import wire
@@ -24,6 +25,8 @@ HELPER = "helper"
 """Key of a spec: what the helper has to know; absent = programs run as the server's account."""
 ASK_S = 30.0
 """How long the helper may take for an answer."""
+AWAIT_S, AGAIN_S = 20.0, 0.2
+"""How long a helper that is not there is awaited, as it may be restarted, and how often tried."""
 
 
 class NotStarted(Exception):
@@ -127,10 +130,11 @@ class HelpedChildren(Children):
 
     Args:
         asked: what the spec says for the helper.
+        await_s: how long a helper that is not there is awaited.
     """
 
-    def __init__(self, asked: Record) -> None:
-        self._asked = asked
+    def __init__(self, asked: Record, await_s: float = AWAIT_S) -> None:
+        self._asked, self._await_s = asked, await_s
         self._connected: socket.socket | None = None
         self._alive = set[int]()
         self._ended: list[tuple[int, int]] = []
@@ -207,7 +211,7 @@ class HelpedChildren(Children):
         Raises:
             NotStarted: it is not there, or refuses.
         """
-        self._connected = connected_to(self._asked["socket"])
+        self._connected = _awaited(self._asked["socket"], self._await_s)
         order = {key: self._asked[key] for key in ("attempt", "uid", "devices")}
         missing = self._ask({"op": "open"} | order | self._asked["limits"]).get("unenforced")
         if missing:
@@ -275,14 +279,34 @@ class HelpedChildren(Children):
         raise NotStarted(message, passing=passing)
 
 
-def connected_to(path: str) -> socket.socket:
+def _awaited(path: str, seconds: float) -> socket.socket:
+    """A connection to the helper, also if it comes back within some seconds.
+
+    Raises:
+        NotStarted: it does not.
+    """
+    give_up = time.monotonic() + seconds
+    while True:
+        try:
+            return connected_to(path)
+        except NotStarted as error:
+            if not error.passing or time.monotonic() >= give_up:
+                raise
+        time.sleep(AGAIN_S)
+
+
+def connected_to(path: str, patience_s: float = ASK_S) -> socket.socket:
     """A connection to the helper, which has to be root's.
+
+    Args:
+        path: its socket.
+        patience_s: how long it may take for an answer.
 
     Raises:
         NotStarted: it is not there.
     """
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.settimeout(ASK_S)
+    made.settimeout(patience_s)
     try:
         made.connect(path)
         found = peer_uid(made)
@@ -295,13 +319,13 @@ def connected_to(path: str) -> socket.socket:
     return made
 
 
-def asked_once(path: str, order: Record) -> Record:
-    """The answer to an order that needs no connection of its own.
+def asked_once(path: str, order: Record, patience_s: float = ASK_S) -> Record:
+    """The answer to an order that needs no connection of its own; arguments as before.
 
     Raises:
         NotStarted: the helper is not there, or refuses.
     """
-    with connected_to(path) as connected:
+    with connected_to(path, patience_s) as connected:
         try:
             wire.send(connected, order)
             came = wire.receive(connected)
@@ -312,6 +336,31 @@ def asked_once(path: str, order: Record) -> Record:
         if key in answer:
             raise NotStarted(f"the helper refuses: {answer[key]}", passing=key == "error")
     return answer
+
+
+def run_as_user(asked: Record, argv: Sequence[str], patience_s: float) -> None:
+    """Run a program as the user of an attempt, without output; what is left of it is killed.
+
+    Args:
+        asked: what the spec says for the helper, with a name of its own.
+        argv: argument vector.
+        patience_s: how long it may take.
+
+    Raises:
+        NotStarted: the helper is not there, or refuses.
+        OSError: there is no such program.
+    """
+    children = HelpedChildren(asked, 0.0)
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        env = {"PATH": os.defpath}
+        pid = children.start(argv, env, "/", (nothing,) * 3, umask=-1, terminal=False)
+        select.select(children.sources, [], [], patience_s)
+        children.signal(pid, signal.SIGKILL)
+    finally:
+        os.close(nothing)
+        for each in children.sources:
+            each.close()
 
 
 def children_of(asked: Record | None) -> Children:

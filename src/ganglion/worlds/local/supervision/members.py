@@ -9,7 +9,12 @@ from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.records import Record
 from ganglion.worlds.local.run_files.withheld import SecretsGone, credentials_of
 from ganglion.worlds.local.supervision.children import Children
-from ganglion.worlds.local.supervision.processes import CANNOT_RUN, Process, StartError
+from ganglion.worlds.local.supervision.processes import (
+    CANNOT_RUN,
+    Process,
+    StartError,
+    note_started,
+)
 from ganglion.worlds.local.supervision.terminals import with_terminal
 
 
@@ -107,8 +112,8 @@ class Members:
         workdir, umask = pod["workdir"], self._spec.get("umask", -1)
         process = start(rank["rank"], argv, env, workdir, log, self._children, umask)
         # On a full disk it runs all the same: what it leaves is found by its environment too.
-        with contextlib.suppress(OSError), (self._run / records.PIDS).open("a") as file:
-            file.write(f"{process.pid} {records.start_time(process.pid)}\n")
+        with contextlib.suppress(OSError):
+            note_started(self._run, process.pid)
         return process
 
     def _environment(self, rank: Record) -> dict[str, str]:

@@ -38,11 +38,15 @@ class StartError(Exception):
         message: what is missing, by name.
         code: exit code that a shell would give.
         passing: whether the machine is at fault, so that another attempt may go better.
+        is_helper: whether the root helper does not answer, which is no fault of the node.
     """
 
-    def __init__(self, message: str, code: int, *, passing: bool = False) -> None:
+    def __init__(
+        self, message: str, code: int, *, passing: bool = False, is_helper: bool = False
+    ) -> None:
         super().__init__(message)
         self.message, self.code, self.passing = message, code, passing
+        self.is_helper = is_helper
 
 
 class Process:
@@ -98,7 +102,8 @@ class Process:
                     terminal=end is not None,
                 )
             except NotStarted as error:
-                raise StartError(str(error), CANNOT_RUN, passing=error.passing) from None
+                passing = error.passing
+                raise StartError(str(error), CANNOT_RUN, passing=passing, is_helper=True) from None
             except (FileNotFoundError, NotADirectoryError) as error:
                 if error.filename == workdir:
                     said = f"the working directory {workdir} does not exist"
@@ -155,6 +160,12 @@ class Process:
                 self._marked = size
                 with self.log.with_suffix(".marks").open("a", encoding="ascii") as file:
                     file.write(f"{records.now_ms()} {size}\n")
+
+
+def note_started(run: Path, pid: int) -> None:
+    """Note the leader of a process group that was started for a run. Raises OSError: it is not."""
+    with (run / records.PIDS).open("a") as file:
+        file.write(f"{pid} {records.start_time(pid)}\n")
 
 
 def _check_directory(workdir: str) -> None:

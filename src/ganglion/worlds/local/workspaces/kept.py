@@ -8,7 +8,7 @@ from ganglion.model.workload import Gang, Kind, Run, Workload
 from ganglion.seams.randomness import SYSTEM_RANDOMNESS
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files.paths import run_dir
-from ganglion.worlds.local.run_files.records import Record
+from ganglion.worlds.local.run_files.records import Record, exchange
 from ganglion.worlds.local.workspaces.telling import WARNING
 
 FOLDER = "GANGLION_WORKSPACE_DIR"
@@ -74,7 +74,7 @@ def furnish(home: Path, gang: Gang, workload: Workload, run: Run, spec: Record) 
     mine = kept(home, gang)
     host.make_folder(mine.files)
     token = run.env.get(TOKEN) or mine.token()
-    warning = str(run_dir(home, gang.id, spec["attempt"]) / WARNING)
+    warning = str(exchange(run_dir(home, gang.id, spec["attempt"]), spec) / WARNING)
     for pod in spec["pods"]:
         for rank in pod["ranks"]:
             rank["env"] |= {FOLDER: str(mine.files), TOKEN: token, NOTE: warning}

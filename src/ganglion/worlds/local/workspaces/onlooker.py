@@ -21,6 +21,7 @@ from ganglion.worlds.local.machine.gpu_use import NvmlGpus
 from ganglion.worlds.local.machine.presence import Total
 from ganglion.worlds.local.ranks.env import Gpu
 from ganglion.worlds.local.run_files import records
+from ganglion.worlds.local.run_files.leftovers import leaders
 from ganglion.worlds.local.run_files.withheld import SecretsGone, credentials_of
 from ganglion.worlds.local.workspaces.kept import TOKEN
 
@@ -134,7 +135,8 @@ class LocalOnlooker:
     def _total(self, now: int) -> Total | None:
         begun = records.glance(self._place.run / records.START)
         try:
-            return presence.total(begun["pid"], now) if begun else None
+            started = leaders(self._place.run) if begun else frozenset()
+            return presence.total(begun["pid"], now, started) if begun else None
         except OSError:  # what cannot be read now is unknown
             return None
 

@@ -1,0 +1,1 @@
+"""A shared host: users' Unix accounts, and the helper that starts programs as them."""

@@ -1,0 +1,99 @@
+"""Parts that a server is made of."""
+
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from ganglion.ledger.records import Entry
+from ganglion.lifecycle.expand import run_of
+from ganglion.model.errors import EnvironmentFault
+from ganglion.model.fleet.node import Node
+from ganglion.seams.clock import Clock
+from ganglion.seams.effects import Effects
+from ganglion.seams.files import Files, remove
+from ganglion.server.accounts.settings import SharedHost
+from ganglion.server.commands.bookings import BookingsKeeper
+from ganglion.server.commands.schedules import SchedulesKeeper
+from ganglion.server.controllers.controller import Controller
+from ganglion.server.controllers.failures import FailuresController
+from ganglion.server.controllers.services import ServicesController
+from ganglion.server.controllers.sweeps import SweepsController
+from ganglion.server.loop.timekeeping import newest_time
+from ganglion.server.notify.notifier import Notifier
+from ganglion.server.recovery.executor import Held
+from ganglion.server.rest.listening.home import Home
+from ganglion.server.signals.loads import Loads
+from ganglion.server.signals.router_link import Door
+from ganglion.server.signals.scraper import Scraper
+from ganglion.server.state.feed import Feed
+from ganglion.transport import unix
+from ganglion.transport.accepting import listening
+from ganglion.transport.egress import Egress
+from ganglion.worlds.local.attempts.helping import SOCKET
+from ganglion.worlds.local.world import LocalWorld
+from ganglion.worlds.world import ServedWorld
+
+
+def local_world(
+    held: Held,
+    place: Home,
+    nodes: Sequence[Node],
+    umask: int,
+    most_files: int,
+    accounts: SharedHost | None,
+    effects: Effects,
+) -> ServedWorld:
+    """This machine, for the term of a ledger; jobs get the limits that the server was given."""
+    return LocalWorld(
+        place.root,
+        nodes,
+        run_of=run_of,
+        umask=umask,
+        open_files=most_files,
+        term=held.term,
+        inherits=held.inherits,
+        least=newest_time(held.ledger),
+        effects=effects,
+        helper=str(accounts.helper) if accounts else SOCKET,
+    )
+
+
+def keepers_of(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list[Controller]:
+    """The keepers of each kind of workload; their threads end with the stack."""
+    scraper = Scraper(egress, clock)
+    scraper.start()
+    stack.callback(scraper.stop)
+    services = ServicesController(door, Loads(scraper))
+    failures, sweeps = FailuresController(), SweepsController()
+    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps]
+
+
+def published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
+    """Send what was written to streams and people."""
+
+    def tell(entries: list[Entry]) -> None:
+        feed.publish(entries)
+        notifier.wake()
+
+    return tell
+
+
+def called_by_accounts(
+    stack: ExitStack, accounts: SharedHost | None, files: Files
+) -> list[socket.socket]:
+    """The socket where other accounts of this machine call; none where none is asked for.
+
+    Raises:
+        EnvironmentFault: it cannot be made.
+    """
+    if accounts is None or accounts.socket is None:
+        return []
+    try:
+        taken = stack.enter_context(listening(unix.bind(accounts.socket, unix.FOR_ALL)))
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{accounts.socket}, the socket for other accounts, cannot be made: {error.strerror}",
+            "as root: install -d -o ACCOUNT_OF_THE_SERVER " + str(accounts.socket.parent),
+        ) from error
+    stack.callback(remove, files, accounts.socket)
+    return [taken]

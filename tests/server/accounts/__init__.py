@@ -1,0 +1,1 @@
+"""Shared hosts: accounts of users, and servers that start programs as them."""
