@@ -32,6 +32,7 @@ MEANING = {
     "audit access": "read grants, denials, legal holds, and who entered which pod",
     "grant token": "make and revoke personal tokens of every user",
     "halt server": "end the server",
+    "deliver cluster": "deliver what the scheduler of a cluster decides and finds",
 }
 """What a permission is about, in words."""
 

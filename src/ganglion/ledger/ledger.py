@@ -365,6 +365,8 @@ def _write_workloads(session: Session, batch: Batch) -> None:
         session.execute(_CHANGED, [{"of": each.id, **_columns(each)} for each in batch.changed])
     if batch.ended:
         session.execute(_ENDED, [{"of": each.id, **_ending(each)} for each in batch.ended])
+    if batch.past:
+        session.execute(_NEW_WORKLOADS, [_row(new) | _ending(end) for new, end in batch.past])
 
 
 def _kind(event: Event) -> str:

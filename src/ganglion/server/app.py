@@ -39,7 +39,7 @@ from ganglion.server.routes import (
     workspaces,
 )
 from ganglion.server.routes.bulk import verbs as bulk
-from ganglion.server.routes.fleet import bookings, drains, usage, use
+from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
@@ -62,6 +62,7 @@ _ROUTES = (
     terminals,
     access,
     holds,
+    clusters,
 )
 
 

@@ -6,6 +6,17 @@ engine itself and are recorded like facts, so that replaying a ledger needs no t
 """
 
 from ganglion.model.events.access import PodAccess
+from ganglion.model.events.clusters import (
+    Delivered,
+    DeliveredEvent,
+    DeliveryRecord,
+    ObjectRefused,
+    RecordLoss,
+    RecordsLost,
+    SchedulerEnded,
+    SchedulerSettled,
+    SchedulerStarted,
+)
 from ganglion.model.events.event import Event, LedgerCut, ServerStarted
 from ganglion.model.events.fleet import (
     BookingRemoved,
@@ -56,6 +67,9 @@ __all__ = [
     "BookingRemoved",
     "BookingSet",
     "CheckpointCommitted",
+    "Delivered",
+    "DeliveredEvent",
+    "DeliveryRecord",
     "DeviceHealth",
     "Event",
     "GangEnded",
@@ -77,6 +91,7 @@ __all__ = [
     "NodeAdded",
     "NodeCordoned",
     "NodeLost",
+    "ObjectRefused",
     "Outcome",
     "PlaceKept",
     "PodAccess",
@@ -84,11 +99,16 @@ __all__ = [
     "PolicySet",
     "QueueRemoved",
     "QueueSet",
+    "RecordLoss",
+    "RecordsLost",
     "RoleGranted",
     "RoleRevoked",
     "ScheduleFired",
     "ScheduleRemoved",
     "ScheduleSet",
+    "SchedulerEnded",
+    "SchedulerSettled",
+    "SchedulerStarted",
     "ServerStarted",
     "ServiceLearnt",
     "ServiceScaled",

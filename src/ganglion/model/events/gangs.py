@@ -26,11 +26,14 @@ class Outcome(StrEnum):
 class GangSubmitted(EventBase, frozen=True, tag="gang_submitted"):
     """A gang entered its queue.
 
-    `image`: the container image that its workload asks for, as it was written; empty = none.
+    `image`: the container image that its workload asks for, as it was written; empty = none. Of
+    several they are written with commas between them. `owner`: kind and name of the object of a
+    cluster that made its pods, as `Job train`; empty = none.
     """
 
     gang: Gang
     image: str = ""
+    owner: str = ""
 
 
 class GangUpdated(EventBase, frozen=True, tag="gang_updated"):

@@ -90,6 +90,7 @@ class Permissions:
                     known = Rulebook(-1, Grants(found), {}, {})
                     self._seen = rights.grants, rights.glasses
                 tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
+                tree |= mind.book.clusters.tree()
                 head = self._service.ledger.head
                 self._rules = Rulebook(head, known.grants, rights.tokens, tree, rights.sessions)
         return self._rules

@@ -12,6 +12,7 @@ from ganglion.metering.meter import HeldPlace
 from ganglion.model.events import (
     AccessDenied,
     AccountJoined,
+    DeliveredEvent,
     Event,
     GlassBroken,
     GlassMended,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
-    *(GlassBroken, GlassMended),
+    *(GlassBroken, GlassMended, DeliveredEvent),
 )
 """Events that no decision follows from."""
 
