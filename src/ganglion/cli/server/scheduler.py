@@ -14,6 +14,7 @@ from ganglion.cli.output.screen import note
 from ganglion.extras import require
 
 if TYPE_CHECKING:
+    from ganglion.server.cluster.outbox.outbox import OutboxWish
     from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 PORT = 8080
@@ -92,6 +93,26 @@ LEVELS = ("debug", "info", "warning", "error")
     metavar="FILE",
     help="Custom topology labels and timeouts; see docs/install.md.",
 )
+@click.option(
+    "--outbox",
+    default="",
+    metavar="DIR",
+    help="Keep what it decides in a folder, until a server has it in its ledger.",
+)
+@click.option("--deliver-to", default="", metavar="URL", help="The server that gets it.")
+@click.option(
+    "--deliver-as", default="", metavar="NAME", help="Name of the cluster at that server."
+)
+@click.option(
+    "--deliver-token", default="", metavar="FILE", help="File with a token of role reporter."
+)
+@click.option(
+    "--outbox-limit",
+    default="256Mi",
+    show_default=True,
+    metavar="SIZE",
+    help="Most that the folder may hold; what is beyond is dropped, and recorded as a gap.",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 def scheduler(
     kubeconfig: tuple[str, ...],
@@ -108,12 +129,18 @@ def scheduler(
     record_users: bool,
     policy: str,
     settings_file: str,
+    outbox: str,
+    deliver_to: str,
+    deliver_as: str,
+    deliver_token: str,
+    outbox_limit: str,
     log_level: str,
 ) -> None:
     """Schedule the GPU pods of Kubernetes clusters.
 
-    Places every pod whose schedulerName is `ganglion`, whole gangs at a time. Keeps nothing on
-    disk: what it needs to know is in the cluster, and another one may take over at any time.
+    Places every pod whose schedulerName is `ganglion`, whole gangs at a time. What it needs to
+    know is in the cluster, and another one may take over at any time. With --outbox and
+    --deliver-to, history and audit of the cluster are kept by a `ganglion server`.
     Several may run; the one that holds the Lease decides. Schedulers of different names, each
     with its own nodes, do not interfere.
     """
@@ -144,8 +171,34 @@ def scheduler(
         port=port,
         policy=policy,
         settings=settings,
+        outbox=_outbox(outbox, deliver_to, deliver_as, deliver_token, outbox_limit),
     )
     schedule(endpoints, wish, lambda url: note(f"Views, probes and metrics on {url}."))
+
+
+def _outbox(folder: str, url: str, name: str, token: str, limit: str) -> "OutboxWish | None":
+    """Where the scheduler reports to; None = nowhere."""
+    import re
+
+    from ganglion.lifecycle.clusters import CLUSTER_NAME
+    from ganglion.model.errors import InputError
+    from ganglion.server.cluster.outbox.outbox import OutboxWish
+    from ganglion.specs.grammar import parse_memory
+
+    given = {
+        "--outbox": folder,
+        "--deliver-to": url,
+        "--deliver-as": name,
+        "--deliver-token": token,
+    }
+    if not any(given.values()):
+        return None
+    missing = [flag for flag, value in given.items() if not value]
+    if missing:
+        raise InputError(f"{', '.join(missing)} is missing", "an outbox needs all four of them")
+    if not re.fullmatch(CLUSTER_NAME, name):
+        raise InputError(f"--deliver-as {name}: no name of a cluster", "as east-1")
+    return OutboxWish(Path(folder), url, name, Path(token), parse_memory(limit) << 20)
 
 
 def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "ApiEndpoint"]:

@@ -15,11 +15,14 @@ from ganglion.server.state.audience import Show
 def show(what: Show, taken: socket.socket) -> None:
     """Serve views on a socket until a signal, or a request to end."""
     source = ClusterSource()
+    source.unreported = what.unreported
+    for each in what.collectors:
+        source.registry.register(each)
     with what.scheduler.read():
         source.attach(what.scheduler, what.leader)
         what.audience.seat(source.took)
-    for each in _lives(what):
-        each.start()
+    for lives in _lives(what):
+        lives.start()
     listener = HttpListener(make_readonly_app(source, source.elsewhere), what.ready, lambda: None)
     threading.Thread(target=_halt, args=(what.told, listener.halt), daemon=True).start()
     listener.serve_until_told(taken)

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
+from prometheus_client.registry import Collector
 
 from ganglion.model.events import Event
 from ganglion.model.plan import Defect
@@ -62,6 +63,8 @@ class Show(Struct, frozen=True):
         ready: called once clients can connect.
         endpoints: its clusters by name.
         identity: of this process.
+        collectors: further figures for Prometheus.
+        unreported: why what is decided reaches no server; empty = it does, or it should not.
     """
 
     scheduler: Scheduler
@@ -71,3 +74,5 @@ class Show(Struct, frozen=True):
     ready: Callable[[], None]
     endpoints: Mapping[str, ApiEndpoint]
     identity: str
+    collectors: Sequence[Collector] = ()
+    unreported: Callable[[], str] = str
