@@ -44,6 +44,11 @@ COMMANDS: dict[str, CommandEntry] = {
         "Schedule the GPU pods of Kubernetes clusters.",
         START,
     ),
+    "server": CommandEntry(
+        "ganglion.cli.server.scheduler:server",
+        "Keep history and audit of clusters whose schedulers deliver to it.",
+        START,
+    ),
     "login": CommandEntry(
         "ganglion.cli.access.login:login",
         "Sign in to a server with a code that you confirm in a browser.",

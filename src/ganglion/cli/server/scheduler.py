@@ -1,4 +1,4 @@
-"""`ganglion scheduler`."""
+"""`ganglion scheduler` and `ganglion server`: what runs in a cluster."""
 
 import logging
 import os
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 PORT = 8080
+SERVER_PORT = 7077
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -247,4 +248,75 @@ def _log_to_stderr(level: str) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+@command(
+    "server",
+    "server --host 0.0.0.0 --host-name ganglion-server:7077",
+    "server --db postgresql://ganglion@db.example.org/ganglion --tls-cert tls.crt --tls-key tls.key",
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=SERVER_PORT,
+    show_default=True,
+    help="Port; 0 = any free one.",
+)
+@click.option(
+    "--host-name",
+    multiple=True,
+    metavar="NAME",
+    help="Name that clients use for it, as ganglion-server:7077; may be repeated.",
+)
+@click.option(
+    "--tls-cert", default="", metavar="FILE", help="Speak HTTPS, with the certificate in a file."
+)
+@click.option("--tls-key", default="", metavar="FILE", help="The private key of --tls-cert.")
+@click.option(
+    "--db",
+    default="",
+    envvar="GANGLION_DB",
+    metavar="URL",
+    help="Database of the ledger, as postgresql://…; also $GANGLION_DB.",
+)
+@click.option(
+    "--take-over", is_flag=True, help="Go on with the ledger of another home, which is lost."
+)
+def server(
+    host: str,
+    port: int,
+    host_name: tuple[str, ...],
+    tls_cert: str,
+    tls_key: str,
+    db: str,
+    take_over: bool,
+) -> None:
+    """Keep history and audit of clusters whose schedulers deliver to it.
+
+    A server without nodes, in the foreground: it runs no programs. Its home, ~/.ganglion or
+    $GANGLION_HOME, holds the key that signs the trail, and the ledger unless --db names another.
+    """
+    require("server")
+    from ganglion.client.home import home
+    from ganglion.server.main import serve
+    from ganglion.server.rest.listening.certificate import tls_files
+
+    serve(
+        home(),
+        nodes=(),
+        port=port,
+        host=host,
+        public=True,
+        host_names=host_name,
+        tls=tls_files("", tls_cert, tls_key),
+        database_url=db,
+        take_over=take_over,
+        ready=lambda url: note(f"Ganglion listens on {url}."),
+        say=note,
+        warn=note,
+        progress=note,
     )
