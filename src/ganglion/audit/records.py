@@ -115,8 +115,10 @@ class DecisionContext(Struct):
                 self.gangs[gang.id] = RecordOwner(
                     gang.queue, gang.user, image, gang.constraints, owner
                 )
-            case ev.ServerStarted(version=version) | ev.SchedulerStarted(version=version):
+            case ev.ServerStarted(version=version):
                 self.software = version
+            case ev.SchedulerStarted(version=version):
+                self.software, self.policy = version, 0  # until it says which it has read
             case ev.GangUpdated(gang=name, queue=str(queue)) if name in self.gangs:
                 self.gangs[name] = replace(self.gangs[name], queue=queue)
             case ev.GangEnded(gang=name, requeue=False):

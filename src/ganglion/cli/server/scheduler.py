@@ -254,7 +254,7 @@ def _log_to_stderr(level: str) -> None:
 @command(
     "server",
     "server --host 0.0.0.0 --host-name ganglion-server:7077",
-    "server --db postgresql://ganglion@db.example.org/ganglion --tls-cert tls.crt --tls-key tls.key",
+    "server --db postgresql://ganglion@db/ganglion --tls-cert tls.crt --tls-key tls.key",
 )
 @click.option(
     "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen."
