@@ -143,7 +143,7 @@ class _Walk:
         self._lasting = dict[str, dict[str, Stay]]()
         self._leaving = dict[str, set[str]]()
         self.unread = list[int]()
-        self._clusters = dict[str, _Walk]()
+        self._clusters = {name: _Walk(own, must) for name, own in context.clusters.items()}
         for event in context.running:
             self._put(0, event)
 

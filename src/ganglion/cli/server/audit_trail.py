@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ganglion.audit.placements import Stay
     from ganglion.audit.records import AuditRecord, DecisionContext
     from ganglion.ledger.reader import Reader
+    from ganglion.lifecycle.clusters import ClusterBooks
     from ganglion.model.events import GangPlaced
 
 PAGE = 1_000
@@ -259,7 +260,35 @@ def begun(reader: "Reader") -> "DecisionContext":
         {each.name: each.parent for each in state["queues"]},
         policy.version if policy else 0,
         tuple(_running(state["gangs"])),
+        clusters=_clusters(known.parts["book"].get("clusters")),
     )
+
+
+def _clusters(books: "ClusterBooks | None") -> "dict[str, DecisionContext]":
+    """What was in force in clusters that deliver; their nodes are not known."""
+    from ganglion.audit.records import DecisionContext, RecordOwner
+    from ganglion.model.events import GangPlaced
+
+    return {
+        name: DecisionContext(
+            {
+                each.gang.id: RecordOwner(
+                    *(each.gang.queue, each.gang.user, each.image),
+                    each.gang.constraints,
+                    each.owner,
+                )
+                for each in book.gangs.values()
+            },
+            parents=dict(book.parents),
+            running=tuple(
+                GangPlaced(each.placed, each.gang.id, each.number, each.placement)
+                for each in book.gangs.values()
+                if each.holds and each.placement
+            ),
+            software=book.version,
+        )
+        for name, book in (books.of if books else {}).items()
+    }
 
 
 def _running(records: "list[dict[str, Any]]") -> "Iterator[GangPlaced]":

@@ -30,6 +30,8 @@ PATIENCE_S = 0.05
 """Longest that a turn waits for the disk."""
 MOST_HELD = 200_000
 """Events that are held in memory while the disk hangs; what is beyond is dropped."""
+SLOW = "the disk was too slow"
+"""Why records are dropped that were never tried to be written."""
 SYNC_S = 0.1
 """How often files are synced at most."""
 FLUSH_S = 5.0
@@ -60,9 +62,16 @@ class OutboxWish(Struct, frozen=True):
 
 
 class _Handed(Struct):
-    """A turn on its way to the disk."""
+    """A turn on its way to the disk.
+
+    Attributes:
+        parts: its records.
+        skipped: records before it that are not handed over.
+        written: set once it is on the disk, or was dropped.
+    """
 
     parts: list[TurnPart]
+    skipped: int = 0
     written: threading.Event = field(default_factory=threading.Event)
 
 
@@ -138,7 +147,7 @@ class Outbox:
         if self._held + events > MOST_HELD:
             self._skipped += len(parts)
             return
-        handed = _Handed(parts)
+        handed, self._skipped = _Handed(parts, self._skipped), 0
         with self._lock:
             self._held += events
         self._turns.put(handed)
@@ -150,7 +159,7 @@ class Outbox:
     def stop(self) -> None:
         """Write that the scheduler ends in good order, and deliver what can be within a while."""
         ended = TurnPart(self._clock.now_ms(), (SchedulerEnded(self._clock.now_ms()),), ())
-        self._turns.put(_Handed([ended]))
+        self._turns.put(_Handed([ended], self._skipped))
         self._turns.put(None)
         self._threads[0].join(FLUSH_S)
         self._ending.set()
@@ -206,15 +215,17 @@ class Outbox:
 
     def _put(self, handed: _Handed) -> None:
         """Write a turn, after what was skipped before it."""
+        at = handed.parts[0].at if handed.parts else self._clock.now_ms()
+        before = self.writer.number
         try:
-            skipped, self._skipped = self._skipped, 0
-            if skipped:
-                at = handed.parts[0].at if handed.parts else self._clock.now_ms()
-                self.writer.drop(skipped, 0, at, RecordLoss.DISK, "the disk was too slow")
+            if handed.skipped:
+                self.writer.drop(handed.skipped, 0, at, RecordLoss.DISK, SLOW)
             self.writer.write(handed.parts)
         except Exception:
+            # Only this thread writes: it must outlive a bug, and scheduling goes on meanwhile.
             log.exception("a turn was not written")
-            self._skipped += len(handed.parts)
+            missing = handed.skipped + len(handed.parts) - (self.writer.number - before)
+            self.writer.drop(missing, 0, at, RecordLoss.UNKNOWN, "see the log of the scheduler")
         finally:
             with self._lock:
                 self._held -= sum(each.events for each in handed.parts)

@@ -17,10 +17,10 @@ _ENCODE = msgspec.json.Encoder()
 _JSON = {"Content-Type": "application/json"}
 
 
-class DeliveryRefused(GanglionError):
+class DeliveryRefused(EnvironmentFault):
     """A server does not take the records of a cluster."""
 
-    code = "delivery.refused"
+    code = "environment.delivery"
 
 
 class DeliveryLine:
