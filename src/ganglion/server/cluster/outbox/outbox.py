@@ -1,4 +1,4 @@
-"""The outbox of a running scheduler: a thread that writes, and one that delivers.
+"""The outbox of a running scheduler: threads that write, sync and deliver.
 
 The deciding thread hands over what a turn reports and waits until it is written, but no longer
 than `PATIENCE_S`: a disk that hangs delays one turn by as much, and no further one. What is
@@ -117,12 +117,14 @@ class Outbox:
         self._turns: queue.SimpleQueue[_Handed | None] = queue.SimpleQueue()
         self._held, self._skipped = 0, 0
         self._more, self._ending = threading.Event(), threading.Event()
+        self._unsynced = threading.Event()
         self._is_behind = False
         self.late = self.failures = 0
         self.failing = ""
         self._threads = [
             threading.Thread(target=self._write, name="outbox", daemon=True),
             threading.Thread(target=self._deliver, name="delivery", daemon=True),
+            threading.Thread(target=self._sync, name="outbox sync", daemon=True),
         ]
 
     def start(self) -> None:
@@ -164,6 +166,7 @@ class Outbox:
         self._threads[0].join(FLUSH_S)
         self._ending.set()
         self._more.set()
+        self._unsynced.set()
         self._threads[1].join(FLUSH_S)
         if self._line:
             self._line.close()
@@ -201,17 +204,20 @@ class Outbox:
     # --- the thread that writes ---------------------------------------------------------------
 
     def _write(self) -> None:
-        synced = self._clock.monotonic()
         while handed := self._turns.get():
             self._put(handed)
             if self._turns.empty():
                 self._is_behind = False
+            self._unsynced.set()
             self._more.set()
-            now = self._clock.monotonic()
-            if self._turns.empty() or now - synced >= SYNC_S:
-                self.writer.sync()
-                synced = now
         self.writer.close()
+
+    def _sync(self) -> None:
+        """Sync what was written, in a thread that no turn waits for."""
+        while not self._ending.wait(SYNC_S):
+            self._unsynced.wait()
+            self._unsynced.clear()
+            self.writer.sync()
 
     def _put(self, handed: _Handed) -> None:
         """Write a turn, after what was skipped before it."""

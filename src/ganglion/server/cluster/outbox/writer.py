@@ -1,6 +1,7 @@
 """Writing records of one scheduler to files of bounded size; what is dropped is accounted for."""
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -33,7 +34,7 @@ class _Gap(Struct):
 
 
 class OutboxWriter:
-    """Appends to the newest file of a folder. For one thread.
+    """Appends to the newest file of a folder. For one thread, but for `sync`.
 
     Args:
         folder: of the scheduler; it is there.
@@ -52,6 +53,7 @@ class OutboxWriter:
     ) -> None:
         self._folder, self._files, self._room, self._wrote = folder, files, room, wrote
         self._descriptor = -1
+        self._open_file = threading.Lock()  # held while the file must stay open
         self._size = 0
         self._gap = _Gap()
         self.number = self.dropped = 0
@@ -80,10 +82,11 @@ class OutboxWriter:
         self.dropped += records
 
     def sync(self) -> None:
-        """Return once all that was written survives a power cut, as far as the disk can tell."""
-        if self._descriptor >= 0:
-            with suppress(OSError):  # what it did not keep is found when it is read
-                self._files.sync(self._descriptor)
+        """Return once all that was written survives a power cut. Safe from any thread."""
+        with self._open_file:
+            if self._descriptor >= 0:
+                with suppress(OSError):  # what it did not keep is found when it is read
+                    self._files.sync(self._descriptor)
 
     def close(self) -> None:
         """Write what was dropped, and close the file."""
@@ -158,10 +161,11 @@ class OutboxWriter:
             self._shut()
 
     def _shut(self) -> None:
-        if self._descriptor >= 0:
-            with suppress(OSError):
-                self._files.close(self._descriptor)
-            self._descriptor = -1
+        with self._open_file:
+            if self._descriptor >= 0:
+                with suppress(OSError):
+                    self._files.close(self._descriptor)
+                self._descriptor = -1
 
     def _mark(self) -> None:
         """Say on the disk that something is missing, should the process end before it says what."""
