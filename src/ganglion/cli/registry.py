@@ -142,6 +142,11 @@ COMMANDS: dict[str, CommandEntry] = {
     "gpus": CommandEntry(
         "ganglion.cli.fleet.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER
     ),
+    "clusters": CommandEntry(
+        "ganglion.cli.fleet.clusters:clusters",
+        "List clusters whose schedulers deliver what they decide.",
+        CLUSTER,
+    ),
     "queues": CommandEntry(
         "ganglion.cli.queues.queues:queues", "List, set and delete queues.", CLUSTER
     ),

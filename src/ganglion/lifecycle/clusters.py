@@ -283,3 +283,8 @@ class ClusterBooks(Struct):
 def place_of(cluster: str, queue: str = "") -> str:
     """How a queue of a cluster, or the cluster as a whole, is named at a server."""
     return f"{cluster}:{queue}"
+
+
+def cluster_of(queue: str) -> str:
+    """The cluster of a queue as a server names it; empty = it is one of the server itself."""
+    return queue.rpartition(":")[0]

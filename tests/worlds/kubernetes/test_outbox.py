@@ -148,6 +148,8 @@ def test_history_and_audit_of_a_cluster_survive_kills_of_its_scheduler_and_of_th
         found = ended(server)
         assert found["a"]["queue"] == "east:default"
         assert found["a"]["state"] == "SUCCEEDED"
+        (said,) = json.loads(server.run("clusters", "-o", "json")[1])
+        assert (said["name"], said["lost"], said["gangs"]) == ("east", 0, 0)
         code, text = server.run("get", "c", "-o", "json")
         assert code == 0
         (gang,) = json.loads(text)["gangs"]

@@ -15,6 +15,7 @@ from ganglion.model.events import (
     GangPlaced,
     GangSubmitted,
     ObjectRefused,
+    Outcome,
     PolicySet,
     QueueSet,
     RecordLoss,
@@ -35,7 +36,7 @@ from ganglion.server.cluster.outbox.turns import TurnReports, parts
 from tests.controlplane import manifests
 from tests.server.access.office import Office, office
 from tests.server.conftest import Rig
-from tests.server.delivered.stories import ended, placed, submitted
+from tests.server.delivered.stories import begun, ended, placed, submitted
 from tests.worlds.kubernetes.controller.stage import Stage
 
 
@@ -283,6 +284,18 @@ def test_a_viewer_of_a_queue_of_a_cluster_sees_its_ended_work_and_no_other(staff
     assert "has ended" in why[0]["text"]
     above = staff.user("olga", "viewer", "east:org")
     assert len(above.get("/api/v1/history").json()["items"]) == 2
+
+
+def test_what_a_server_cannot_do_for_work_of_a_cluster_names_the_cluster(staff: Office) -> None:
+    line = line_to(staff, "east", staff.token("ada"))
+    failed = ended(9, "mine", Outcome.FAILED)
+    line.post("s1", [DeliveryRecord(1, 5, (*begun(1), submitted(5, "mine"), failed))])
+    retried = staff.owner.post("/api/v1/workloads/mine/retry")
+    assert retried.status_code == 409
+    assert "ran in cluster east" in retried.json()["detail"]
+    logs = staff.owner.get("/api/v1/workloads/mine/logs")
+    assert logs.status_code == 404
+    assert "cluster east" in logs.json()["detail"]
 
 
 def test_a_record_that_this_version_does_not_know_is_refused_with_its_version(
