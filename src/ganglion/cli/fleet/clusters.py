@@ -29,7 +29,9 @@ def clusters(form: str) -> None:
         Column("SCHEDULER", lambda c: c.scheduler or DASH, wide=True),
     ]
     with connect() as client:
-        print_list(client.daily.clusters(), columns, form, empty="no cluster delivers to this server")
+        print_list(
+            client.daily.clusters(), columns, form, empty="no cluster delivers to this server"
+        )
 
 
 def _style(cluster: "ClusterDelivery") -> str:
