@@ -228,3 +228,19 @@ def test_an_event_of_a_cluster_makes_no_decision_of_the_server(rig: Rig) -> None
         for cycle in rig.ledger.cycles(0)
         for event in cycle.incoming
     )
+
+
+def test_a_ledger_in_postgresql_keeps_clusters_as_one_in_a_file_does(
+    tmp_path: Path, database: str
+) -> None:
+    rig = Rig(tmp_path / "home", database=database)
+    own = rig.submit("train")
+    deliver(rig, one_job(), cluster="east")
+    deliver(rig, one_job(), cluster="west")
+    rig.crash()
+    assert deliver(rig, one_job(), cluster="west") == 4
+    found = [each for each in rig.ledger.history.starting_with("train-") if each.ended]
+    assert {each.workload.queue for each in found} == {"east:team", "west:team"}
+    assert rig.state(own) in ("RUNNING", "STARTING")
+    assert verified(rig.ledger).sound
+    rig.ledger.close()
