@@ -33,6 +33,9 @@ GRAMMAR = "durations, cron expressions and quantities are languages that no JSON
 FILES = "a file may say numbers and lists in words: its grammar is not that of its schema"
 NAMES = "users, queues and times to come are checked against what there is"
 CURSOR = "a cursor is what a page gave: text of another origin is refused by name"
+EVENTS = (
+    "what an event has is on the page of events, and numbers of records are bound to one another"
+)
 EXPLAINED: dict[tuple[str, str], str] = {
     **{("positive_data_acceptance", each): FILES for each in DOCUMENTS},
     **{("negative_data_rejection", each): FILES for each in DOCUMENTS},
@@ -58,6 +61,7 @@ EXPLAINED: dict[tuple[str, str], str] = {
         ("positive_data_acceptance", f"POST /api/v1/{each}"): NAMES
         for each in ("roles:grant", "roles:revoke", "tokens")
     },
+    ("positive_data_acceptance", "POST /api/v1/clusters/{name}/records"): EVENTS,
     # The stream of events is closed so that it ends, as of a server that leaves.
     ("not_a_server_error", "GET /readyz"): "503 is how a server that shuts down answers",
     ("positive_data_acceptance", "GET /readyz"): "503 is how a server that shuts down answers",

@@ -26,9 +26,23 @@ _BODY = {
                 "schema": {
                     "type": "object",
                     "required": ["scheduler"],
+                    "additionalProperties": False,
                     "properties": {
-                        "scheduler": {"type": "string"},
-                        "records": {"type": "array", "items": {"type": "object"}},
+                        "scheduler": {"type": "string", "minLength": 1, "maxLength": 64},
+                        "records": {
+                            "type": "array",
+                            "items": {
+                                "type": "object",
+                                "required": ["number", "at"],
+                                "properties": {
+                                    "number": {"type": "integer", "minimum": 1},
+                                    "at": {"type": "integer"},
+                                    "covers": {"type": "integer", "minimum": 1},
+                                    "facts": {"type": "array", "items": {"type": "object"}},
+                                    "decisions": {"type": "array", "items": {"type": "object"}},
+                                },
+                            },
+                        },
                     },
                 }
             }
