@@ -8,7 +8,7 @@ from enum import Enum
 import msgspec
 from msgspec.structs import FieldInfo
 
-from ganglion.model.events import Event
+from ganglion.model.events import Delivered, Event
 
 INTRODUCTION = """\
 # Events
@@ -26,7 +26,8 @@ COMMON = frozenset({"at", "request"})
 
 def page() -> str:
     """Return the whole page."""
-    kinds = sorted(typing.get_args(Event), key=lambda each: str(each.__struct_config__.tag))
+    every = {*typing.get_args(Event), *typing.get_args(Delivered)}
+    kinds = sorted(every, key=lambda each: str(each.__struct_config__.tag))
     return INTRODUCTION + "".join(line for kind in kinds for line in _section(kind))
 
 
@@ -49,7 +50,8 @@ def _type(kind: object) -> str:
     arguments = typing.get_args(kind)
     origin = typing.get_origin(kind)
     if origin in (types.UnionType, typing.Union):
-        return " or ".join(_type(each) for each in arguments)
+        every = " or ".join(_type(each) for each in arguments)
+        return "an event of this page" if kind == Delivered else every
     if origin is typing.Annotated:
         return _type(arguments[0])
     if origin in (tuple, list, frozenset):

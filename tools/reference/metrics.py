@@ -11,6 +11,8 @@ from ganglion.lifecycle.workspaces.idle_state import Wards
 from ganglion.router.balancing.balancer import Balancer
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.metrics import Families
+from ganglion.server.cluster.outbox.figures import OutboxFigures
+from ganglion.server.cluster.outbox.outbox import Outbox
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
@@ -72,7 +74,9 @@ def scheduler() -> list[Row]:
     source = ClusterSource()
     mine = CollectorRegistry()
     gauges = ClusterGauges(dict, lambda: (0, 0, 0), dict, lambda: 0, dict)
-    for each in (gauges, Gauges(dict, list)):
+    sent, wrote = SimpleNamespace(delivered=0), SimpleNamespace(dropped=0)
+    outbox = SimpleNamespace(sender=sent, writer=wrote, depth=0, size=0, left=0, failures=0, late=0)
+    for each in (gauges, Gauges(dict, list), OutboxFigures(cast("Outbox", outbox))):
         mine.register(each)
     counted = [each for each in _collectors(source.registry) if isinstance(each, MetricWrapperBase)]
     return [*map(_counted, counted), *_rows(mine)]

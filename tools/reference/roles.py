@@ -33,6 +33,7 @@ MEANING = {
     "audit access": "read grants, denials, legal holds, and who entered which pod",
     "grant token": "make and revoke personal tokens of every user; add, change, remove local users",
     "halt server": "end the server",
+    "deliver cluster": "deliver what the scheduler of a cluster decides and finds",
 }
 """What a permission is about, in words."""
 

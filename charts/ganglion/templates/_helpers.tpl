@@ -20,6 +20,31 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
+{{- define "ganglion.server" -}}
+{{ include "ganglion.name" . }}-server
+{{- end -}}
+
+{{- /* Other labels than those of the scheduler, whose Service must not find the server. */ -}}
+{{- define "ganglion.serverSelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}-server
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "ganglion.serverHost" -}}
+{{ include "ganglion.server" . }}.{{ .Release.Namespace }}.svc:{{ .Values.server.port }}
+{{- end -}}
+
+{{- /* Where the scheduler delivers what it decides. */ -}}
+{{- define "ganglion.historyUrl" -}}
+{{- if .Values.history.url -}}
+{{ .Values.history.url }}
+{{- else if .Values.server.enabled -}}
+{{ ternary "https" "http" (ne .Values.server.tlsSecret "") }}://{{ include "ganglion.serverHost" . }}
+{{- else -}}
+{{ fail "history.cluster needs history.url, or server.enabled" }}
+{{- end -}}
+{{- end -}}
+
 {{- define "ganglion.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{ .Values.serviceAccount.name | default (include "ganglion.name" .) }}

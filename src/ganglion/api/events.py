@@ -1,8 +1,10 @@
-"""Events of the ledger, and sessions in pods that they record."""
+"""Events of the ledger, sessions in pods that they record, and what clusters deliver."""
 
 from typing import Any
 
 from msgspec import Struct
+
+from ganglion.model.events import DeliveryRecord
 
 
 class SessionView(Struct):
@@ -53,3 +55,53 @@ class EventView(Struct):
 
     seq: int
     event: dict[str, Any]
+
+
+class DeliveryBatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """Records of a scheduler of clusters; an empty batch asks for the position.
+
+    Attributes:
+        scheduler: id of the scheduler.
+        records: of its turns.
+    """
+
+    scheduler: str
+    records: tuple[DeliveryRecord, ...] = ()
+
+
+class DeliveryPosition(Struct):
+    """How far the records of a scheduler are in the ledger.
+
+    Attributes:
+        position: number of the last one; 0 = none is.
+    """
+
+    position: int
+
+
+class ClusterDelivery(Struct):
+    """A cluster whose scheduler delivers what it decides.
+
+    Attributes:
+        name: of the cluster.
+        scheduler: id of its newest scheduler.
+        version: of that scheduler's software.
+        heard: when its last record came, in ms.
+        position: number of that scheduler's last record.
+        gangs: that wait or run, as far as is known here.
+        lost: records that are known to be missing.
+    """
+
+    name: str
+    scheduler: str
+    version: str
+    heard: int
+    position: int
+    gangs: int
+    lost: int
+
+
+class ClusterPage(Struct):
+    """The clusters that deliver."""
+
+    items: tuple[ClusterDelivery, ...] = ()

@@ -17,6 +17,7 @@ from ganglion.model import events as ev
 from ganglion.model.errors import FieldError
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Node
+from ganglion.model.placement import Placement
 from ganglion.model.workload import Constraints
 
 Must = Mapping[str, frozenset[str]]
@@ -41,6 +42,9 @@ class Stay(Struct, frozen=True):
             for is not recorded, and a world without containers runs none.
         policy: version of the policy in force; None = unknown.
         software: version of the server that decided; empty = unknown.
+        cluster: whose scheduler decided, in which case `queue` is `CLUSTER:QUEUE`; empty = the
+            server itself.
+        owner: kind and name of what made the gang's pods; empty = none, or it was not recorded.
     """
 
     seq: int
@@ -58,6 +62,8 @@ class Stay(Struct, frozen=True):
     image: str
     policy: int | None
     software: str
+    cluster: str = ""
+    owner: str = ""
 
 
 class PlacementsFound(Struct):
@@ -137,6 +143,7 @@ class _Walk:
         self._lasting = dict[str, dict[str, Stay]]()
         self._leaving = dict[str, set[str]]()
         self.unread = list[int]()
+        self._clusters = {name: _Walk(own, must) for name, own in context.clusters.items()}
         for event in context.running:
             self._put(0, event)
 
@@ -145,6 +152,10 @@ class _Walk:
         yield from self._over
         for stays in self._lasting.values():
             yield from stays.values()
+        for cluster, walk in self._clusters.items():
+            for stay in walk.all():
+                queue = stay.queue and f"{cluster}:{stay.queue}"
+                yield replace(stay, queue=queue, cluster=cluster)
 
     def take(self, row: Row) -> None:
         """Go on by one event."""
@@ -153,27 +164,39 @@ class _Walk:
         except UNREADABLE:
             self.unread.append(row.seq)
             return
+        if isinstance(event, ev.DeliveredEvent):
+            made = _Walk(self._context.of(event.cluster), self._must)
+            self._clusters.setdefault(event.cluster, made).happened(row.seq, event.event)
+        else:
+            self.happened(row.seq, event)
+
+    def happened(self, seq: int, event: ev.Event | ev.Delivered) -> None:
+        """Take in what an event says."""
         match event:
             case ev.GangPlaced(gang=gang):
-                self._close(gang, event.at)
-                self._put(row.seq, event)
+                if not self._is_said_again(event):
+                    self._close(gang, event.at)
+                    self._put(seq, event)
             case ev.GangResized():
-                self._put(row.seq, event)
+                self._put(seq, event)
             case ev.PodsLeft(gang=gang):
                 self._close(gang, event.at, self._leaving.pop(gang, set()))
             case ev.GangEnded(gang=gang):
                 self._close(gang, event.at)
             case ev.NodeAdded(node=node):
-                self._described(row.seq, event.at, node)
+                self._described(seq, event.at, node)
         self._context.take(event)
+
+    def _is_said_again(self, event: ev.GangPlaced) -> bool:
+        """Whether a scheduler that has started says where a gang has been since before."""
+        known = {node: stay.devices for node, stay in self._lasting.get(event.gang, {}).items()}
+        return bool(known) and known == _nodes(event.placement)
 
     def _put(self, seq: int, event: ev.GangPlaced | ev.GangResized) -> None:
         """A gang has a place; nodes of an earlier one stay until its pods have left."""
         known = self._lasting.setdefault(event.gang, {})
         owner = self._context.gangs.get(event.gang) or RecordOwner()
-        nodes = dict[str, set[int]]()
-        for pod in event.placement.pods:
-            nodes.setdefault(pod.node, set()).update(pod.devices)
+        nodes = _nodes(event.placement)
         self._leaving[event.gang] = known.keys() - nodes.keys()
         for node, held in nodes.items():
             if node in known:
@@ -186,7 +209,7 @@ class _Walk:
                 owner.queue,
                 owner.user,
                 node,
-                tuple(sorted(held)),
+                held,
                 event.at,
                 0,
                 labels_of(described),
@@ -195,6 +218,7 @@ class _Walk:
                 owner.image,
                 self._context.policy,
                 self._context.software,
+                owner=owner.made_by,
             )
 
     def _close(self, gang: str, at: int, nodes: set[str] | None = None) -> None:
@@ -227,3 +251,11 @@ class _Walk:
         if own.residency and domains.get(Level.REGION) not in own.residency:
             wrong.append(Level.REGION)
         return tuple(f"{key}={shown.get(key, '(none)')}" for key in dict.fromkeys(wrong))
+
+
+def _nodes(placement: Placement) -> dict[str, tuple[int, ...]]:
+    """The nodes of a placement, each with the devices that pods hold there, ascending."""
+    found = dict[str, set[int]]()
+    for pod in placement.pods:
+        found.setdefault(pod.node, set()).update(pod.devices)
+    return {node: tuple(sorted(held)) for node, held in found.items()}

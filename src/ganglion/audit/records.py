@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ganglion.audit.export import ExportedEvent as Row
 from ganglion.ledger.codec import UNREADABLE, decoded, shown
@@ -43,6 +44,9 @@ class AuditRecord(Struct, frozen=True):
         checksum: of the event in the chain, in hexadecimal.
         event: as clients read it.
         problem: why it cannot be read, in which case `event` is empty.
+        cluster: whose scheduler delivered it; `at`, `kind` and the others are of the event of the
+            cluster then, and `queue` is `CLUSTER:QUEUE`. Empty = it is of the server's own world.
+        owner: kind and name of what made the gang's pods; empty = none, or unknown.
     """
 
     seq: int
@@ -59,6 +63,8 @@ class AuditRecord(Struct, frozen=True):
     checksum: str
     event: dict[str, Any]
     problem: str = ""
+    cluster: str = ""
+    owner: str = ""
 
 
 class RecordOwner(Struct, frozen=True):
@@ -69,12 +75,14 @@ class RecordOwner(Struct, frozen=True):
         user: who submitted it.
         image: that its workload asks for; empty = none, or it was not recorded.
         constraints: which nodes it may use.
+        made_by: kind and name of what made its pods; empty = none, or it was not recorded.
     """
 
     queue: str = ""
     user: str = ""
     image: str = ""
     constraints: Constraints = Constraints()
+    made_by: str = ""
 
 
 class DecisionContext(Struct):
@@ -87,6 +95,7 @@ class DecisionContext(Struct):
         policy: version; 0 = the built-in one; None = unknown.
         running: what held places where the trail begins.
         software: version of the server; empty = unknown.
+        clusters: the same of every cluster that delivers, by name.
     """
 
     gangs: dict[str, RecordOwner] = field(default_factory=dict)
@@ -95,16 +104,23 @@ class DecisionContext(Struct):
     policy: int | None = None
     running: tuple[ev.GangPlaced, ...] = ()
     software: str = ""
+    clusters: "dict[str, DecisionContext]" = field(default_factory=dict)
 
-    def take(self, event: ev.Event) -> None:
+    def take(self, event: ev.Event | ev.Delivered) -> None:
         """Go on by one event."""
         match event:
-            case ev.GangSubmitted(gang=gang, image=image):
-                self.gangs[gang.id] = RecordOwner(gang.queue, gang.user, image, gang.constraints)
+            case ev.DeliveredEvent():
+                self.of(event.cluster).take(event.event)
+            case ev.GangSubmitted(gang=gang, image=image, owner=owner):
+                self.gangs[gang.id] = RecordOwner(
+                    gang.queue, gang.user, image, gang.constraints, owner
+                )
             case ev.ServerStarted(version=version):
                 self.software = version
+            case ev.SchedulerStarted(version=version):
+                self.software, self.policy = version, 0  # until it says which it has read
             case ev.GangUpdated(gang=name, queue=str(queue)) if name in self.gangs:
-                self.gangs[name] = msgspec.structs.replace(self.gangs[name], queue=queue)
+                self.gangs[name] = replace(self.gangs[name], queue=queue)
             case ev.GangEnded(gang=name, requeue=False):
                 self.gangs.pop(name, None)
             case ev.NodeAdded(node=node):
@@ -114,8 +130,17 @@ class DecisionContext(Struct):
             case ev.PolicySet(version=version):
                 self.policy = version
 
+    def of(self, cluster: str) -> "DecisionContext":
+        """What was in force in a cluster."""
+        return self.clusters.setdefault(cluster, DecisionContext())
+
     def is_below(self, queue: str, top: str) -> bool:
-        """Whether a queue is `top`, or lies below it."""
+        """Whether a queue is `top`, or lies below it; `CLUSTER:` is above all of a cluster."""
+        cluster, colon, own = queue.rpartition(":")
+        if colon:
+            same = top.startswith(f"{cluster}:")
+            below = top.removeprefix(f"{cluster}:")
+            return same and (not below or self.of(cluster).is_below(own, below))
         known = set[str]()
         while queue and queue not in known:
             if queue == top:
@@ -195,14 +220,32 @@ def record_of(row: Row, context: DecisionContext, *, is_decision: bool) -> Audit
         problem = f"cannot be read: {error}"
         known = ("", "", "", "", context.policy, context.software, "", "")
         return AuditRecord(row.seq, row.at, row.kind, *known, row.checksum, {}, problem)
+    if isinstance(event, ev.DeliveredEvent):
+        inner = context.of(event.cluster)
+        found = _read(row, event.event, said["event"], inner, is_decision=event.decision)
+        queue = found.queue and f"{event.cluster}:{found.queue}"
+        told = {"cluster": event.cluster, "scheduler": event.scheduler, "number": event.number}
+        return replace(found, queue=queue, cluster=event.cluster, event=found.event | told)
+    return _read(row, event, said, context, is_decision=is_decision)
+
+
+def _read(
+    row: Row,
+    event: ev.Event | ev.Delivered,
+    said: dict[str, Any],
+    context: DecisionContext,
+    *,
+    is_decision: bool,
+) -> AuditRecord:
+    """What one event says, with what is in force where it happened."""
     gang = _gang_of(said)
     owner = context.gangs.get(gang)  # before the event that ends it is taken in
     context.take(event)
     owner = context.gangs.get(gang, owner) or RecordOwner()
     return AuditRecord(
         row.seq,
-        row.at,
-        row.kind,
+        event.at,
+        str(event.__struct_config__.tag),
         SCHEDULER if is_decision else _actor(event),
         _queue(event) or owner.queue,
         gang.rpartition("/")[0] or str(said.get("workload", "")),
@@ -213,6 +256,7 @@ def record_of(row: Row, context: DecisionContext, *, is_decision: bool) -> Audit
         owner.image,
         row.checksum,
         said,
+        owner=owner.made_by,
     )
 
 
@@ -227,7 +271,7 @@ def _gang_of(said: dict[str, Any]) -> str:
     return str(gang["id"] if isinstance(gang, dict) else gang)
 
 
-def _actor(event: ev.Event) -> str:
+def _actor(event: ev.Event | ev.Delivered) -> str:
     """The user who asked for it; of an older event the one that it names, or its cause."""
     if event.actor:
         return event.actor
@@ -258,14 +302,14 @@ def _actor(event: ev.Event) -> str:
     return str(user)
 
 
-def _rule(event: ev.Event) -> str:
+def _rule(event: ev.Event | ev.Delivered) -> str:
     if event.glass:
         return event.glass
     cause = getattr(event, "cause", None)
     return str(cause.kind) if isinstance(cause, Cause) else str(getattr(event, "rule", ""))
 
 
-def _queue(event: ev.Event) -> str:
+def _queue(event: ev.Event | ev.Delivered) -> str:
     if isinstance(event, ev.QueueSet):
         return event.queue.name
     if isinstance(event, ev.QueueRemoved):

@@ -44,6 +44,11 @@ COMMANDS: dict[str, CommandEntry] = {
         "Schedule the GPU pods of Kubernetes clusters.",
         START,
     ),
+    "server": CommandEntry(
+        "ganglion.cli.server.scheduler:server",
+        "Keep history and audit of clusters whose schedulers deliver to it.",
+        START,
+    ),
     "login": CommandEntry(
         "ganglion.cli.access.login:login",
         "Sign in to a server with a code that you confirm in a browser.",
@@ -136,6 +141,11 @@ COMMANDS: dict[str, CommandEntry] = {
     ),
     "gpus": CommandEntry(
         "ganglion.cli.fleet.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER
+    ),
+    "clusters": CommandEntry(
+        "ganglion.cli.fleet.clusters:clusters",
+        "List clusters whose schedulers deliver what they decide.",
+        CLUSTER,
     ),
     "queues": CommandEntry(
         "ganglion.cli.queues.queues:queues", "List, set and delete queues.", CLUSTER

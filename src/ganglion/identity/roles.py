@@ -15,6 +15,8 @@ class Role(StrEnum):
     OPERATOR = "operator"
     AUDITOR = "auditor"
     ADMIN = "admin"
+    REPORTER = "reporter"
+    """Of the scheduler of a cluster: it delivers records, and may do nothing else."""
 
 
 class AccessVerb(StrEnum):
@@ -33,6 +35,7 @@ class AccessVerb(StrEnum):
     AUDIT = "audit"
     """Read grants, tokens, denials, and who entered which pod."""
     HALT = "halt"
+    DELIVER = "deliver"
 
 
 class ResourceKind(StrEnum):
@@ -48,6 +51,8 @@ class ResourceKind(StrEnum):
     """Grants, tokens, denials, sessions in pods; legal holds, which are changed; names, erased."""
     TOKEN = "token"
     SERVER = "server"
+    CLUSTER = "cluster"
+    """Records of a cluster whose scheduler delivers them."""
 
 
 class Reach(StrEnum):
@@ -61,7 +66,7 @@ Permission = tuple[AccessVerb, ResourceKind]
 """A verb and what it is done to."""
 
 _V, _K = AccessVerb, ResourceKind
-_EVERY = tuple(Role)
+_EVERY = tuple(each for each in Role if each is not Role.REPORTER)
 _SUBMITTERS = (Role.SUBMITTER, Role.MAINTAINER, Role.OWNER, Role.ADMIN)
 _MAINTAINERS = (Role.MAINTAINER, Role.OWNER, Role.ADMIN)
 
@@ -91,6 +96,7 @@ PERMISSIONS: Mapping[Permission, Mapping[Role, Reach]] = MappingProxyType(
         (_V.AUDIT, _K.ACCESS): _row((Role.MAINTAINER, Role.OWNER, Role.AUDITOR, Role.ADMIN)),
         (_V.GRANT, _K.TOKEN): _row((Role.ADMIN,)),
         (_V.HALT, _K.SERVER): _row((Role.ADMIN,)),
+        (_V.DELIVER, _K.CLUSTER): _row((Role.REPORTER, Role.ADMIN)),
     }
 )
 """Verb and resource -> the roles that allow it, and how far."""

@@ -13,6 +13,9 @@ from ganglion.model.events import Event
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 """What decoding an event may raise; bytes that are no UTF-8 raise `UnicodeDecodeError`."""
 
+CLUSTER = "cluster_event"
+"""Type of an event that has one of a cluster in it."""
+
 _MANY = msgspec.json.Decoder(list[Event])
 _ONE = msgspec.json.Decoder(Event)
 
@@ -41,12 +44,15 @@ def decoded_all(bodies: Sequence[bytes]) -> list[Event]:
 
 def shown(entry: Entry) -> bytes:
     """An event as clients read it: `cause` is a sentence, and `why` what it was made of."""
-    if entry.kind not in TAGS or b'"cause":' not in entry.body:
+    if entry.kind not in (*TAGS, CLUSTER) or b'"cause":' not in entry.body:
         return entry.body
     try:
         event: dict[str, Any] = upgraded(msgspec.json.decode(entry.body))
-        why = event["cause"]
-        event |= {"cause": sentence(msgspec.convert(why, Cause)), "why": why}
+        inner = event["event"] if entry.kind == CLUSTER else event
+        if inner["type"] not in TAGS or "cause" not in inner:
+            return entry.body
+        why = inner["cause"]
+        inner |= {"cause": sentence(msgspec.convert(why, Cause)), "why": why}
     except (*UNREADABLE, KeyError, TypeError):
         return entry.body  # of a damaged row: an audit names it
     return msgspec.json.encode(event)

@@ -23,7 +23,6 @@ from ganglion.ledger.sql.faults import faults
 from ganglion.ledger.sql.migrate import migrate
 from ganglion.ledger.sql.statements import Prepared, Session, first, transaction
 from ganglion.ledger.sql.tables import cuts, cycles, events, people, snapshots, workloads
-from ganglion.model.events import Event
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.randomness import Randomness
 
@@ -209,7 +208,8 @@ class Ledger(Reader):
             stored, others = self.names.hidden(body)
             new += others
             bodies.append(body)
-            rows.append((seq, event.at, number, _kind(event), stored))
+            kind = str(event.__struct_config__.tag)
+            rows.append((seq, event.at, number, kind, stored))
         sums = chained(self.checksum, rows, at, len(batch.incoming))
         found = zip(rows, bodies, sums, strict=True)
         return [_entry(row, body, checksum) for row, body, checksum in found], new
@@ -389,12 +389,10 @@ def _write_workloads(session: Session, batch: Batch) -> None:
         session.execute(_CHANGED, [{"of": each.id, **columns_of(each)} for each in batch.changed])
     if batch.ended:
         session.execute(_ENDED, [{"of": each.id, **ending_of(each)} for each in batch.ended])
+    if batch.past:
+        session.execute(_NEW_WORKLOADS, [row_of(new) | ending_of(end) for new, end in batch.past])
 
 
 def _entry(row: Row, body: bytes, checksum: bytes) -> Entry:
     seq, at, cycle, kind, stored = row
     return Entry(seq, at, cycle, kind, body, checksum, b"" if stored == body else stored)
-
-
-def _kind(event: Event) -> str:
-    return str(event.__struct_config__.tag)

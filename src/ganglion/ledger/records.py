@@ -98,6 +98,7 @@ class Batch(Struct):
         usage: what attempts held until now, or until an event of it.
         supply: what nodes had likewise.
         erased: names of a person to be erased, that of the user first; empty = of none.
+        past: workloads of clusters, which enter when they are over.
     """
 
     at: int
@@ -110,6 +111,7 @@ class Batch(Struct):
     usage: list[UsageInterval] = field(default_factory=list)
     supply: list[SupplyInterval] = field(default_factory=list)
     erased: tuple[str, ...] = ()
+    past: list[tuple[Submitted, Ended]] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -117,7 +119,8 @@ class Batch(Struct):
         events = len(self.incoming) + len(self.decisions) + len(self.changed)
         events += len(self.usage) + len(self.supply)
         documents = sum(len(new.document) for new in self.submitted)
-        return 512 * (events + 1) + 2 * documents + sum(len(end.detail) for end in self.ended)
+        details = sum(len(end.detail) for end in (*self.ended, *(each for _, each in self.past)))
+        return 512 * (events + 1) + 2 * documents + details
 
     def __bool__(self) -> bool:
         """Whether there is anything to write."""

@@ -92,7 +92,12 @@ def _sleeps(record: GangRecord) -> bool:
 
 def end_of(record: GangRecord) -> State:
     """The state that a gang's own end amounts to."""
-    return _ENDS.get(record.outcome or Outcome.FAILED, State.FAILED)
+    return ended_as(record.outcome or Outcome.FAILED)
+
+
+def ended_as(outcome: Outcome) -> State:
+    """The state that an end for good amounts to."""
+    return _ENDS.get(outcome, State.FAILED)
 
 
 def _over(records: Sequence[GangRecord]) -> Status:

@@ -13,7 +13,7 @@ from ganglion.server.access.denials import Denials
 from ganglion.server.access.gate import AccessGate, as_decided
 from ganglion.server.access.permissions import Permissions, SessionRules
 from ganglion.server.access.routed_callers import RoutedCallers
-from ganglion.server.access.token_limit import TokenLimit
+from ganglion.server.access.tries.token_limit import TokenLimit
 from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
 from ganglion.server.login.settings import LoginSettings
@@ -39,7 +39,7 @@ from ganglion.server.routes import (
     workspaces,
 )
 from ganglion.server.routes.bulk import verbs as bulk
-from ganglion.server.routes.fleet import bookings, drains, usage, use
+from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
 from ganglion.server.routes.identity import access, users
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
@@ -64,6 +64,7 @@ _ROUTES = (
     access,
     users,
     audit,
+    clusters,
 )
 
 

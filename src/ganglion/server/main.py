@@ -22,7 +22,7 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.server.access.passwords import Passwords
+from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import HelperWatch
 from ganglion.server.accounts.settings import read_accounts
 from ganglion.server.app import guarded, make_app

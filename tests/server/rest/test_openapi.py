@@ -34,6 +34,9 @@ FILES = "a file may say numbers and lists in words: its grammar is not that of i
 NAMES = "users, queues and times to come are checked against what there is"
 PASSWORDS = "a password that is easy to guess, or the one so far that is wrong, is refused"
 CURSOR = "a cursor is what a page gave: text of another origin is refused by name"
+EVENTS = (
+    "what an event has is on the page of events, and numbers of records are bound to one another"
+)
 EXPLAINED: dict[tuple[str, str], str] = {
     **{("positive_data_acceptance", each): FILES for each in DOCUMENTS},
     **{("negative_data_rejection", each): FILES for each in DOCUMENTS},
@@ -61,6 +64,7 @@ EXPLAINED: dict[tuple[str, str], str] = {
     },
     ("positive_data_acceptance", "POST /api/v1/users"): PASSWORDS,
     ("positive_data_acceptance", "PUT /api/v1/users/{user}/password"): PASSWORDS,
+    ("positive_data_acceptance", "POST /api/v1/clusters/{name}/records"): EVENTS,
     # The stream of events is closed so that it ends, as of a server that leaves.
     ("not_a_server_error", "GET /readyz"): "503 is how a server that shuts down answers",
     ("positive_data_acceptance", "GET /readyz"): "503 is how a server that shuts down answers",

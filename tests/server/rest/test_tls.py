@@ -15,7 +15,7 @@ from ganglion.client import Client
 from ganglion.client.home import Unreachable
 from ganglion.model.errors import FileError, GanglionError, RateLimited
 from ganglion.seams.effects import SYSTEM
-from ganglion.server.access.token_limit import WRONG_TOKENS
+from ganglion.server.access.tries.token_limit import WRONG_TOKENS
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.address import bind

@@ -46,6 +46,7 @@ LEFT: Sequence[Left] = (
     Left("router.proxy.probe", "http", SOCKET),
     Left("server.cluster.controllers.onlooker", "http", SOCKET),
     Left("server.cluster.scheduling", "processes", OWN_END),
+    Left("server.cluster.outbox.post", "http", SOCKET),
     Left("server.login.issuer", "http", SOCKET),
     Left("server.notify.notices", "http", SOCKET),
     Left("server.rest.listening.listen", "processes", OWN_END),

@@ -14,7 +14,7 @@ from ganglion.specs.grammar.times.durations import parse_duration
 if TYPE_CHECKING:
     from ganglion.api.access import GrantView, HolderView
 
-ROLES = ("viewer", "submitter", "maintainer", "owner", "operator", "auditor", "admin")
+ROLES = ("viewer", "submitter", "maintainer", "owner", "operator", "auditor", "admin", "reporter")
 VERBS = ("view", "submit", "update", "stop", "enter", "change", "grant", "audit", "halt")
 RESOURCES = ("workload", "queue", "fleet", "policy", "secret", "access", "token", "server")
 FLEET = "the whole fleet"

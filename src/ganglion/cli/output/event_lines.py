@@ -21,29 +21,31 @@ def line_of(view: "EventView") -> str:
     return f"{view.seq:>6}  {at}  {kind:<20}  {subject(event):<20}  {details(event)}".rstrip()
 
 
+CLUSTER = "cluster_event"
+"""Type of an event that has one of a cluster in it."""
+
+
 def details(event: Fields) -> str:
     """Return what happened beside the type and the subject; may be empty."""
+    if event.get("type") == CLUSTER:
+        return details(event["event"])
     return _DETAILS.get(event.get("type", ""), _plain)(event)
 
 
 def subject(event: Fields) -> str:
     """Return the gang, node, queue or booking of an event; empty for the whole fleet."""
+    if event.get("type") == CLUSTER:
+        return f"{event['cluster']}:{subject(event['event'])}"
     gang = event.get("gang")
     if isinstance(gang, dict):
         return str(gang["id"])
-    node = event.get("node")
-    if isinstance(node, dict):
-        return str(node["name"])
-    queue = event.get("queue")
-    if isinstance(queue, dict):
-        return str(queue["name"])
-    booking = event.get("booking")
-    if isinstance(booking, dict):
-        return str(booking["name"])
+    for whole in map(event.get, ("node", "queue", "booking")):
+        if isinstance(whole, dict):
+            return str(whole["name"])
     if str(event["type"]).startswith("token_"):
         return str(event["token"])
     other = event.get("name") or event.get("workload") or event.get("subject")
-    return str(gang or node or other or "")
+    return str(gang or event.get("node") or other or "")
 
 
 def concerns(event: Fields, job: str) -> bool:
@@ -62,7 +64,12 @@ def _plain(event: Fields) -> str:
     return " ".join(f"{key}={value}" for key, value in shown.items())
 
 
-_ELSEWHERE = frozenset({"type", "at", "gang", "node", "name", "queue", "request", "actor", "glass"})
+_ELSEWHERE = frozenset(
+    {
+        *("type", "at", "gang", "node", "name", "queue", "request", "actor", "glass"),
+        *("cluster", "scheduler", "number"),
+    }
+)
 """Keys that a line shows by itself, and those of the request, which `-o json` has."""
 
 
@@ -277,6 +284,18 @@ def _held(event: Fields) -> str:
     return f"{kept(event['since_ms'])}: {event['reason']}, by {event['by']}"
 
 
+def _lost(event: Fields) -> str:
+    count = event.get("records", 0)
+    said = plural(count, "record") if count else "records"
+    whose = f" of scheduler {event['scheduler']}" if event.get("scheduler") else ""
+    maybe = "are missing" if count else "may be missing"
+    return f"{said}{whose} {maybe}: {event['loss']}"
+
+
+def _refused(event: Fields) -> str:
+    return event.get("problem") or "it takes part in decisions again"
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -291,6 +310,11 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "service_learnt": lambda event: f"{len(event.get('started_ms', ()))} starts are remembered",
     "ledger_cut": lambda event: f"events up to {event['seq']} left the ledger",
     "server_started": lambda event: f"version {event['version']}",
+    "scheduler_started": lambda event: f"version {event['version']}",
+    "scheduler_settled": lambda _: "all that the cluster shows has been looked at",
+    "scheduler_ended": lambda _: "in good order",
+    "records_lost": _lost,
+    "object_refused": _refused,
     "alarm_set": lambda event: f"{event['alarm']}: {event.get('message') or 'taken back'}",
     "gang_updated": _updated,
     "idle_warned": _warned,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ganglion.audit.placements import Stay
     from ganglion.audit.records import AuditRecord, DecisionContext
     from ganglion.ledger.reader import Reader
+    from ganglion.lifecycle.clusters import ClusterBooks
     from ganglion.model.events import GangPlaced
 
 PAGE = 1_000
@@ -42,12 +43,13 @@ def columns() -> "list[Column[AuditRecord]]":
         Column("KIND", lambda r: r.kind),
         Column("ACTOR", lambda r: r.actor or DASH),
         Column("QUEUE", lambda r: r.queue or DASH, wide=True),
-        Column("ABOUT", lambda r: subject(r.event) or DASH, key=True),
+        Column("ABOUT", lambda r: _of(r.cluster, subject(r.event)) or DASH, key=True),
         Column("REQUEST", lambda r: r.request or DASH, wide=True),
         Column("POLICY", lambda r: DASH if r.policy is None else str(r.policy), wide=True),
         Column("SOFTWARE", lambda r: r.software or DASH, wide=True),
         Column("RULE", lambda r: r.rule or DASH, wide=True),
         Column("IMAGE", lambda r: r.image or DASH, wide=True),
+        Column("OWNER", lambda r: r.owner or DASH, wide=True),
         Column("WHAT", lambda r: r.problem or details(r.event) or DASH, least=8),
     ]
 
@@ -174,9 +176,14 @@ def placement(
     return 1 if found.broken or found.unread else 0
 
 
+def _of(cluster: str, name: str) -> str:
+    """Return a name with the cluster that it is of, if it is of one."""
+    return f"{cluster}:{name}" if cluster else name
+
+
 def _stays(must: Iterable[str]) -> "list[Column[Stay]]":
     return [
-        Column("GANG", lambda s: s.gang, key=True),
+        Column("GANG", lambda s: _of(s.cluster, s.gang), key=True),
         Column("TRY", lambda s: str(s.attempt), right=True, wide=True),
         Column("QUEUE", lambda s: s.queue or DASH, wide=True),
         Column("USER", lambda s: s.user or DASH, wide=True),
@@ -185,6 +192,7 @@ def _stays(must: Iterable[str]) -> "list[Column[Stay]]":
         Column("FROM", lambda s: clock(s.begin)),
         Column("TO", lambda s: clock(s.end)),
         Column("IMAGE", lambda s: s.image or DASH, wide=True),
+        Column("OWNER", lambda s: s.owner or DASH, wide=True),
         *(Column(key.upper(), _label(key)) for key in must),
         Column("BROKEN", lambda s: ", ".join(s.broken) or DASH, style=_style),
         Column("LABELS", _labels, wide=True),
@@ -256,7 +264,35 @@ def begun(reader: "Reader") -> "DecisionContext":
         {each.name: each.parent for each in state["queues"]},
         policy.version if policy else 0,
         tuple(_running(state["gangs"])),
+        clusters=_clusters(known.parts["book"].get("clusters")),
     )
+
+
+def _clusters(books: "ClusterBooks | None") -> "dict[str, DecisionContext]":
+    """What was in force in clusters that deliver; their nodes are not known."""
+    from ganglion.audit.records import DecisionContext, RecordOwner
+    from ganglion.model.events import GangPlaced
+
+    return {
+        name: DecisionContext(
+            {
+                each.gang.id: RecordOwner(
+                    *(each.gang.queue, each.gang.user, each.image),
+                    each.gang.constraints,
+                    each.owner,
+                )
+                for each in book.gangs.values()
+            },
+            parents=dict(book.parents),
+            running=tuple(
+                GangPlaced(each.placed, each.gang.id, each.number, each.placement)
+                for each in book.gangs.values()
+                if each.holds and each.placement
+            ),
+            software=book.version,
+        )
+        for name, book in (books.of if books else {}).items()
+    }
 
 
 def _running(records: "list[dict[str, Any]]") -> "Iterator[GangPlaced]":

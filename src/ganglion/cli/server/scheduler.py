@@ -1,4 +1,4 @@
-"""`ganglion scheduler`."""
+"""`ganglion scheduler` and `ganglion server`: what runs in a cluster."""
 
 import logging
 import os
@@ -14,9 +14,11 @@ from ganglion.cli.output.screen import note
 from ganglion.extras import require
 
 if TYPE_CHECKING:
+    from ganglion.server.cluster.outbox.outbox import OutboxWish
     from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 PORT = 8080
+SERVER_PORT = 7077
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -98,6 +100,26 @@ LEVELS = ("debug", "info", "warning", "error")
     metavar="AUDIENCE",
     help="Show views to service accounts alone, by tokens of this audience.",
 )
+@click.option(
+    "--outbox",
+    default="",
+    metavar="DIR",
+    help="Keep what it decides in a folder, until a server has it in its ledger.",
+)
+@click.option("--deliver-to", default="", metavar="URL", help="The server that gets it.")
+@click.option(
+    "--deliver-as", default="", metavar="NAME", help="Name of the cluster at that server."
+)
+@click.option(
+    "--deliver-token", default="", metavar="FILE", help="File with a token of role reporter."
+)
+@click.option(
+    "--outbox-limit",
+    default="256Mi",
+    show_default=True,
+    metavar="SIZE",
+    help="Most that the folder may hold; what is beyond is dropped, and recorded as a gap.",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 def scheduler(
     kubeconfig: tuple[str, ...],
@@ -115,12 +137,18 @@ def scheduler(
     policy: str,
     settings_file: str,
     tokens_for: str,
+    outbox: str,
+    deliver_to: str,
+    deliver_as: str,
+    deliver_token: str,
+    outbox_limit: str,
     log_level: str,
 ) -> None:
     """Schedule the GPU pods of Kubernetes clusters.
 
-    Places every pod whose schedulerName is `ganglion`, whole gangs at a time. Keeps nothing on
-    disk: what it needs to know is in the cluster, and another one may take over at any time.
+    Places every pod whose schedulerName is `ganglion`, whole gangs at a time. What it needs to
+    know is in the cluster, and another one may take over at any time. With --outbox and
+    --deliver-to, history and audit of the cluster are kept by a `ganglion server`.
     Several may run; the one that holds the Lease decides. Schedulers of different names, each
     with its own nodes, do not interfere.
     """
@@ -152,8 +180,34 @@ def scheduler(
         policy=policy,
         settings=settings,
         tokens_for=tokens_for,
+        outbox=_outbox(outbox, deliver_to, deliver_as, deliver_token, outbox_limit),
     )
     schedule(endpoints, wish, lambda url: note(f"Views, probes and metrics on {url}."))
+
+
+def _outbox(folder: str, url: str, name: str, token: str, limit: str) -> "OutboxWish | None":
+    """Where the scheduler reports to; None = nowhere."""
+    import re
+
+    from ganglion.lifecycle.clusters import CLUSTER_NAME
+    from ganglion.model.errors import InputError
+    from ganglion.server.cluster.outbox.outbox import OutboxWish
+    from ganglion.specs.grammar import parse_memory
+
+    given = {
+        "--outbox": folder,
+        "--deliver-to": url,
+        "--deliver-as": name,
+        "--deliver-token": token,
+    }
+    if not any(given.values()):
+        return None
+    missing = [flag for flag, value in given.items() if not value]
+    if missing:
+        raise InputError(f"{', '.join(missing)} is missing", "an outbox needs all four of them")
+    if not re.fullmatch(CLUSTER_NAME, name):
+        raise InputError(f"--deliver-as {name}: no name of a cluster", "as east-1")
+    return OutboxWish(Path(folder), url, name, Path(token), parse_memory(limit) << 20)
 
 
 def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "ApiEndpoint"]:
@@ -202,4 +256,75 @@ def _log_to_stderr(level: str) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+@command(
+    "server",
+    "server --host 0.0.0.0 --host-name ganglion-server:7077",
+    "server --db postgresql://ganglion@db/ganglion --tls-cert tls.crt --tls-key tls.key",
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=SERVER_PORT,
+    show_default=True,
+    help="Port; 0 = any free one.",
+)
+@click.option(
+    "--host-name",
+    multiple=True,
+    metavar="NAME",
+    help="Name that clients use for it, as ganglion-server:7077; may be repeated.",
+)
+@click.option(
+    "--tls-cert", default="", metavar="FILE", help="Speak HTTPS, with the certificate in a file."
+)
+@click.option("--tls-key", default="", metavar="FILE", help="The private key of --tls-cert.")
+@click.option(
+    "--db",
+    default="",
+    envvar="GANGLION_DB",
+    metavar="URL",
+    help="Database of the ledger, as postgresql://…; also $GANGLION_DB.",
+)
+@click.option(
+    "--take-over", is_flag=True, help="Go on with the ledger of another home, which is lost."
+)
+def server(
+    host: str,
+    port: int,
+    host_name: tuple[str, ...],
+    tls_cert: str,
+    tls_key: str,
+    db: str,
+    take_over: bool,
+) -> None:
+    """Keep history and audit of clusters whose schedulers deliver to it.
+
+    A server without nodes, in the foreground: it runs no programs. Its home, ~/.ganglion or
+    $GANGLION_HOME, holds the key that signs the trail, and the ledger unless --db names another.
+    """
+    require("server")
+    from ganglion.client.home import home
+    from ganglion.server.main import serve
+    from ganglion.transport.tls.files import tls_files
+
+    serve(
+        home(),
+        nodes=(),
+        port=port,
+        host=host,
+        behind_proxy=True,  # of the cluster: what reaches it there is the chart's concern
+        host_names=host_name,
+        tls=tls_files("", tls_cert, tls_key),
+        database_url=db,
+        take_over=take_over,
+        ready=lambda url: note(f"Ganglion listens on {url}."),
+        say=note,
+        warn=note,
+        progress=note,
     )

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import httpx2
 import msgspec
 
-from ganglion.api.events import EventView
+from ganglion.api.events import ClusterDelivery, ClusterPage, EventView
 from ganglion.api.use import NodeDetail, UsagePage, UsePage
 from ganglion.api.workloads import HistoryItem, HistoryPage
 from ganglion.client.calls.paging import paged
@@ -27,6 +27,10 @@ class Daily:
 
     def __init__(self, http: "Http") -> None:
         self._http = http
+
+    def clusters(self) -> tuple[ClusterDelivery, ...]:
+        """List clusters whose schedulers deliver what they decide, and how far that has come."""
+        return self._http.call("GET", "/clusters", ClusterPage).items
 
     def history(
         self,

@@ -178,4 +178,5 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.UserEnabled: fleet_events.of_no_concern,
     ev.UserRemoved: fleet_events.of_no_concern,
     ev.UserErased: fleet_events.of_no_concern,
+    ev.DeliveredEvent: fleet_events.of_no_concern,
 }

@@ -6,6 +6,17 @@ engine itself and are recorded like facts, so that replaying a ledger needs no t
 """
 
 from ganglion.model.events.access import PodAccess
+from ganglion.model.events.clusters import (
+    Delivered,
+    DeliveredEvent,
+    DeliveryRecord,
+    ObjectRefused,
+    RecordLoss,
+    RecordsLost,
+    SchedulerEnded,
+    SchedulerSettled,
+    SchedulerStarted,
+)
 from ganglion.model.events.event import Event, LedgerCut, ServerStarted
 from ganglion.model.events.fleet import (
     BookingRemoved,
@@ -66,6 +77,9 @@ __all__ = [
     "BootstrapMade",
     "BootstrapUsed",
     "CheckpointCommitted",
+    "Delivered",
+    "DeliveredEvent",
+    "DeliveryRecord",
     "DeviceHealth",
     "Event",
     "GangEnded",
@@ -87,6 +101,7 @@ __all__ = [
     "NodeAdded",
     "NodeCordoned",
     "NodeLost",
+    "ObjectRefused",
     "Outcome",
     "PasswordChanged",
     "PlaceKept",
@@ -95,11 +110,16 @@ __all__ = [
     "PolicySet",
     "QueueRemoved",
     "QueueSet",
+    "RecordLoss",
+    "RecordsLost",
     "RoleGranted",
     "RoleRevoked",
     "ScheduleFired",
     "ScheduleRemoved",
     "ScheduleSet",
+    "SchedulerEnded",
+    "SchedulerSettled",
+    "SchedulerStarted",
     "ServerStarted",
     "ServiceLearnt",
     "ServiceScaled",

@@ -2,6 +2,7 @@
 
 from ganglion.model.events.access import PodAccess
 from ganglion.model.events.base import EventBase
+from ganglion.model.events.clusters import DeliveredEvent
 from ganglion.model.events.fleet import (
     BookingRemoved,
     BookingSet,
@@ -126,5 +127,6 @@ Event = (
     | UserEnabled
     | UserRemoved
     | UserErased
+    | DeliveredEvent
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

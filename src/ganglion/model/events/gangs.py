@@ -26,13 +26,16 @@ class Outcome(StrEnum):
 class GangSubmitted(EventBase, frozen=True, tag="gang_submitted"):
     """A gang entered its queue.
 
-    `image`: the container image that its workload asks for, as it was written; empty = none.
-    `account`: Unix account that its programs run as; None = that of the server.
+    `image`: the container image that its workload asks for, as it was written; empty = none. Of
+    several they are written with commas between them. `account`: Unix account that its programs run
+    as; None = that of the server. `owner`: kind and name of the object of a cluster that made its
+    pods, as `Job train`; empty = none.
     """
 
     gang: Gang
     image: str = ""
     account: UnixAccount | None = None
+    owner: str = ""
 
 
 class GangUpdated(EventBase, frozen=True, tag="gang_updated"):

@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ganglion.lifecycle.clusters import place_of
 from ganglion.model.errors import Forbidden, GanglionError, NotFound
 from ganglion.model.workload import UnixAccount
 from ganglion.server.access.caller import Caller
@@ -164,6 +165,8 @@ class AccessGate:
                 raise caller.refused(found.rule)
         elif rule.where is GrantPlace.QUEUE:
             _require_queue(caller, rule, named)
+        elif rule.where is GrantPlace.CLUSTER:
+            caller.require(rule.verb, rule.kind, place_of(named))
         elif rule.where is GrantPlace.WORKLOAD:
             ref, place = self._located(named, caller)
             caller.require(rule.verb, rule.kind, place.queue, place.user)

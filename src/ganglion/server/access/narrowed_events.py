@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 
 from ganglion.identity.roles import AccessVerb, ResourceKind
+from ganglion.lifecycle.clusters import place_of
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.veil import Veil
 from ganglion.server.access.visible import Queues
@@ -79,6 +80,8 @@ def may_read(event: Mapping[str, Any], caller: Caller, queues: Queues) -> bool:
         return _may_audit(event, caller, queues)
     if caller.sees_all:
         return True
+    if kind == "cluster_event":
+        return caller.sees(place_of(str(event["cluster"])))
     if kind == "queue_set":
         return caller.sees(event["queue"]["name"])
     queue = _queue_of(event, queues)

@@ -17,6 +17,7 @@ class GrantPlace(StrEnum):
     WORKLOAD = "on the queue of the workload that the path names"
     QUEUE = "on the queue that the path names"
     NARROWED = "on some queue; the operation itself leaves out or refuses what lies elsewhere"
+    CLUSTER = "on the cluster that the path names, as `CLUSTER:`"
     ANYONE = "nowhere: each caller may"
 
 
@@ -137,6 +138,8 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "show_health": _ANYONE,
         "show_readiness": _ANYONE,
         "show_version": _ANYONE,
+        "list_clusters": _VIEW_JOBS,
+        "deliver_records": Rule(_V.DELIVER, _K.CLUSTER, _W.CLUSTER),
         "shut_down": Rule(_V.HALT, _K.SERVER),
     }
 )

@@ -105,6 +105,7 @@ class Permissions:
                     known = Rulebook(-1, Grants(found), {}, {})
                     self._seen = rights.grants, rights.glasses
                 tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
+                tree |= mind.book.clusters.tree()
                 head = self._service.ledger.head
                 disabled = frozenset(k for k, each in rights.users.items() if each.disabled)
                 self._rules = Rulebook(

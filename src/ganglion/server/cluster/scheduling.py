@@ -12,9 +12,12 @@ from msgspec import Struct
 from ganglion.collector import relax
 from ganglion.extensions import load
 from ganglion.seams.processes import SYSTEM_PROCESSES
+from ganglion.server.cluster.outbox.figures import OutboxFigures
+from ganglion.server.cluster.outbox.outbox import Outbox, OutboxWish
 from ganglion.server.rest.listening.address import bind, url_of
 from ganglion.server.state.audience import Audience, Show
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.leader_election.lead import Lead
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
@@ -39,6 +42,7 @@ class SchedulerRun(Struct, frozen=True):
         policy: name of the `Policy` object that decides.
         settings: of the controller.
         tokens_for: audience of the tokens that callers of views need; empty = they need none.
+        outbox: where it reports to; None = nowhere.
     """
 
     namespace: str
@@ -49,6 +53,7 @@ class SchedulerRun(Struct, frozen=True):
     policy: str = "default"
     settings: Settings = Settings()
     tokens_for: str = ""
+    outbox: OutboxWish | None = None
 
 
 def schedule(
@@ -77,6 +82,7 @@ def schedule(
     audience = Audience()
     told = threading.Event()
     with ExitStack() as stack:
+        outbox, unreported = _outbox(wish)
         lead = _lead(next(iter(endpoints.values())), wish)
         scheduler = Scheduler(
             endpoints,
@@ -86,12 +92,16 @@ def schedule(
             settings=wish.settings,
             turned=audience.turned,
             policy_name=wish.policy,
+            decided=outbox.decided if outbox else _unreported,
             outdated=told.set,
         )
         taken = stack.enter_context(bind(wish.host, wish.port))
         if lead:
             stack.callback(lead.stop)
             lead.start()
+        if outbox:
+            outbox.start()
+            stack.callback(outbox.stop)
         scheduler.start()
         stack.callback(scheduler.stop)
         url = url_of(taken, wish.host)
@@ -109,8 +119,33 @@ def schedule(
             endpoints,
             wish.identity,
             wish.tokens_for,
+            (OutboxFigures(outbox),) if outbox else (),
+            (lambda: outbox.trouble) if outbox else (lambda: unreported),
         )
         show(what, taken)
+
+
+def _outbox(wish: SchedulerRun) -> tuple[Outbox | None, str]:
+    """What the scheduler reports by; a disk that refuses keeps no scheduler from its work.
+
+    Returns:
+        the outbox, and why there is none although there should be.
+
+    Raises:
+        InputError: the URL of the server is none.
+    """
+    if wish.outbox is None:
+        return None, ""
+    try:
+        return Outbox(wish.outbox, wish.identity), ""
+    except OSError as error:
+        why = f"nothing is reported: the outbox {wish.outbox.folder} cannot be used: {error}"
+        log.error("no outbox", error=str(error), folder=str(wish.outbox.folder))
+        return None, why
+
+
+def _unreported(_controller: ClusterController, _now: int) -> None:
+    """The scheduler has no outbox."""
 
 
 def _leader(lead: Lead | None) -> Callable[[], str]:

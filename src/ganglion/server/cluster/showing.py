@@ -23,11 +23,14 @@ REVIEW_S = 5.0
 def show(what: Show, taken: socket.socket) -> None:
     """Serve views on a socket until a signal, or a request to end."""
     source = ClusterSource()
+    source.unreported = what.unreported
+    for each in what.collectors:
+        source.registry.register(each)
     with what.scheduler.read():
         source.attach(what.scheduler, what.leader)
         what.audience.seat(source.took)
-    for each in _lives(what):
-        each.start()
+    for lives in _lives(what):
+        lives.start()
     listener = HttpListener(_guarded(what, source), what.ready, lambda: None)
     threading.Thread(target=_halt, args=(what.told, listener.halt), daemon=True).start()
     listener.serve_until_told(taken)

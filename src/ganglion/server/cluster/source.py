@@ -28,10 +28,14 @@ class ClusterSource:
     """What `make_readonly_app` serves of a scheduler.
 
     Report every turn to it by `took`, and give the scheduler to `attach`.
+
+    Attributes:
+        unreported: why what is decided reaches no server; empty = it does, or it should not.
     """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.unreported: Callable[[], str] = str
         self._book = Registry()
         self._workload_of: dict[str, str] = {}
         self._number = 0
@@ -154,11 +158,11 @@ class ClusterSource:
         return troubles[0] if troubles else "the cluster is being listed"
 
     def lacking(self) -> str:
-        """Clusters that are set aside, and gangs that are set apart, and why."""
+        """Clusters that are set aside, gangs that are set apart, what is not reported, and why."""
         assert self._scheduler
         aside = self._scheduler.aside()
         told = [f"cluster {name} is set aside: {why}" for name, why in aside]
-        return "; ".join([*told, *filter(None, [self.apart()])])
+        return "; ".join([*told, *filter(None, [self.apart(), self.unreported()])])
 
     def apart(self) -> str:
         """Gangs that are set apart, and why; empty = there are none."""

@@ -1,11 +1,13 @@
 """What users may do about grants and tokens; each command runs within one turn."""
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from ganglion.identity.grants import GROUP, USER
 from ganglion.identity.tokens import ALPHABET, CHANCE, assembled, digest, token_id
+from ganglion.lifecycle.clusters import CLUSTER_NAME
 from ganglion.model.errors import FieldError, Forbidden, NotFound
 from ganglion.model.events import (
     GlassBroken,
@@ -26,6 +28,8 @@ GLASS_MS, MOST_GLASS_MS = 3_600_000, 4 * 3_600_000
 """How long broken glass lasts by default, and at most from its first moment."""
 SHORTEST_REASON, LONGEST_REASON = 10, 500
 """Characters of the reason for which glass is broken."""
+_CLUSTER = re.compile(CLUSTER_NAME + ":")
+"""A cluster as a whole; it may deliver nothing yet."""
 BYTES = 32
 """Bytes of chance, of which a token holds two thirds."""
 
@@ -271,5 +275,7 @@ def _check_name(name: str, key: str) -> None:
 
 
 def _check_queue(draft: Transaction, queue: str) -> None:
+    if _CLUSTER.fullmatch(queue) or queue in draft.book.clusters.tree():
+        return
     if queue and queue not in draft.state.queues.by_name:
         raise FieldError(f"there is no queue {queue!r}", key="queue", hint="see: ganglion queues")

@@ -18,9 +18,9 @@ from ganglion.model.events import SignedIn
 from ganglion.seams.effects import Effects
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.limits import RateLimit, Tries
-from ganglion.server.access.passwords import Passwords
 from ganglion.server.access.permissions import BadSession, Permissions
+from ganglion.server.access.tries.limits import RateLimit, Tries
+from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.commands.sign_in import BOOTSTRAP, sign_in, sign_out
 from ganglion.server.login import pages
 from ganglion.server.login.accounts import account_of

@@ -16,7 +16,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.seams.effects import Effects
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.limits import RateLimit, Tries
+from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.commands.access import MOST_DAYS, WantedToken, make_token, new_token
 from ganglion.server.login import pages
 from ganglion.server.login.exchange.grant import EXCHANGE

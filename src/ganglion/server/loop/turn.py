@@ -23,6 +23,7 @@ from ganglion.model.events import (
 from ganglion.model.plan import Plan, Resize, Start
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.controllers.controller import Controllers
+from ganglion.server.delivered.filed import filed
 from ganglion.server.state.transaction import Order, Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.views.workloads import detail
@@ -147,6 +148,8 @@ class Turn:
             shown = detail(draft.mind, workload)
             body = msgspec.json.encode(shown)
             draft.batch.ended.append(Ended(workload, at, shown.state, body))
+        for cluster, gang in draft.book.clusters.over():
+            draft.batch.past.append(filed(cluster, gang, draft.ledger.next_number()))
         if not draft.batch:
             return []
         draft.batch.usage, draft.batch.supply = draft.book.meter.drain()

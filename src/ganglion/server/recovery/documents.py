@@ -26,7 +26,7 @@ from ganglion.engine.gangs.typical_pods import Census
 from ganglion.engine.runtimes import estimates, expected_ends
 from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
-from ganglion.lifecycle import losses
+from ganglion.lifecycle import clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
 from ganglion.lifecycle.sweeps import elastic_width as breath
 from ganglion.lifecycle.sweeps import halving, reconciler
@@ -61,6 +61,9 @@ MODEL: tuple[ModuleType, ...] = (
 
 KINDS: Mapping[str, type] = {
     "census": Census,
+    "clusters": clusters.ClusterBooks,
+    "cluster_book": clusters.ClusterBook,
+    "cluster_gang": clusters.DeliveredGang,
     "comparison": comparison.Comparison,
     "comparison_conduct": comparison.Conduct,
     "comparison_program": comparison.Program,

@@ -153,6 +153,7 @@ def facts(mind: Mind) -> dict[str, object]:
         "metering": (book.meter.since, book.meter.now, book.meter.nodes, book.meter.attempts),
         "flaws": book.flaws,
         "sessions": book.sessions,
+        "clusters": book.clusters,
     }
 
 

@@ -20,8 +20,8 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.checks import account_of, check_account
 from ganglion.server.access.gate import CALLER
-from ganglion.server.access.limits import RateLimit, Tries
-from ganglion.server.access.passwords import Passwords
+from ganglion.server.access.tries.limits import RateLimit, Tries
+from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import check
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.loop.service import Service

@@ -53,6 +53,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "mend_glass": {"user": "eve"},
     "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
     "erase_user": {"user": "eve", "reason": "request of 2030-01-07"},
+    "deliver_records": {"scheduler": "019a-example", "records": []},
     "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
     "bootstrap": {"if_needed": True},
     "add_user": {"user": "eve", "password": "nine blue trains to Ulm"},

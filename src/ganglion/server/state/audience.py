@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
+from prometheus_client.registry import Collector
 
 from ganglion.model.events import Event
 from ganglion.model.plan import Defect
@@ -63,6 +64,8 @@ class Show(Struct, frozen=True):
         endpoints: its clusters by name.
         identity: of this process.
         tokens_for: audience of the tokens that callers of views need; empty = they need none.
+        collectors: further figures for Prometheus.
+        unreported: why what is decided reaches no server; empty = it does, or it should not.
     """
 
     scheduler: Scheduler
@@ -73,3 +76,5 @@ class Show(Struct, frozen=True):
     endpoints: Mapping[str, ApiEndpoint]
     identity: str
     tokens_for: str = ""
+    collectors: Sequence[Collector] = ()
+    unreported: Callable[[], str] = str

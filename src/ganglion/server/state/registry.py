@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Filed, Flaw
+from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
 from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
@@ -46,7 +47,7 @@ PARTS = (
     *("_open", "_over"),
 )
 """What a book consists of beside the live workloads."""
-LATER = ("sessions", "visits", "rights", "meter")
+LATER = ("sessions", "visits", "rights", "meter", "clusters")
 """More of it, which the first version had not."""
 
 
@@ -111,6 +112,7 @@ class Registry:
         rights: grants and tokens.
         meter: what attempts hold and what nodes have; see `Mind.note`.
         rebuilt: workloads whose rows are to be written again.
+        clusters: those whose schedulers deliver what they decide.
     """
 
     def __init__(self) -> None:
@@ -129,6 +131,7 @@ class Registry:
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()
+        self.clusters = ClusterBooks()
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
 
@@ -198,6 +201,7 @@ class Registry:
         self.spending.note(event)
         self.schedules.note(event)
         self.rights.note(event)
+        self.clusters.note(event)
         match event:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)
@@ -302,6 +306,7 @@ class Registry:
 
         Of the replicas that left a service that goes on, only the last are kept.
         """
+        self.clusters.close()
         for gang in self.replicas.surplus():
             self._retire(state, gang)
         if self._over and self.alarms:

@@ -17,6 +17,7 @@ from ganglion.model.events import (
     AccountJoined,
     BootstrapMade,
     BootstrapUsed,
+    DeliveredEvent,
     Event,
     GlassBroken,
     GlassMended,
@@ -52,7 +53,7 @@ _RECORDS = (
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
     *(BootstrapMade, BootstrapUsed),
     *(UserAdded, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
-    *(GlassBroken, GlassMended, UserErased),
+    *(GlassBroken, GlassMended, UserErased, DeliveredEvent),
 )
 """Events that no decision follows from."""
 

@@ -90,15 +90,19 @@ class ClusterController:
         self._answers: list[Answer] = []
         self._adopted: set[str] = set()
         self._most = FEW_ADMITTED
+        self._is_open = False
 
     def equip(self, policy: Policy, plugins: Plugins) -> None:
         """Decide by other plugins; only before the first turn, while the engine knows nothing."""
         self.scene.use(ClusterState(policy, self._feasibility.plugins(plugins)))
 
-    def configure(self, queues: Sequence[Queue], policy: Policy, now: int) -> None:
-        """Have other queues and another policy; parents come before their children."""
+    def configure(
+        self, queues: Sequence[Queue], policy: Policy, now: int, version: int = 0
+    ) -> None:
+        """Have other queues and another policy, of a generation; parents before their children."""
         scene, state = self.scene, self.scene.state
-        scene.facts.apply(PolicySet(now, policy))
+        self._open()
+        scene.facts.apply(PolicySet(now, policy, version))
         for queue in queues:
             scene.facts.apply(QueueSet(now, queue))
         wanted = {queue.name for queue in queues}
@@ -165,7 +169,7 @@ class ClusterController:
         """Take news in, decide, and say what is to be written, in that order."""
         scene = self.scene
         scene.orders = []
-        scene.facts.open()
+        self._open()
         self.observe(news)
         answers, self._answers = self._answers, []
         self._follow_pods(now)
@@ -197,7 +201,14 @@ class ClusterController:
         self._attend(now)
         scene.gangs.touched |= settled
         self._teller.tell(scene, now)
+        self._is_open = False
         return scene.orders
+
+    def _open(self) -> None:
+        """Begin a turn, of which what was set before it is a part, and a turn that failed."""
+        if not self._is_open:
+            self.scene.facts.open()
+            self._is_open = True
 
     def _newcomers(self) -> ControllerState | None:
         """The part of the scene that shows clusters which take part for the first time."""

@@ -86,6 +86,15 @@ class QueueObjects:
         self._keep(found)
         return found
 
+    @property
+    def policy_version(self) -> int:
+        """Generation of the object whose policy decides; 0 = the built-in one does."""
+        found = self.latest
+        if found is None or found.file is None:
+            return 0
+        verdict = (e for e in found.verdicts if (e.kind, e.name) == ("Policy", self._in_force))
+        return next((each.spec_generation for each in verdict), 0)
+
     def subjects(self) -> list[ReportSubject]:
         """All queues and policies."""
         return list(self._subjects.values())

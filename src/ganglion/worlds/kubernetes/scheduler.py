@@ -60,6 +60,8 @@ class Scheduler:
         settings: timeouts, rates and limits of the controller.
         turned: called after every turn, in the deciding thread.
         policy_name: name of the `Policy` object that decides.
+        decided: called after every turn before anything is written to clusters, with its time in
+            ms; it must not raise.
         outdated: called in the deciding thread when the policy names other plugins than before:
             a process that starts anew has them.
         clock: the time in ms since 1970; only waits and reports depend on it. None = of `effects`.
@@ -84,6 +86,7 @@ class Scheduler:
         settings: Settings | None = None,
         turned: Turned = lambda _brain, _orders, _seconds: None,
         policy_name: str = "default",
+        decided: Callable[[ClusterController, int], None] = lambda _brain, _now: None,
         outdated: Callable[[], None] = lambda: None,
         clock: Callable[[], int] | None = None,
         silence_s: float = SILENCE_S,
@@ -99,7 +102,7 @@ class Scheduler:
         self._tree = QueueObjects(policy_name, plugin_check(load), default, instance)
         self._reporter = Reporter()
         self._load, self._outdated, self._plugins = load, outdated, named_plugins(policy)
-        self._may, self._turned = may, turned
+        self._may, self._turned, self._decided = may, turned, decided
         self._steady, self._clock = effects.clock, clock or effects.clock.now_ms
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
@@ -253,6 +256,7 @@ class Scheduler:
                 gc.freeze()
                 gc.enable()
             self.turns += 1
+            self._decided(controller, now)
             for name, connection in self._connections.items():
                 mine = [each for each in orders if controller.cluster_of(each) == name]
                 if mine:
@@ -314,7 +318,7 @@ class Scheduler:
         if named_plugins(policy) != self._plugins:
             self._equip(policy)
         self.controller.scene.tenancy = found.tenancy
-        self.controller.configure(found.queues, policy, now)
+        self.controller.configure(found.queues, policy, now, self._tree.policy_version)
 
     def _equip(self, policy: Policy) -> None:
         """Take the plugins that a policy names, as long as nothing was decided by others."""

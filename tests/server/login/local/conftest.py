@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from ganglion.seams.clock import SystemClock
 from ganglion.seams.effects import Effects
-from ganglion.server.access.passwords import Passwords
+from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.app import guarded, make_app
 from ganglion.server.login.settings import LoginSettings
 from ganglion.server.requests.context import ServerContext

@@ -9,6 +9,7 @@ from msgspec import Struct
 from ganglion.api.workloads import Accepted
 from ganglion.ledger.history import TRIMMED
 from ganglion.ledger.records import Filed
+from ganglion.lifecycle.clusters import cluster_of
 from ganglion.lifecycle.expand import params_of
 from ganglion.model.errors import Conflict
 from ganglion.model.events import Outcome
@@ -61,9 +62,14 @@ def retry(draft: Transaction, ref: str, user: str, key: str = "") -> Accepted:
 
     Raises:
         NotFound: there is no such workload.
-        Conflict: nothing of it failed, or that is being repeated already.
+        Conflict: nothing of it failed, that is being repeated already, or it ran in a cluster.
     """
     known = _known(draft, ref)
+    cluster = cluster_of(known.workload.queue)
+    if cluster:
+        raise Conflict(
+            f"{known.id} ran in cluster {cluster}", "submit it there: ganglion submit --context"
+        )
     for entry in draft.book.entries.values():
         if entry.workload.labels.get(RETRY_OF) == known.id and not key:
             raise Conflict(f"{known.id} is being retried already, as {entry.id}")

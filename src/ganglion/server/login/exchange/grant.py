@@ -13,7 +13,7 @@ from ganglion.model.errors import EnvironmentFault, Forbidden, GanglionError
 from ganglion.model.events import TokenCreated
 from ganglion.seams.effects import Effects
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.limits import RateLimit, Tries
+from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.commands.access import WantedToken, exchange_token, new_token
 from ganglion.server.login.exchange.rules import ExchangeRule, label_of, unfit
 from ganglion.server.login.exchange.spent import SpentTokens, mark_of

@@ -17,8 +17,8 @@ from ganglion.model.events import SignedIn
 from ganglion.seams.effects import Effects
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.limits import RateLimit, Tries
-from ganglion.server.access.passwords import Passwords, check_password
+from ganglion.server.access.tries.limits import RateLimit, Tries
+from ganglion.server.access.tries.passwords import Passwords, check_password
 from ganglion.server.commands.sign_in import (
     BOOTSTRAP,
     add_first_admin,

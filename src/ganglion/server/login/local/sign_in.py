@@ -11,7 +11,7 @@ from ganglion.model.errors import FieldError, Forbidden, RateLimited
 from ganglion.model.events import SignedIn
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.passwords import Passwords, check_password, is_current
+from ganglion.server.access.tries.passwords import Passwords, check_password, is_current
 from ganglion.server.commands.sign_in import WRONG, change_password, sign_in_locally
 from ganglion.server.login import pages
 from ganglion.server.login.forms import Form, address_of, field_of, form_of, require_own_page

@@ -1,5 +1,6 @@
 """Who may ask, and how much at once: before any route is looked at."""
 
+import re
 import secrets
 from collections.abc import Callable
 from typing import Protocol
@@ -20,6 +21,9 @@ from ganglion.transport.hosts import Hosts, is_foreign
 
 MOST_BYTES = 1 << 20
 """Largest body of a request."""
+MOST_DELIVERED = 16 << 20
+"""The same of records that a scheduler of clusters delivers: a gang has up to 100,000 pods."""
+_DELIVERY = re.compile(r"/api/v1/clusters/[^/]+/records")
 
 PREFIX = "/api/v1"
 OPEN = frozenset(
@@ -91,12 +95,12 @@ class TokenGuard:
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         elif self._login and scope["path"] in self._login:
-            await self._login(scope, _bounded(receive), send)
+            await self._login(scope, _bounded(receive, MOST_BYTES), send)
         elif scope["path"] == proof.PATH and scope["method"] == "GET":
             answer = await self._proof(scope)
             await answer(scope, receive, send)
         else:
-            await self._app(scope, _bounded(receive), send)
+            await self._app(scope, _bounded(receive, _most(scope)), send)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         """Why a request is not passed on; None = it is."""
@@ -122,7 +126,8 @@ class TokenGuard:
             if not session:
                 return _unauthorized()
             state[SESSION] = session
-        return _too_large() if _length(headers) > MOST_BYTES else None
+        most = _most(scope)
+        return _too_large(most) if _length(headers) > most else None
 
     async def _proof(self, scope: Scope) -> ASGIApp:
         """The answer to a challenge, for the address that the client connected to."""
@@ -169,7 +174,12 @@ def _length(headers: Headers) -> int:
     return int(given) if given.isascii() and given.isdigit() else 0
 
 
-def _bounded(receive: Receive) -> Receive:
+def _most(scope: Scope) -> int:
+    """Most bytes that the body of a request may have."""
+    return MOST_DELIVERED if _DELIVERY.fullmatch(scope["path"]) else MOST_BYTES
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
     """Bodies without a declared length are counted as they come."""
     seen = 0
 
@@ -177,8 +187,8 @@ def _bounded(receive: Receive) -> Receive:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > MOST_BYTES:
-            raise HTTPException(413, f"the body has more than {MOST_BYTES:,} bytes")
+        if seen > most:
+            raise HTTPException(413, f"the body has more than {most:,} bytes")
         return message
 
     return counted
@@ -210,10 +220,10 @@ def _unauthorized() -> ASGIApp:
     )
 
 
-def _too_large() -> ASGIApp:
+def _too_large(most: int) -> ASGIApp:
     return problem(
         413,
         "input.size",
-        f"the body has more than {MOST_BYTES:,} bytes",
-        "a request may have at most 1 MiB",
+        f"the body has more than {most:,} bytes",
+        f"a request may have at most {most >> 20} MiB",
     )

@@ -9,7 +9,7 @@ from ganglion.api.access import BootstrapLink, UserPage, UserView
 from ganglion.api.server import Done
 from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import Conflict, Forbidden
-from ganglion.server.access.passwords import check_password
+from ganglion.server.access.tries.passwords import check_password
 from ganglion.server.commands import sign_in
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.inputs import Input

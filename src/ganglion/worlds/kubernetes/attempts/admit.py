@@ -1,11 +1,11 @@
 """Gangs that were found, brought to the engine's notice."""
 
 from ganglion.model.errors import InputError
-from ganglion.model.events import GangEnded, GangSubmitted, GangUpdated, Outcome
+from ganglion.model.events import GangEnded, GangUpdated, Outcome
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.gang_of import gang_of
+from ganglion.worlds.kubernetes.cluster_view.gang_of import gang_of, submission
 from ganglion.worlds.kubernetes.cluster_view.tenancy import home_queue, trespass, unguaranteed
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility.unsupported import needs_agent
@@ -62,10 +62,10 @@ def admit(
     if gang is None:
         _hold(scene, gang_id, now)
     elif record is None:
-        scene.facts.apply(GangSubmitted(now, gang))
+        scene.facts.apply(submission(now, gang, found))
     elif any(getattr(record.gang, name) != getattr(gang, name) for name in _DEFINING):
         _withdraw(scene, gang_id, now)
-        scene.facts.apply(GangSubmitted(now, gang))
+        scene.facts.apply(submission(now, gang, found))
     elif record.gang.held:
         scene.facts.apply(GangUpdated(now, gang_id, held=False))
 

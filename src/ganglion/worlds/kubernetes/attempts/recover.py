@@ -36,7 +36,7 @@ from ganglion.worlds.kubernetes.attempts.lifecycle import leave
 from ganglion.worlds.kubernetes.attempts.readiness import is_ready
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
-from ganglion.worlds.kubernetes.cluster_view.gang_of import request_of
+from ganglion.worlds.kubernetes.cluster_view.gang_of import request_of, submission
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, PodRef, Spare
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityTurn
@@ -141,7 +141,7 @@ def _adopt(
         cause = Cause(CauseKind.START_FAILED, text="it was begun but not finished")
         scene.orders.append(Evict(gang_id, 0, refs, cause))
         return True
-    submitted = GangSubmitted(now, gang if place else _as_large_as(gang, pods))
+    submitted = submission(now, gang if place else _as_large_as(gang, pods), found)
     place = place or Placement(tuple(pods))
     since = _since(seated, now)
     if not scene.facts.take_over(submitted, GangPlaced(since, gang_id, 1, place)):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from ganglion.model.errors import FieldError, InputError
+from ganglion.model.events import GangSubmitted
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang, PodSet, Topology
 from ganglion.worlds.kubernetes import names
@@ -34,6 +35,9 @@ _PROFILE = re.compile(r"\d+G\.|\d+C\.")
 TypesOf = Callable[[str, int], tuple[str, ...]]
 """Resource that GPUs are asked by, and how many -> types of device that fit; empty = all."""
 Asks = Callable[[Pod], Ask]
+
+LONGEST_IMAGES = 2_000
+"""Characters of the images of a gang that its submission keeps."""
 
 
 def gang_of(
@@ -89,6 +93,29 @@ def gang_of(
         in_place=True,
         floor=found.floor,
         name=f"{found.namespace}/{found.name}",
+    )
+
+
+def submission(at: int, gang: Gang, found: FoundGang) -> GangSubmitted:
+    """The event by which a gang enters, with what its record says of where it comes from.
+
+    Args:
+        at: the time in ms.
+        gang: what the engine places.
+        found: what it was made of.
+    """
+    images = (
+        each.image
+        for pods in found.sets
+        for each in (*pods.request.spec.init_containers, *pods.request.spec.containers)
+    )
+    owner = found.owner
+    return GangSubmitted(
+        at,
+        gang,
+        ", ".join(dict.fromkeys(filter(None, images)))[:LONGEST_IMAGES],
+        owner=f"{owner.kind} {owner.name}" if owner else "",
+        actor=found.creator,
     )
 
 

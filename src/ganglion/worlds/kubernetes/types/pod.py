@@ -29,6 +29,7 @@ class Container(Object, frozen=True):
     """A container of a pod; `restart_policy` `Always` makes an init container a sidecar."""
 
     name: str = ""
+    image: str = ""
     resources: ContainerResources = ContainerResources()
     ports: tuple[Port, ...] = ()
     restart_policy: str = ""

@@ -1,6 +1,6 @@
 """How often something may be tried."""
 
-from ganglion.server.access.limits import RateLimit, Tries
+from ganglion.server.access.tries.limits import RateLimit, Tries
 
 
 def test_a_bucket_empties_and_fills() -> None:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from ganglion.model.errors import FieldError, RateLimited
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.server.access.limits import MOST_KEYS, RateLimit, Tries
+from ganglion.server.access.tries.limits import MOST_KEYS, RateLimit, Tries
 
 MEMORY_KIB, PASSES, LANES = 19_456, 2, 1
 SALT_BYTES, HASH_BYTES = 16, 32

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ganglion.model.errors import RateLimited
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.limits import RateLimit, Tries
+from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.rest.listening.connections import PEER
 from ganglion.server.rest.problems import answer
 from ganglion.transport.limits import network_of

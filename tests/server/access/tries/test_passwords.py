@@ -8,7 +8,7 @@ from ganglion.model.errors import FieldError, RateLimited
 from ganglion.seams.clock import SystemClock
 from ganglion.seams.effects import Effects
 from ganglion.server.access import passwords
-from ganglion.server.access.passwords import Passwords, check_password, is_current
+from ganglion.server.access.tries.passwords import Passwords, check_password, is_current
 
 GOOD = "nine blue trains to Ulm"
 

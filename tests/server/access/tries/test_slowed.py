@@ -16,7 +16,7 @@ from ganglion.identity.tokens import assembled
 from ganglion.model.errors import RateLimited
 from ganglion.seams.effects import SYSTEM
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.token_limit import WRONG_TOKENS, TokenLimit
+from ganglion.server.access.tries.token_limit import WRONG_TOKENS, TokenLimit
 from ganglion.server.commands.submission import submit
 from ganglion.server.requests.context import DRY_RUNS
 from ganglion.server.rest.listening.connections import PEER

@@ -1,0 +1,1 @@
+"""How often callers may try: passwords, tokens, what is costly."""
