@@ -32,6 +32,8 @@ MEANING = {
     "audit access": "read grants, denials, legal holds, and who entered which pod",
     "grant token": "make and revoke personal tokens of every user",
     "halt server": "end the server",
+    "view price": "what an hour of a GPU costs, now and ever",
+    "change price": "set prices",
 }
 """What a permission is about, in words."""
 

@@ -103,6 +103,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "usage": CommandEntry(
         "ganglion.cli.queues.usage:usage", "Sum up the GPU-hours that were held.", LOOK
     ),
+    "price": CommandEntry(
+        "ganglion.cli.money.price:price", "Set and list what an hour of a GPU costs.", CLUSTER
+    ),
     "history": CommandEntry(
         "ganglion.cli.workloads.history:history",
         "List what has ended, with waits and GPU-hours.",

@@ -46,6 +46,8 @@ class ResourceKind(StrEnum):
     """Grants, tokens, denials, sessions in pods; legal holds, which are changed."""
     TOKEN = "token"
     SERVER = "server"
+    PRICE = "price"
+    """What an hour of a GPU costs."""
 
 
 class Reach(StrEnum):
@@ -88,6 +90,8 @@ PERMISSIONS: Mapping[Permission, Mapping[Role, Reach]] = MappingProxyType(
         (_V.AUDIT, _K.ACCESS): _row((Role.MAINTAINER, Role.OWNER, Role.AUDITOR, Role.ADMIN)),
         (_V.GRANT, _K.TOKEN): _row((Role.ADMIN,)),
         (_V.HALT, _K.SERVER): _row((Role.ADMIN,)),
+        (_V.VIEW, _K.PRICE): _row(_EVERY),
+        (_V.CHANGE, _K.PRICE): _row((Role.ADMIN,)),
     }
 )
 """Verb and resource -> the roles that allow it, and how far."""

@@ -40,6 +40,7 @@ from ganglion.server.routes import (
 )
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, drains, usage, use
+from ganglion.server.routes.money import prices
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
@@ -59,6 +60,7 @@ _ROUTES = (
     history,
     use,
     usage,
+    prices,
     terminals,
     access,
     holds,

@@ -20,6 +20,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
     "list_usage": EVERY,
+    **dict.fromkeys(("list_prices", "price_history"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_tokens", "revoke_token", "who_am_i"), EVERY),
     "mend_glass": EVERY,
@@ -44,7 +45,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
-    **dict.fromkeys(("create_token", "place_hold", "release_hold"), ADMIN),
+    **dict.fromkeys(("create_token", "place_hold", "release_hold", "set_price"), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     "list_holds": AUDIT,
     "shut_down": ADMIN,
@@ -77,6 +78,7 @@ VALUES = {
     "{what}": "n0",
     "{token}": "none",
     "{hold}": "none",
+    "{flavor}": "H100",
 }
 
 

@@ -34,12 +34,10 @@ def subject(event: Fields) -> str:
     node = event.get("node")
     if isinstance(node, dict):
         return str(node["name"])
-    queue = event.get("queue")
-    if isinstance(queue, dict):
-        return str(queue["name"])
-    booking = event.get("booking")
-    if isinstance(booking, dict):
-        return str(booking["name"])
+    for key, name in (("queue", "name"), ("booking", "name"), ("price", "flavor")):
+        about = event.get(key)
+        if isinstance(about, dict):
+            return str(about[name])
     if str(event["type"]).startswith("token_"):
         return str(event["token"])
     other = event.get("name") or event.get("workload") or event.get("subject")
@@ -272,6 +270,18 @@ def _held(event: Fields) -> str:
     return f"{kept(event['since_ms'])}: {event['reason']}, by {event['by']}"
 
 
+def _priced(event: Fields) -> str:
+    """Return a price as `2.50 EUR, for batch from 20:00 to 08:00, from 2027-01-01 00:00:00`."""
+    from ganglion.specs.grammar.money import print_money, print_price_hours
+
+    price = event["price"]
+    micro = price.get("micro")
+    worth = "no price" if micro is None else f"{print_money(micro)} {price['currency']}"
+    hours = print_price_hours(price.get("start_min", 0), price.get("end_min", 0))
+    about = " ".join(each for each in (price.get("kind", ""), hours) if each)
+    return f"{worth}{f' for {about}' if about else ''} from {clock(price['since_ms'])}"
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -306,6 +316,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "signed_out": lambda event: f"{event['user']}, by {event['by']}",
     "hold_placed": _held,
     "hold_released": lambda event: f"by {event['by']}",
+    "price_set": _priced,
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -170,4 +170,5 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.SignedOut: fleet_events.of_no_concern,
     ev.HoldPlaced: fleet_events.of_no_concern,
     ev.HoldReleased: fleet_events.of_no_concern,
+    ev.PriceSet: fleet_events.of_no_concern,
 }

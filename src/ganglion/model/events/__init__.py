@@ -43,6 +43,7 @@ from ganglion.model.events.identity import (
     TokenCreated,
     TokenRevoked,
 )
+from ganglion.model.events.money import PriceSet
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
@@ -82,6 +83,7 @@ __all__ = [
     "PodAccess",
     "PodsLeft",
     "PolicySet",
+    "PriceSet",
     "QueueRemoved",
     "QueueSet",
     "RoleGranted",

@@ -122,6 +122,9 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "show_health": _ANYONE,
         "show_readiness": _ANYONE,
         "show_version": _ANYONE,
+        "list_prices": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
+        "price_history": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
+        "set_price": Rule(_V.CHANGE, _K.PRICE),
         "shut_down": Rule(_V.HALT, _K.SERVER),
     }
 )

@@ -23,6 +23,7 @@ from ganglion.api import (
     use,
     workloads,
 )
+from ganglion.api.money import prices
 from ganglion.transport import problem
 
 _PLACE = "#/components/schemas/"
@@ -52,6 +53,7 @@ ANSWERS = _structs(
     events,
     nodes,
     policies,
+    prices,
     problem,
     queues,
     reasons,

@@ -17,6 +17,7 @@ from ganglion.model.events import (
     GlassMended,
     HoldPlaced,
     HoldReleased,
+    PriceSet,
     RoleGranted,
     RoleRevoked,
     ServerStarted,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
-    *(GlassBroken, GlassMended),
+    *(GlassBroken, GlassMended, PriceSet),
 )
 """Events that no decision follows from."""
 
