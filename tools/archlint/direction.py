@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tools.archlint.folders import FOLDERS
 from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 
-CORE = frozenset({"model", "engine", "extensions"})
+CORE = frozenset({"model", "pricing", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
 BELOW_SERVER = CORE | WORLDS | {"api", "collector", "extras", "specs", "compat", "lifecycle"}
 BELOW_SERVER |= {"audit", "helper", "identity"}
@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "identity": frozenset(),
     "api": frozenset({"model"}),
-    "engine": frozenset({"model"}),
+    "engine": frozenset({"model", "pricing"}),
     "extensions": frozenset({"model", "engine"}),
     "extras": frozenset({"model"}),
     "seams": frozenset(),

@@ -53,3 +53,16 @@ def _moment(at_ms: int) -> datetime:
 
 def _ms(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def month_of(at_ms: int, zone: str) -> tuple[int, int]:
+    """When the month that a moment lies in begins and ends there, in ms."""
+    there = _moment(at_ms).astimezone(ZoneInfo(zone))
+    first = there.replace(day=1, hour=0, minute=0, second=0, microsecond=0, fold=0)
+    after = (first + 31 * _DAY).replace(day=1)
+    return _ms(first), _ms(after)
+
+
+def date_there(at_ms: int, zone: str) -> str:
+    """The date of a moment there, as `2027-01-01`."""
+    return _moment(at_ms).astimezone(ZoneInfo(zone)).date().isoformat()

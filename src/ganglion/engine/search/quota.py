@@ -1,4 +1,6 @@
-"""Which flavors a gang's queue may still use."""
+"""Which flavors a gang's queue may still use, and can afford."""
+
+from collections.abc import Mapping
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.limits import Passed
@@ -27,9 +29,12 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         (reason, {}) when no flavor is left that the gang could use, else (None, the flavors
         that it must keep off, each with the reason).
     """
-    if not state.queues.shares.is_governed(record.gang.queue, record.gang.preemptible):
+    if not is_governed(state, record):
         return None, {}
     wanted = asked(record)
+    poor = _over_budget(state, record, wanted)
+    if poor[0]:
+        return poor
     whole = passed(state, record, ANY_FLAVOR, wanted)
     if whole:
         return whole.reason, {}
@@ -38,10 +43,54 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         for flavor in state.fleet.totals.flavors()
         if (found := passed(state, record, flavor, wanted))
     }
+    refusals |= poor[1]
     usable = state.fleet.totals.flavors_for(record.shapes) if refusals else ()
     if usable and all(flavor in refusals for flavor in usable):
         return refusals[usable[0]], {}
     return None, refusals
+
+
+def is_governed(state: ClusterState, record: GangRecord) -> bool:
+    """Whether anything but capacity bounds what a gang may start with."""
+    queue = record.gang.queue
+    governed = state.queues.shares.is_governed(queue, record.gang.preemptible)
+    return governed or state.queues.budgets.binds(state.queues.shares.path(queue))
+
+
+def unaffordable(
+    state: ClusterState, record: GangRecord, milli: Mapping[str, int]
+) -> Reason | None:
+    """The budget that a gang would pass with thousandths of GPUs by flavor; None = none."""
+    gang, budgets = record.gang, state.queues.budgets
+    if not budgets.accounts:
+        return None
+    path = state.queues.shares.path(gang.queue)
+    return budgets.refuses(path, gang.kind.value, milli, gang.time_limit_ms or 0, gang.id)
+
+
+def unaffordable_at(state: ClusterState, record: GangRecord, placement: Placement) -> Reason | None:
+    """The budget that a gang would pass at a place; None = none."""
+    if not state.queues.budgets.accounts:
+        return None
+    used = state.holdings.usage_of(record, placement)
+    return unaffordable(state, record, {name: each.gpu_milli for name, each in used.items()})
+
+
+def _over_budget(
+    state: ClusterState, record: GangRecord, wanted: Usage
+) -> tuple[Reason | None, dict[str, Reason]]:
+    """As `spent`, for budgets alone; that a gang fits in no flavor is said of the cheapest."""
+    if not state.queues.budgets.accounts or not wanted.gpu_milli:
+        return None, {}
+    usable = state.fleet.totals.flavors_for(record.shapes)
+    refusals = {
+        flavor: reason
+        for flavor in usable
+        if (reason := unaffordable(state, record, {flavor: wanted.gpu_milli}))
+    }
+    if not usable or len(refusals) < len(usable):
+        return None, refusals
+    return min(refusals.values(), key=lambda each: each.evidence["asked_micro"]), {}
 
 
 def passed(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Passed | None:
@@ -78,4 +127,5 @@ class Means:
             if found:
                 self.refusal = found.reason
                 return False
-        return True
+        self.refusal = unaffordable_at(state, record, placement)
+        return self.refusal is None

@@ -43,7 +43,7 @@ from ganglion.model.events.identity import (
     TokenCreated,
     TokenRevoked,
 )
-from ganglion.model.events.money import PriceSet
+from ganglion.model.events.money import BudgetRemoved, BudgetSet, PriceSet
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
@@ -56,6 +56,8 @@ __all__ = [
     "AlarmSet",
     "BookingRemoved",
     "BookingSet",
+    "BudgetRemoved",
+    "BudgetSet",
     "CheckpointCommitted",
     "DeviceHealth",
     "Event",

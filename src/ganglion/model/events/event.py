@@ -37,7 +37,7 @@ from ganglion.model.events.identity import (
     TokenCreated,
     TokenRevoked,
 )
-from ganglion.model.events.money import PriceSet
+from ganglion.model.events.money import BudgetRemoved, BudgetSet, PriceSet
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
@@ -112,5 +112,7 @@ Event = (
     | HoldPlaced
     | HoldReleased
     | PriceSet
+    | BudgetSet
+    | BudgetRemoved
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""
