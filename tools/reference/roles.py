@@ -34,6 +34,8 @@ MEANING = {
     "halt server": "end the server",
     "view price": "what an hour of a GPU costs, now and ever",
     "change price": "set prices",
+    "view budget": "what queues may spend, have spent and may still spend",
+    "change budget": "set and remove budgets",
 }
 """What a permission is about, in words."""
 

@@ -106,6 +106,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "price": CommandEntry(
         "ganglion.cli.money.price:price", "Set and list what an hour of a GPU costs.", CLUSTER
     ),
+    "budget": CommandEntry(
+        "ganglion.cli.money.budget:budget", "Set and list what queues may spend.", CLUSTER
+    ),
     "history": CommandEntry(
         "ganglion.cli.workloads.history:history",
         "List what has ended, with waits and GPU-hours.",

@@ -105,7 +105,7 @@ class Client(Policies):
 
     @property
     def money(self) -> Money:
-        """Prices."""
+        """Prices and budgets."""
         return Money(self._http)
 
     @property

@@ -48,6 +48,8 @@ class ResourceKind(StrEnum):
     SERVER = "server"
     PRICE = "price"
     """What an hour of a GPU costs."""
+    BUDGET = "budget"
+    """What a queue may spend."""
 
 
 class Reach(StrEnum):
@@ -92,6 +94,8 @@ PERMISSIONS: Mapping[Permission, Mapping[Role, Reach]] = MappingProxyType(
         (_V.HALT, _K.SERVER): _row((Role.ADMIN,)),
         (_V.VIEW, _K.PRICE): _row(_EVERY),
         (_V.CHANGE, _K.PRICE): _row((Role.ADMIN,)),
+        (_V.VIEW, _K.BUDGET): _row(_EVERY),
+        (_V.CHANGE, _K.BUDGET): _row((Role.ADMIN,)),
     }
 )
 """Verb and resource -> the roles that allow it, and how far."""

@@ -40,7 +40,7 @@ from ganglion.server.routes import (
 )
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, drains, usage, use
-from ganglion.server.routes.money import prices
+from ganglion.server.routes.money import budgets, prices
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
@@ -61,6 +61,7 @@ _ROUTES = (
     use,
     usage,
     prices,
+    budgets,
     terminals,
     access,
     holds,

@@ -20,7 +20,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
     "list_usage": EVERY,
-    **dict.fromkeys(("list_prices", "price_history"), EVERY),
+    **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_tokens", "revoke_token", "who_am_i"), EVERY),
     "mend_glass": EVERY,
@@ -46,6 +46,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
     **dict.fromkeys(("create_token", "place_hold", "release_hold", "set_price"), ADMIN),
+    **dict.fromkeys(("set_budget", "remove_budget"), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     "list_holds": AUDIT,
     "shut_down": ADMIN,

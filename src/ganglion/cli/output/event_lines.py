@@ -34,7 +34,7 @@ def subject(event: Fields) -> str:
     node = event.get("node")
     if isinstance(node, dict):
         return str(node["name"])
-    for key, name in (("queue", "name"), ("booking", "name"), ("price", "flavor")):
+    for key, name in _NAMED:
         about = event.get(key)
         if isinstance(about, dict):
             return str(about[name])
@@ -42,6 +42,10 @@ def subject(event: Fields) -> str:
         return str(event["token"])
     other = event.get("name") or event.get("workload") or event.get("subject")
     return str(gang or node or other or "")
+
+
+_NAMED = (("queue", "name"), ("booking", "name"), ("price", "flavor"), ("budget", "queue"))
+"""Key of an event -> key within it that names what the event is about."""
 
 
 def concerns(event: Fields, job: str) -> bool:
@@ -282,6 +286,14 @@ def _priced(event: Fields) -> str:
     return f"{worth}{f' for {about}' if about else ''} from {clock(price['since_ms'])}"
 
 
+def _budgeted(event: Fields) -> str:
+    """Return a budget as `500.00 a month, 20.00 spent`."""
+    from ganglion.specs.grammar.money import cut_money
+
+    spent = cut_money(event.get("spent_micro", 0))
+    return f"{cut_money(event['budget']['micro'])} a month, {spent} spent"
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -317,6 +329,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "hold_placed": _held,
     "hold_released": lambda event: f"by {event['by']}",
     "price_set": _priced,
+    "budget_set": _budgeted,
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -1,8 +1,9 @@
-"""Prices of GPU-hours; money is in millionths of a unit of the currency."""
+"""Prices and budgets; money is in millionths of a unit of the currency."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from ganglion.api.money.budgets import BudgetLine, BudgetPage
 from ganglion.api.money.prices import PricePage, PriceView
 
 if TYPE_CHECKING:
@@ -53,3 +54,25 @@ class Money:
         body |= {"zone": zone, "currency": currency}
         path = f"/prices/{quote(flavor, safe='')}"
         return self._http.call("PUT", path, PriceView, body=body)
+
+    def budgets(self) -> BudgetPage:
+        """List the budgets of the queues that the caller sees, and how they stand."""
+        return self._http.call("GET", "/budgets", BudgetPage)
+
+    def set_budget(
+        self, queue: str, micro: int, *, zone: str = "UTC", carry_over: bool = False
+    ) -> BudgetLine:
+        """Set what a queue and all below it may spend in a month.
+
+        Args:
+            queue: its name.
+            micro: the limit, in millionths.
+            zone: time zone in which months begin.
+            carry_over: whether what is left of a month is added to the next one.
+        """
+        body = {"micro": micro, "zone": zone, "carry_over": carry_over}
+        return self._http.call("PUT", f"/budgets/{quote(queue, safe='')}", BudgetLine, body=body)
+
+    def remove_budget(self, queue: str) -> None:
+        """Remove the budget of a queue."""
+        self._http.call("DELETE", f"/budgets/{quote(queue, safe='')}", Any)

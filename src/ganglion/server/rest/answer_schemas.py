@@ -23,7 +23,7 @@ from ganglion.api import (
     use,
     workloads,
 )
-from ganglion.api.money import prices
+from ganglion.api.money import budgets, prices
 from ganglion.transport import problem
 
 _PLACE = "#/components/schemas/"
@@ -49,6 +49,7 @@ def _structs(*modules: ModuleType) -> Mapping[str, type[Struct]]:
 
 ANSWERS = _structs(
     access,
+    budgets,
     bulk,
     events,
     nodes,

@@ -52,6 +52,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "break_glass": {"reason": "node fire in hall 2", "lasting": 3_600_000},
     "mend_glass": {"user": "eve"},
     "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
+    "set_budget": {"micro": 50_000_000_000, "zone": "Europe/Berlin", "carry_over": True},
     "set_price": {"micro": 2_500_000, "currency": "EUR"},
     "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
 }

@@ -17,7 +17,6 @@ from ganglion.model.events import (
     GlassMended,
     HoldPlaced,
     HoldReleased,
-    PriceSet,
     RoleGranted,
     RoleRevoked,
     ServerStarted,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
-    *(GlassBroken, GlassMended, PriceSet),
+    *(GlassBroken, GlassMended),
 )
 """Events that no decision follows from."""
 

@@ -18,6 +18,7 @@ from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
 from ganglion.server.state.transaction import Transaction
+from ganglion.server.views.budgets import count_anew
 from ganglion.specs.grammar.money import (
     MOST_MICRO,
     parse_currency,
@@ -90,7 +91,7 @@ def set_price(here: Here, flavor: Flavor, wish: PriceWish) -> PriceView:
 
 
 def _enter(draft: Transaction, price: Price, user: str) -> int:
-    """Set a price; returns its number.
+    """Set a price; returns its number. One of the past changes what budgets have spent.
 
     Raises:
         FieldError: it is the first price, and has no currency.
@@ -107,6 +108,8 @@ def _enter(draft: Transaction, price: Price, user: str) -> int:
         price = replace(price, zone=book.zone or "UTC")
     book.check(price)
     draft.record(PriceSet(draft.now, price, user))
+    if price.since_ms < draft.now:
+        count_anew(draft)
     return len(book.records)
 
 
