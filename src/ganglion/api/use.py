@@ -126,6 +126,7 @@ class UsageRow(Struct):
         requested_gpu_us: the same without pods that were asked to leave and had not left.
         attempts: attempts that were placed in the period.
         cost_micro: what was held costs, by the prices that are known now.
+        list_micro: the same by the prices for all kinds of workloads.
         corrected_micro: the part of it that came by prices which were set afterwards.
         idle_micro: this group's share of what idle GPUs cost: that of a flavor is shared in
             proportion to what was held of it; 0 unless `fleet` is given.
@@ -142,6 +143,7 @@ class UsageRow(Struct):
     requested_gpu_us: int = 0
     attempts: int = 0
     cost_micro: int = 0
+    list_micro: int = 0
     corrected_micro: int = 0
     idle_micro: int = 0
     unpriced_gpu_us: int = 0

@@ -76,9 +76,9 @@ def test_once_there_are_prices_money_stands_beside_gpu_hours(
     server.on(ROUTE, {**MONEY, "fleet": [{**PAGE["fleet"][0], **money}]})
     done = ganglion("usage")
     assert done.out.splitlines() == [
-        "QUEUE      HELD  SHARE  TRIES  COST EUR  IDLE COST",
-        "vision    15.00    75%      0     37.50       0.00",
-        "speech     5.00    25%      0      0.00       0.00",
+        "QUEUE    HELD  SHARE  TRIES  COST EUR  IDLE COST",
+        "vision  15.00    75%      0     37.50       0.00",
+        "speech   5.00    25%      0      0.00       0.00",
     ]
     sums = "charged 37.50 + discount 0.00 + idle 45.00 + unavailable 5.00 = capacity 87.50 EUR"
     assert f"H100: {sums}" in done.err

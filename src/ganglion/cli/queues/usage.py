@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_queues, connect
-from ganglion.cli.options import command, list_output, moment, since_ms
+from ganglion.cli.options import command, list_output_with, moment, since_ms
 from ganglion.cli.output.formats import DASH, clock, now_ms
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.cli.queues.focus import BY as ALL
+from ganglion.cli.queues.focus import print_focus
 
 if TYPE_CHECKING:
     from ganglion.api.use import FlavorUsage, UsagePage, UsageRow
@@ -52,7 +54,7 @@ BY = ("queue", "user", "workload", "flavor", "kind", "day")
     help="Only this queue and those below it; may be repeated.",
 )
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Most rows to print.")
-@list_output
+@list_output_with("focus")
 def usage(
     by: tuple[str, ...],
     since: str,
@@ -71,14 +73,20 @@ def usage(
     same flavor cost, in proportion to what was held. `-o wide` shows GPU-hours without a price and
     what prices changed that were set afterwards.
 
+    `-o focus` prints comma-separated rows by FOCUS 1.4, one for each queue, user, workload, flavor
+    and day, whatever `--by` says; corrections are rows of their own.
+
     The lines below the table, on stderr, compare all that was held with the GPUs that there were,
     for those who may see the whole fleet.
     """
     now = now_ms()
     begin, end = since_ms(since, now), moment(until, now, "--until") if until else ""
-    by = tuple(dict.fromkeys(by))
+    by = ALL if form == "focus" else tuple(dict.fromkeys(by))
     with connect() as client:
         page = client.daily.usage(by=by, since=begin, until=end, queues=queues)
+    if form == "focus":
+        print_focus(page)
+        return
     if form in ("json", "yaml"):
         print_data(page, form)
         return

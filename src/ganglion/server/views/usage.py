@@ -153,6 +153,7 @@ def _rows(
     of = [costs.get(group, Charge()) for group in names]
     money = zip(
         rounded(each.cost for each in of),
+        rounded(each.standard for each in of),
         rounded(each.corrected for each in of),
         rounded(shares.get(group, 0) for group in names),
         strict=True,
@@ -161,11 +162,14 @@ def _rows(
         replace(
             _row(dict(zip(by, group, strict=True)), groups[group]),
             cost_micro=cost,
+            list_micro=listed,
             corrected_micro=corrected,
             idle_micro=idle_micro,
             unpriced_gpu_us=charge.unpriced_gpu_us,
         )
-        for group, charge, (cost, corrected, idle_micro) in zip(names, of, money, strict=True)
+        for group, charge, (cost, listed, corrected, idle_micro) in zip(
+            names, of, money, strict=True
+        )
     ]
 
 
