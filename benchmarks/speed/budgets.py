@@ -78,7 +78,7 @@ def _life(nodes: int, *, budgeted: bool) -> int:
 
 
 def _starts(state: ClusterState, events: list[Event], now: int) -> list[str]:
-    return [each.gang for each in cycle(state, events, now).starts]
+    return [each.gang.id for each in cycle(state, events, now).starts]
 
 
 def _money(state: ClusterState) -> list[Event]:

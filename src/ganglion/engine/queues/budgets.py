@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.engine.queues.budget_account import HOUR_MS, UNIT, BudgetAccount, HeldCost
+from ganglion.engine.queues.budget_account import HOUR_MS, UNIT, BudgetAccount, HeldCost, Rate
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.fleet.price import MICRO
 from ganglion.model.queue import Budget
@@ -60,6 +60,7 @@ class QueueBudgets:
         self._over: dict[str, None] = {}
         self._ends: list[tuple[int, str]] = []
         self._span: PriceSpan | None = None
+        self._highest: dict[Rate, int] = {}
 
     def binds(self, path: Sequence[str]) -> bool:
         """Whether any of these queues has a budget."""
@@ -141,10 +142,20 @@ class QueueBudgets:
 
     def worth(self, kind: str, milli: Milli) -> int:
         """The most that one ms of these GPUs costs, as exact money; what has no price is free."""
-        return sum(
-            amount * (self.prices.highest(self.now, flavor, kind) or 0)
-            for flavor, amount in milli.items()
-        )
+        total = 0
+        for flavor, amount in milli.items():
+            if amount:
+                total += amount * self._most(flavor, kind)
+        return total
+
+    def _most(self, flavor: str, kind: str) -> int:
+        """The highest price from now on."""
+        self._prices()
+        found = self._highest.get((flavor, kind))
+        if found is None:
+            found = self.prices.highest(self.now, flavor, kind) or 0
+            self._highest[flavor, kind] = found
+        return found
 
     def advance(self, now: int) -> bool:
         """Count what was spent up to a time in ms; returns whether a month has begun."""
@@ -186,6 +197,7 @@ class QueueBudgets:
         span = self._span
         if span is None or not span.begin <= self.now < span.end:
             span = self._span = next(self.prices.spans(self.now, self.now + DAY_MS))
+            self._highest = {}  # changes where prices do, and nowhere else
         return span
 
     def next_wake(self) -> int | None:

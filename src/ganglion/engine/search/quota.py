@@ -29,11 +29,12 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         (reason, {}) when no flavor is left that the gang could use, else (None, the flavors
         that it must keep off, each with the reason).
     """
-    if not is_governed(state, record):
+    governed = state.queues.shares.is_governed(record.gang.queue, record.gang.preemptible)
+    if not governed and not state.queues.budgets.accounts:
         return None, {}
     wanted = asked(record)
     poor = _over_budget(state, record, wanted)
-    if poor[0]:
+    if poor[0] or not governed:
         return poor
     whole = passed(state, record, ANY_FLAVOR, wanted)
     if whole:
@@ -50,21 +51,33 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
     return None, refusals
 
 
-def is_governed(state: ClusterState, record: GangRecord) -> bool:
-    """Whether anything but capacity bounds what a gang may start with."""
-    queue = record.gang.queue
-    governed = state.queues.shares.is_governed(queue, record.gang.preemptible)
-    return governed or state.queues.budgets.binds(state.queues.shares.path(queue))
+def means_of(state: ClusterState, record: GangRecord, off: Mapping[str, Reason]) -> "Means | None":
+    """What judges placements of a gang; None = what was checked before the search is enough.
+
+    Args:
+        state: the fleet and the queues.
+        record: the gang.
+        off: flavors that it must keep off, as `spent` has found out.
+    """
+    if state.queues.shares.is_governed(record.gang.queue):
+        return Means(state, record)
+    if not state.queues.budgets.accounts:
+        return None
+    # A gang of fixed size that can afford every flavor can afford every place.
+    sets = record.gang.pod_sets
+    fixed = not any(each.min_count or each.request.gpu.share_mib for each in sets)
+    return None if fixed and not off else Means(state, record)
 
 
 def unaffordable(
-    state: ClusterState, record: GangRecord, milli: Mapping[str, int]
+    state: ClusterState, record: GangRecord, used: Mapping[str, Usage]
 ) -> Reason | None:
-    """The budget that a gang would pass with thousandths of GPUs by flavor; None = none."""
+    """The budget that a gang would pass with so much by flavor; None = none."""
     gang, budgets = record.gang, state.queues.budgets
     if not budgets.accounts:
         return None
     path = state.queues.shares.path(gang.queue)
+    milli = {flavor: each.gpu_milli for flavor, each in used.items()}
     return budgets.refuses(path, gang.kind.value, milli, gang.time_limit_ms or 0, gang.id)
 
 
@@ -72,8 +85,7 @@ def unaffordable_at(state: ClusterState, record: GangRecord, placement: Placemen
     """The budget that a gang would pass at a place; None = none."""
     if not state.queues.budgets.accounts:
         return None
-    used = state.holdings.usage_of(record, placement)
-    return unaffordable(state, record, {name: each.gpu_milli for name, each in used.items()})
+    return unaffordable(state, record, state.holdings.usage_of(record, placement))
 
 
 def _over_budget(
@@ -86,7 +98,7 @@ def _over_budget(
     refusals = {
         flavor: reason
         for flavor in usable
-        if (reason := unaffordable(state, record, {flavor: wanted.gpu_milli}))
+        if (reason := unaffordable(state, record, {flavor: wanted}))
     }
     if not usable or len(refusals) < len(usable):
         return None, refusals
@@ -118,8 +130,13 @@ class Means:
     def allow(self, placement: Placement) -> bool:
         """Whether the queue and all above it may use that much."""
         state, record = self._state, self._record
-        self.refusal, total = None, Usage()
         used = state.holdings.usage_of(record, placement)
+        self.refusal = unaffordable(state, record, used)
+        if self.refusal:
+            return False
+        if not state.queues.shares.is_governed(record.gang.queue):
+            return True
+        total = Usage()
         for usage in used.values():
             total = total.plus(usage)
         for flavor, usage in ((ANY_FLAVOR, total), *used.items()):
@@ -127,5 +144,4 @@ class Means:
             if found:
                 self.refusal = found.reason
                 return False
-        self.refusal = unaffordable_at(state, record, placement)
-        return self.refusal is None
+        return True

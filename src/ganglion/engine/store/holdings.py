@@ -217,8 +217,8 @@ class Holdings:
         budgets, gang = self._queues.budgets, record.gang
         if not budgets.accounts or record.placement is None:
             return
-        used = self.usage_of(record, record.placement)
-        milli = {flavor: each.gpu_milli for flavor, each in used.items()}
+        used = record.charged or self.usage_of(record, record.placement).items()
+        milli = {flavor: each.gpu_milli for flavor, each in used}
         since = record.started or record.placed_at
         end = since + gang.time_limit_ms if gang.time_limit_ms else 0
         path = self._queues.shares.path(gang.queue)
