@@ -94,7 +94,10 @@ class QueueBudgets:
         self, key: str, path: tuple[str, ...], kind: str, milli: Milli, end: int, now: int
     ) -> None:
         """A gang holds this much from now on, in place of what it held."""
-        self.drop(key, now)
+        if key in self.held:
+            self.drop(key, now)
+        elif now > self.now:
+            self.advance(now)
         found = tuple((flavor, amount) for flavor, amount in milli.items() if amount)
         if not found:
             return
@@ -110,10 +113,11 @@ class QueueBudgets:
 
     def drop(self, key: str, now: int) -> None:
         """A gang holds nothing any more, or is promised nothing."""
-        self.advance(now)
-        cost = self.held.pop(key, None)
-        if cost is None:
+        if key not in self.held:
             return
+        if now > self.now:
+            self.advance(now)
+        cost = self.held.pop(key)
         over = key in self._over
         self._over.pop(key, None)
         for name in cost.path:
@@ -142,20 +146,16 @@ class QueueBudgets:
 
     def worth(self, kind: str, milli: Milli) -> int:
         """The most that one ms of these GPUs costs, as exact money; what has no price is free."""
-        total = 0
+        span, total = self._span, 0
+        if span is None or not span.begin <= self.now < span.end:
+            self._prices()
+        known = self._highest
         for flavor, amount in milli.items():
-            if amount:
-                total += amount * self._most(flavor, kind)
+            most = known.get((flavor, kind))
+            if most is None:
+                most = known[flavor, kind] = self.prices.highest(self.now, flavor, kind) or 0
+            total += amount * most
         return total
-
-    def _most(self, flavor: str, kind: str) -> int:
-        """The highest price from now on."""
-        self._prices()
-        found = self._highest.get((flavor, kind))
-        if found is None:
-            found = self.prices.highest(self.now, flavor, kind) or 0
-            self._highest[flavor, kind] = found
-        return found
 
     def advance(self, now: int) -> bool:
         """Count what was spent up to a time in ms; returns whether a month has begun."""
@@ -236,7 +236,7 @@ class QueueBudgets:
                 if not asked:
                     return None
             reserved = account.reserved(self.now)
-            own = self.held.get(promised(gang))
+            own = self.held.get(promised(gang)) if account.promised else None
             if own is not None:
                 reserved -= own.worth * own.lasts_ms
             if account.spent + reserved + asked > account.limit:

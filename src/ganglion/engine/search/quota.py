@@ -72,12 +72,12 @@ def means_of(state: ClusterState, record: GangRecord, off: Mapping[str, Reason])
 def unaffordable(
     state: ClusterState, record: GangRecord, used: Mapping[str, Usage]
 ) -> Reason | None:
-    """The budget that a gang would pass with so much by flavor; None = none."""
+    """The budget that a gang would pass with an amount of each flavor; None = none."""
     gang, budgets = record.gang, state.queues.budgets
     if not budgets.accounts:
         return None
     path = state.queues.shares.path(gang.queue)
-    milli = {flavor: each.gpu_milli for flavor, each in used.items()}
+    milli = {flavor: each.gpu_milli for flavor, each in used.items() if each.gpu_milli}
     return budgets.refuses(path, gang.kind.value, milli, gang.time_limit_ms or 0, gang.id)
 
 
