@@ -75,7 +75,7 @@ CALLS: dict[str, tuple[Callable[[Client], object], Any]] = {
         {"since": 1, "until": 2},
     ),
     "GET /api/v1/prices": (lambda c: c.money.prices(), {"items": []}),
-    "GET /api/v1/prices/history": (lambda c: c.money.price_history(), {"items": []}),
+    "GET /api/v1/prices:history": (lambda c: c.money.price_history(), {"items": []}),
     "PUT /api/v1/prices/H100%2080": (
         lambda c: c.money.set_price("H100 80", 2_500_000, currency="EUR"),
         {"number": 1, "flavor": "H100 80"},

@@ -184,7 +184,7 @@ class CorrectionView(Struct):
     """What a price that was set afterwards changed of the cost of the period.
 
     Attributes:
-        number: of the price; `GET /prices/history` has it.
+        number: of the price; `GET /prices:history` has it.
         at: when it was set, in ms.
         flavor: what it is a price of.
         change_micro: added to the cost; below 0 = taken off.

@@ -35,7 +35,7 @@ def test_what_is_no_amount_of_money_is_refused(
 
 
 def test_history_names_who_set_a_price(server: FakeServer, ganglion: Ganglion) -> None:
-    server.on("GET /api/v1/prices/history", PAGE)
+    server.on("GET /api/v1/prices:history", PAGE)
     lines = ganglion("price", "history").out.splitlines()
     assert "EUR/GPU-HOUR" in lines[0]
     assert "ada" in lines[1]

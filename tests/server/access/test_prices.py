@@ -76,7 +76,7 @@ def test_a_price_of_the_past_leaves_what_was_charged_and_adds_a_correction(
         sum(each["change_micro"] for each in page["corrections"])
         == (page["total"]["corrected_micro"])
     )
-    history = used.owner.get(f"{API}/prices/history").json()["items"]
+    history = used.owner.get(f"{API}/prices:history").json()["items"]
     assert [each["micro"] for each in history] == [2_000_000, 3_000_000]
     assert [each["by"] for each in history] == ["ada", "ada"]
     assert page["total"]["cost_micro"] > first["total"]["cost_micro"]

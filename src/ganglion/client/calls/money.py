@@ -26,7 +26,7 @@ class Money:
 
     def price_history(self) -> PricePage:
         """List every price that was ever set, in that order."""
-        return self._http.call("GET", "/prices/history", PricePage)
+        return self._http.call("GET", "/prices:history", PricePage)
 
     def set_price(
         self,

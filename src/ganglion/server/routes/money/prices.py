@@ -62,7 +62,7 @@ def list_prices(here: Here) -> PricePage:
     return PricePage(items=tuple(kept), currency=page.currency, zone=page.zone)
 
 
-@router.get("/prices/history")
+@router.get("/prices:history")
 def price_history(here: Here) -> PricePage:
     """List every price that was ever set, in that order; none is ever changed."""
     return _page(here)
