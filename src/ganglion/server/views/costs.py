@@ -47,6 +47,26 @@ def rated_period(book: PriceBook, since: int, until: int) -> RatedPeriod:
     return RatedPeriod(book, since, until, PriceTable(book, *days_of(since, max(since, until))))
 
 
+def steady(
+    rated: RatedPeriod, held: Mapping[Group, int], by: Sequence[UsageBy]
+) -> dict[Group, Charge] | None:
+    """What was held costs, where no price changes in the period; None = one does.
+
+    Args:
+        rated: the period.
+        held: GPU-microseconds of the period by group.
+        by: what it is grouped by; flavor and kind are among it.
+    """
+    if len(rated.table.spans) != 1:
+        return None
+    state = rated.table.spans[0].state
+    flavor, kind = by.index(UsageBy.FLAVOR), by.index(UsageBy.KIND)
+    return {
+        group: charged(rated.book, {state: gpu_us}, group[flavor], group[kind])
+        for group, gpu_us in held.items()
+    }
+
+
 def usage_charges(
     ledger: Ledger,
     open_usage: Sequence[UsageInterval],

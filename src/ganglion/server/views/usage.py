@@ -26,6 +26,7 @@ from ganglion.server.views.costs import (
     flavor_money,
     idle_shares,
     rated_period,
+    steady,
     supply_charges,
     usage_charges,
 )
@@ -98,14 +99,16 @@ def usage_report(
     if found.since is None or since <= found.since:
         since = 0  # nothing is older: so databases need not look for it
     # With flavors, so that what is held of each is known without asking twice.
-    fine = tuple(dict.fromkeys((*by, UsageBy.FLAVOR, UsageBy.KIND)))
+    rates = (UsageBy.FLAVOR, UsageBy.KIND) if found.prices.records else (UsageBy.FLAVOR,)
+    fine = tuple(dict.fromkeys((*by, *rates)))
     sums = usage_sums(ledger, UsageWanted(fine, since, until, found.cycle, queues))
     mine = [each for each in found.usage if queues is None or each.queue in queues]
     add_usage(sums, mine, fine, since, until)
     charges, supply = dict[Group, Charge](), dict[str, SupplyCharge]()
     if found.prices.records and found.since is not None:
         rated = rated_period(found.prices, max(since, found.since), until)
-        charges = usage_charges(ledger, mine, rated, fine, found.cycle, queues)
+        same = steady(rated, {group: each.held_gpu_us for group, each in sums.items()}, fine)
+        charges = same or usage_charges(ledger, mine, rated, fine, found.cycle, queues)
         supply = supply_charges(ledger, found.supply, rated, found.cycle) if fleet else {}
     shown = _flavors(ledger, found, sums, fine, (since, until)) if fleet else None
     if shown is not None:
