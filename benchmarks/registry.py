@@ -37,6 +37,7 @@ BENCHES: dict[str, str] = {
     "access": "benchmarks.speed.access:BENCH",
     "audit": "benchmarks.speed.audit_trail:BENCH",
     "usage": "benchmarks.speed.usage:BENCH",
+    "budgets": "benchmarks.speed.budgets:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 

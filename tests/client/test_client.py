@@ -25,6 +25,7 @@ from ganglion.model.errors import (
     NotFound,
 )
 from ganglion.server.routes import cluster, queues, workloads
+from ganglion.server.routes.money import budgets, prices
 from ganglion.transport.problem import problem_of
 
 VIEW = {"id": "a-1", "name": "a", "kind": "batch", "queue": "q", "user": "u", "priority": 50}
@@ -73,6 +74,18 @@ CALLS: dict[str, tuple[Callable[[Client], object], Any]] = {
         lambda c: c.daily.usage(by=["user", "day"], since="30d", queues=["q"]),
         {"since": 1, "until": 2},
     ),
+    "GET /api/v1/prices": (lambda c: c.money.prices(), {"items": []}),
+    "GET /api/v1/prices:history": (lambda c: c.money.price_history(), {"items": []}),
+    "PUT /api/v1/prices/H100%2080": (
+        lambda c: c.money.set_price("H100 80", 2_500_000, currency="EUR"),
+        {"number": 1, "flavor": "H100 80"},
+    ),
+    "GET /api/v1/budgets": (lambda c: c.money.budgets(), {"items": []}),
+    "PUT /api/v1/budgets/q": (
+        lambda c: c.money.set_budget("q", 5, carry_over=True),
+        {"queue": "q", "micro": 5},
+    ),
+    "DELETE /api/v1/budgets/q": (lambda c: c.money.remove_budget("q"), {}),
     "GET /api/v1/gpus": (lambda c: c.gpus(), {"items": []}),
 }
 
@@ -87,7 +100,7 @@ def test_a_call_makes_its_request_with_the_token(request_line: str) -> None:
 
 
 def test_every_route_of_the_server_has_its_call() -> None:
-    found = (workloads, cluster, queues)
+    found = (workloads, cluster, queues, prices, budgets)
     routers = tuple((each.router, "/api/v1") for each in found)
     routes = {
         f"{method} {prefix}{route.path}"

@@ -34,6 +34,10 @@ MEANING = {
     "grant token": "make and revoke personal tokens of every user; add, change, remove local users",
     "halt server": "end the server",
     "deliver cluster": "deliver what the scheduler of a cluster decides and finds",
+    "view price": "what an hour of a GPU costs, now and ever",
+    "change price": "set prices",
+    "view budget": "what queues may spend, have spent and may still spend",
+    "change budget": "set and remove budgets",
 }
 """What a permission is about, in words."""
 

@@ -314,5 +314,9 @@ def _queue(event: ev.Event | ev.Delivered) -> str:
         return event.queue.name
     if isinstance(event, ev.QueueRemoved):
         return event.name
+    if isinstance(event, ev.BudgetSet):
+        return event.budget.queue
+    if isinstance(event, ev.BudgetRemoved):
+        return event.queue
     gang = getattr(event, "gang", None)
     return gang.queue if isinstance(gang, Gang) else ""

@@ -77,17 +77,26 @@ def output(*forms: str) -> Callable[[F], F]:
 
 def list_output(function: F) -> F:
     """Add `-o`, `--csv` and `--no-pager` of commands that print a list."""
-    function = click.option(
-        "--no-pager",
-        is_flag=True,
-        expose_value=False,
-        callback=_no_pager,
-        help="Print long lists straight to the terminal, not through $PAGER.",
-    )(function)
-    function = click.option(
-        "--csv", "form", flag_value="csv", help="Print comma-separated values."
-    )(function)
-    return output("table", "wide", "json", "yaml", "csv")(function)
+    return list_output_with()(function)
+
+
+def list_output_with(*forms: str) -> Callable[[F], F]:
+    """Add the same, with more forms."""
+
+    def add(function: F) -> F:
+        function = click.option(
+            "--no-pager",
+            is_flag=True,
+            expose_value=False,
+            callback=_no_pager,
+            help="Print long lists straight to the terminal, not through $PAGER.",
+        )(function)
+        function = click.option(
+            "--csv", "form", flag_value="csv", help="Print comma-separated values."
+        )(function)
+        return output("table", "wide", "json", "yaml", "csv", *forms)(function)
+
+    return add
 
 
 def _no_pager(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

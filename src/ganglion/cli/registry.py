@@ -108,6 +108,12 @@ COMMANDS: dict[str, CommandEntry] = {
     "usage": CommandEntry(
         "ganglion.cli.queues.usage:usage", "Sum up the GPU-hours that were held.", LOOK
     ),
+    "price": CommandEntry(
+        "ganglion.cli.money.price:price", "Set and list what an hour of a GPU costs.", CLUSTER
+    ),
+    "budget": CommandEntry(
+        "ganglion.cli.money.budget:budget", "Set and list what queues may spend.", CLUSTER
+    ),
     "history": CommandEntry(
         "ganglion.cli.workloads.history:history",
         "List what has ended, with waits and GPU-hours.",

@@ -28,6 +28,7 @@ from ganglion.client.calls.access import AccessClient
 from ganglion.client.calls.again import Again
 from ganglion.client.calls.bulk import Bulk
 from ganglion.client.calls.daily import Daily, read_events
+from ganglion.client.calls.money import Money
 from ganglion.client.calls.placed import placed
 from ganglion.client.calls.policies import Policies
 from ganglion.client.calls.secrets import Secrets
@@ -107,6 +108,11 @@ class Client(Policies):
     def again(self) -> Again:
         """What is submitted anew: schedules, and what failed."""
         return Again(self._http)
+
+    @property
+    def money(self) -> Money:
+        """Prices and budgets."""
+        return Money(self._http)
 
     @property
     def daily(self) -> Daily:

@@ -61,6 +61,7 @@ def cycle(
     state.agenda.effort.begin()
     state.agenda.again_at = None
     stage("settling", state.fleet.settle)
+    stage("budgets", lambda: state.progress.changed(state.queues.budgets.renew(now)))
     stage("waking", lambda: decide(state, state.gangs.wake(now), plan))
     stage("time-sharing", lambda: state.gangs.sharers.refresh(now))
     stage("shares", lambda: state.deserved.refresh(now))

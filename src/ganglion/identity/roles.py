@@ -53,6 +53,10 @@ class ResourceKind(StrEnum):
     SERVER = "server"
     CLUSTER = "cluster"
     """Records of a cluster whose scheduler delivers them."""
+    PRICE = "price"
+    """What an hour of a GPU costs."""
+    BUDGET = "budget"
+    """What a queue may spend."""
 
 
 class Reach(StrEnum):
@@ -97,6 +101,10 @@ PERMISSIONS: Mapping[Permission, Mapping[Role, Reach]] = MappingProxyType(
         (_V.GRANT, _K.TOKEN): _row((Role.ADMIN,)),
         (_V.HALT, _K.SERVER): _row((Role.ADMIN,)),
         (_V.DELIVER, _K.CLUSTER): _row((Role.REPORTER, Role.ADMIN)),
+        (_V.VIEW, _K.PRICE): _row(_EVERY),
+        (_V.CHANGE, _K.PRICE): _row((Role.ADMIN,)),
+        (_V.VIEW, _K.BUDGET): _row(_EVERY),
+        (_V.CHANGE, _K.BUDGET): _row((Role.ADMIN,)),
     }
 )
 """Verb and resource -> the roles that allow it, and how far."""

@@ -11,6 +11,7 @@ from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Batch
 from ganglion.ledger.sql.statements import Prepared, Session
 from ganglion.ledger.sql.tables import supply, usage
+from ganglion.metering.day_runs import DayRun
 from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
 from ganglion.metering.sums import Group, SupplySum, UsageBy, UsageSum, date_of
 
@@ -128,15 +129,53 @@ def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
     if wanted.queues is not None:
         found = found.where(table.queue.in_(sorted(wanted.queues)))
     made: dict[Group, UsageSum] = {}
-    width, day = len(by), by.index(UsageBy.DAY) if UsageBy.DAY in by else None
+    width = len(by)
     for row in reader.rows(found.group_by(*groups) if groups else found):
-        group: tuple[Any, ...] = tuple(row[:width])
-        if day is not None:
-            group = (*group[:day], date_of(group[day]), *group[day + 1 :])
         held, requested, attempts = row[width:]
         if held or attempts:
-            made[group] = UsageSum(int(held), int(requested), int(attempts))
+            made[_named(row[:width], by)] = UsageSum(int(held), int(requested), int(attempts))
     return made
+
+
+def held_by_part(reader: Reader, wanted: UsageWanted, run: DayRun) -> dict[Group, list[int]]:
+    """GPU-microseconds held on the days of a run, by group, in each part of these days.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    low, high = max(wanted.since, run.begin), min(wanted.until, run.end)
+    begin: Case[int] = case((usage.c.begin_ms < low, low), else_=usage.c.begin_ms)
+    end: Case[int] = case((usage.c.end_ms > high, high), else_=usage.c.end_ms)
+    midnight = usage.c.begin_ms // DAY_MS * DAY_MS
+    sums = [
+        func.sum(
+            usage.c.held_milli * _shared(begin - midnight, end - midnight, each.begin, each.end)
+        )
+        for each in run.parts
+    ]
+    groups = [_group(each) for each in wanted.by]
+    found = select(*groups, *sums).where(*_within(usage, low, high))
+    found = found.where(usage.c.cycle <= wanted.cycle)
+    if wanted.queues is not None:
+        found = found.where(usage.c.queue.in_(sorted(wanted.queues)))
+    made, width = dict[Group, list[int]](), len(wanted.by)
+    for row in reader.rows(found.group_by(*groups)):
+        made[_named(row[:width], wanted.by)] = [int(each) for each in row[width:]]
+    return made
+
+
+def supply_held(reader: Reader, since: int, until: int, cycle: int) -> Iterator[SupplyInterval]:
+    """Closed supply of a period in ms, equal intervals of a flavor as one; nodes are left out.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    table = supply.c
+    place = (table.begin_ms, table.end_ms, table.flavor)
+    sums = (func.sum(table.gpu_milli), func.sum(table.unavailable_milli))
+    found = select(*place, *sums).where(*_within(supply, since, until), table.cycle <= cycle)
+    for begin, end, flavor, there, shut in reader.rows(found.group_by(*place)):
+        yield SupplyInterval(begin, end, "", flavor, int(there), int(shut))
 
 
 def supply_sums(reader: Reader, since: int, until: int, cycle: int) -> dict[str, SupplySum]:
@@ -150,6 +189,24 @@ def supply_sums(reader: Reader, since: int, until: int, cycle: int) -> dict[str,
     found = select(table.flavor, *sums).where(*_within(supply, since, until))
     rows = reader.rows(found.where(table.cycle <= cycle).group_by(table.flavor))
     return {flavor: SupplySum(int(there), int(shut)) for flavor, there, shut in rows}
+
+
+def _named(values: Sequence[Any], by: Sequence[UsageBy]) -> Group:
+    """A group as it is shown, with dates for days."""
+    return tuple(
+        date_of(value) if each is UsageBy.DAY else value
+        for each, value in zip(by, values, strict=True)
+    )
+
+
+def _shared(begin: Any, end: Any, low: int, high: int) -> ColumnElement[int]:  # noqa: ANN401 - two expressions of SQL
+    """How much of a span of a day lies in a part of it, in ms."""
+    if (low, high) == (0, DAY_MS):
+        whole: ColumnElement[int] = end - begin
+        return whole
+    since = case((begin < low, low), else_=begin)
+    until = case((end > high, high), else_=end)
+    return case((until > since, until - since), else_=0)
 
 
 def _group(by: UsageBy) -> ColumnElement[Any]:

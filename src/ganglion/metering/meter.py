@@ -187,6 +187,10 @@ class Meter:
         self._usage, self._supply = [], []
         return usage, supply
 
+    def pending_usage(self) -> tuple[UsageInterval, ...]:
+        """What was closed and not drained yet."""
+        return tuple(self._usage)
+
     def open_usage(self, until: int) -> Iterator[UsageInterval]:
         """What attempts hold, as if it ended then, or at the meter's time where that is later."""
         end = max(until, self.now)

@@ -17,6 +17,7 @@ class UsageBy(StrEnum):
     USER = "user"
     WORKLOAD = "workload"
     FLAVOR = "flavor"
+    KIND = "kind"
     DAY = "day"
 
 
@@ -78,8 +79,13 @@ def add_usage(
         lasted = overlap_ms(each, since, until)
         attempts = int(each.begun and since <= each.begin_ms < until)
         if lasted or attempts:
-            found = sums.setdefault(tuple(_value(each, one) for one in by), UsageSum())
+            found = sums.setdefault(group_of(each, by), UsageSum())
             found.add(each.held_milli * lasted, each.requested_milli * lasted, attempts)
+
+
+def group_of(interval: UsageInterval, by: Sequence[UsageBy]) -> Group:
+    """The group that an interval, which lies within one day, counts in."""
+    return tuple(_value(interval, each) for each in by)
 
 
 def _value(interval: UsageInterval, by: UsageBy) -> str:
@@ -94,6 +100,8 @@ def _value(interval: UsageInterval, by: UsageBy) -> str:
             return interval.workload
         case UsageBy.FLAVOR:
             return interval.flavor
+        case UsageBy.KIND:
+            return interval.kind
 
 
 def add_supply(

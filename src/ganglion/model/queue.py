@@ -70,6 +70,22 @@ class Flavors(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     prefer_preempting: bool = False
 
 
+class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a queue and all below it may spend in a month.
+
+    Attributes:
+        queue: name of the queue.
+        micro: the limit, in millionths of the currency of the prices.
+        zone: time zone in which months begin.
+        carry_over: whether what was left of a month is added to the next one.
+    """
+
+    queue: str
+    micro: int
+    zone: str = "UTC"
+    carry_over: bool = False
+
+
 class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One node of the queue tree; pods are charged to leaves and count in every ancestor.
 

@@ -41,6 +41,7 @@ from ganglion.server.routes import (
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
 from ganglion.server.routes.identity import access, users
+from ganglion.server.routes.money import budgets, prices
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
@@ -60,6 +61,8 @@ _ROUTES = (
     history,
     use,
     usage,
+    prices,
+    budgets,
     terminals,
     access,
     users,

@@ -54,6 +54,38 @@ def test_the_largest_come_first_and_the_last_line_reconciles(
     assert request.url.params["since"] == str(NOW_MS - 7 * 86_400_000)
 
 
+MONEY = {
+    **PAGE,
+    "currency": "EUR",
+    "items": [
+        {"queue": "vision", "held_gpu_us": 15 * HOUR_US, "cost_micro": 37_500_000},
+        {"queue": "speech", "held_gpu_us": 5 * HOUR_US, "unpriced_gpu_us": 5 * HOUR_US},
+    ],
+    "total": {"held_gpu_us": 20 * HOUR_US, "unpriced_gpu_us": 5 * HOUR_US},
+    "corrections": [
+        {"number": 2, "at": NOW_MS, "flavor": "H100", "change_micro": -1_500_000},
+    ],
+}
+
+
+def test_once_there_are_prices_money_stands_beside_gpu_hours(
+    server: FakeServer, ganglion: Ganglion
+) -> None:
+    money = {"charged_micro": 37_500_000, "discount_micro": 0, "idle_micro": 45_000_000}
+    money |= {"unavailable_micro": 5_000_000, "capacity_micro": 87_500_000}
+    server.on(ROUTE, {**MONEY, "fleet": [{**PAGE["fleet"][0], **money}]})
+    done = ganglion("usage")
+    assert done.out.splitlines() == [
+        "QUEUE    HELD  SHARE  TRIES  COST EUR  IDLE COST",
+        "vision  15.00    75%      0     37.50       0.00",
+        "speech   5.00    25%      0      0.00       0.00",
+    ]
+    sums = "charged 37.50 + discount 0.00 + idle 45.00 + unavailable 5.00 = capacity 87.50 EUR"
+    assert f"H100: {sums}" in done.err
+    assert "unpriced: 5.00 GPU-hours have no price and are not in the cost" in done.err
+    assert "corrected: -1.50 EUR by price 2 of H100" in done.err
+
+
 def test_every_group_fits_a_terminal_of_80_columns(
     server: FakeServer, ganglion: Ganglion, monkeypatch: pytest.MonkeyPatch
 ) -> None:

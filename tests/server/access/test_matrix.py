@@ -21,6 +21,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
     "list_usage": EVERY,
+    **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_clusters"), EVERY),
     **dict.fromkeys(("list_tokens", "revoke_token", "who_am_i", "mend_glass"), ANYONE),
@@ -51,6 +52,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_users",), AUDIT),
     **dict.fromkeys(("add_user", "set_password", "remove_user"), ADMIN),
     **dict.fromkeys(("create_token", "place_hold", "release_hold", "erase_user"), ADMIN),
+    **dict.fromkeys(("set_price", "set_budget", "remove_budget"), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     **dict.fromkeys(("list_holds", "export_audit"), AUDIT),
     "shut_down": ADMIN,
@@ -87,6 +89,7 @@ VALUES = {
     "{token}": "none",
     "{hold}": "none",
     "{user}": "none",
+    "{flavor}": "H100",
 }
 
 

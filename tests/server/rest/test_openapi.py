@@ -52,6 +52,8 @@ EXPLAINED: dict[tuple[str, str], str] = {
     ("positive_data_acceptance", "GET /api/v1/workloads/{ref}/logs"): GRAMMAR,
     ("positive_data_acceptance", "PATCH /api/v1/workloads/{ref}"): GRAMMAR,
     ("positive_data_acceptance", "POST /api/v1/workloads/{ref}/scale"): GRAMMAR,
+    ("positive_data_acceptance", "PUT /api/v1/prices/{flavor}"): GRAMMAR,
+    ("positive_data_acceptance", "PUT /api/v1/budgets/{name}"): GRAMMAR,
     **{
         ("positive_data_acceptance", f"POST /api/v1/workloads:{verb}"): (
             "neither workloads nor a filter: the keys are bound to one another"

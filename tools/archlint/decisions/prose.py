@@ -16,6 +16,7 @@ PARTS = frozenset(
         "engine",
         "lifecycle",
         "metering",
+        "pricing",
         "worlds",
         "server",
         "scenarios",

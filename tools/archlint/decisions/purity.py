@@ -12,6 +12,7 @@ PURE_ROOMS = (
     "identity",
     "lifecycle",
     "metering",
+    "pricing",
     "worlds.causes",
     "worlds.kubernetes.attempts",
     "worlds.kubernetes.cluster_view",
@@ -81,6 +82,7 @@ IMPORTS_ALLOWED: dict[tuple[str, str], str] = {
     ("ganglion.lifecycle.schedules", "cronsim"): "computes dates from a given date",
     ("ganglion.lifecycle.schedules", "zoneinfo"): "reads the time zones of the system, as data",
     ("ganglion.lifecycle.workspaces.rule", "zoneinfo"): "the same",
+    ("ganglion.pricing.zones", "zoneinfo"): "the same",
     ("ganglion.lifecycle.metrics.page", "prometheus_client.parser"): "parses a given text",
     ("ganglion.lifecycle.metrics.page", "prometheus_client.samples"): "its values",
     (

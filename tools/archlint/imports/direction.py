@@ -5,18 +5,27 @@ from collections.abc import Iterator
 from tools.archlint.imports.folders import FOLDERS
 from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 
-CORE = frozenset({"model", "engine", "extensions"})
+CORE = frozenset({"model", "pricing", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
 BELOW_SERVER = CORE | WORLDS | {"api", "collector", "extras", "specs", "compat", "lifecycle"}
 BELOW_SERVER |= {"audit", "helper", "identity"}
-BELOW_SERVER |= {"ledger", "metering", "repeats", "router", "seams", "tracing", "transport"}
+BELOW_SERVER |= {
+    "ledger",
+    "metering",
+    "pricing",
+    "repeats",
+    "router",
+    "seams",
+    "tracing",
+    "transport",
+}
 OF_WORLDS = CORE | {"lifecycle", "seams", "specs", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "identity": frozenset(),
     "api": frozenset({"model"}),
-    "engine": frozenset({"model"}),
+    "engine": frozenset({"model", "pricing"}),
     "extensions": frozenset({"model", "engine"}),
     "extras": frozenset({"model"}),
     "seams": frozenset(),
@@ -25,8 +34,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "specs": frozenset({"model", "compat"}),
     "compat": frozenset({"model", "specs"}),
     "lifecycle": CORE,
-    "metering": frozenset({"model"}),
-    "ledger": CORE | {"metering", "seams"},
+    "pricing": frozenset({"model"}),
+    "metering": frozenset({"model", "pricing"}),
+    "ledger": CORE | {"metering", "pricing", "seams"},
     "audit": frozenset({"model", "ledger", "seams"}),
     "helper": frozenset({"transport"}),
     "repeats": frozenset(),

@@ -39,13 +39,21 @@ def subject(event: Fields) -> str:
     gang = event.get("gang")
     if isinstance(gang, dict):
         return str(gang["id"])
-    for whole in map(event.get, ("node", "queue", "booking")):
-        if isinstance(whole, dict):
-            return str(whole["name"])
+    node = event.get("node")
+    if isinstance(node, dict):
+        return str(node["name"])
+    for key, name in _NAMED:
+        about = event.get(key)
+        if isinstance(about, dict):
+            return str(about[name])
     if str(event["type"]).startswith("token_"):
         return str(event["token"])
     other = event.get("name") or event.get("workload") or event.get("subject")
     return str(gang or event.get("node") or other or "")
+
+
+_NAMED = (("queue", "name"), ("booking", "name"), ("price", "flavor"), ("budget", "queue"))
+"""Key of an event -> key within it that names what the event is about."""
 
 
 def concerns(event: Fields, job: str) -> bool:
@@ -296,6 +304,26 @@ def _refused(event: Fields) -> str:
     return event.get("problem") or "it takes part in decisions again"
 
 
+def _priced(event: Fields) -> str:
+    """Return a price as `2.50 EUR, for batch from 20:00 to 08:00, from 2027-01-01 00:00:00`."""
+    from ganglion.specs.grammar.money import print_money, print_price_hours
+
+    price = event["price"]
+    micro = price.get("micro")
+    worth = "no price" if micro is None else f"{print_money(micro)} {price['currency']}"
+    hours = print_price_hours(price.get("start_min", 0), price.get("end_min", 0))
+    about = " ".join(each for each in (price.get("kind", ""), hours) if each)
+    return f"{worth}{f' for {about}' if about else ''} from {clock(price['since_ms'])}"
+
+
+def _budgeted(event: Fields) -> str:
+    """Return a budget as `500.00 a month, 20.00 spent`."""
+    from ganglion.specs.grammar.money import cut_money
+
+    spent = cut_money(event.get("spent_micro", 0))
+    return f"{cut_money(event['budget']['micro'])} a month, {spent} spent"
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -343,6 +371,8 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "hold_placed": _held,
     "hold_released": lambda event: f"by {event['by']}",
     "user_erased": lambda event: f"a name, by {event['by']}: {event['reason']}",
+    "price_set": _priced,
+    "budget_set": _budgeted,
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_queues, connect
-from ganglion.cli.options import command, list_output, moment, since_ms
+from ganglion.cli.options import command, list_output_with, moment, since_ms
 from ganglion.cli.output.formats import DASH, clock, now_ms
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.cli.queues.focus import BY as ALL
+from ganglion.cli.queues.focus import print_focus
 
 if TYPE_CHECKING:
     from ganglion.api.use import FlavorUsage, UsagePage, UsageRow
 
 HUNDREDTH_US = 36_000_000
 """A hundredth of a GPU-hour, in GPU-microseconds."""
-BY = ("queue", "user", "workload", "flavor", "day")
+BY = ("queue", "user", "workload", "flavor", "kind", "day")
 
 
 @command(
@@ -52,7 +54,7 @@ BY = ("queue", "user", "workload", "flavor", "day")
     help="Only this queue and those below it; may be repeated.",
 )
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Most rows to print.")
-@list_output
+@list_output_with("focus")
 def usage(
     by: tuple[str, ...],
     since: str,
@@ -61,33 +63,44 @@ def usage(
     limit: int | None,
     form: str,
 ) -> None:
-    """Sum up the GPU-hours that were held.
+    """Sum up the GPU-hours that were held, and what they cost.
 
     HELD counts from the placement of an attempt to its end, also while it starts and while it
     stops; what runs counts until now. TRIES are attempts that were placed in the period. SHARE is
     the part of all that was held. The largest come first, days in their order.
+
+    Once prices are set, COST is what was held costs, IDLE COST the part of what idle GPUs of the
+    same flavor cost, in proportion to what was held. `-o wide` shows GPU-hours without a price and
+    what prices changed that were set afterwards.
+
+    `-o focus` prints comma-separated rows by FOCUS 1.4, one for each queue, user, workload, flavor
+    and day, whatever `--by` says; corrections are rows of their own.
 
     The lines below the table, on stderr, compare all that was held with the GPUs that there were,
     for those who may see the whole fleet.
     """
     now = now_ms()
     begin, end = since_ms(since, now), moment(until, now, "--until") if until else ""
-    by = tuple(dict.fromkeys(by))
+    by = ALL if form == "focus" else tuple(dict.fromkeys(by))
     with connect() as client:
         page = client.daily.usage(by=by, since=begin, until=end, queues=queues)
+    if form == "focus":
+        print_focus(page)
+        return
     if form in ("json", "yaml"):
         print_data(page, form)
         return
     rows = sorted(page.items, key=lambda row: (row.day, -row.held_gpu_us))[:limit]
-    print_list(rows, columns(by, page.total.held_gpu_us), form, empty="nothing was held")
+    print_list(rows, columns(by, page), form, empty="nothing was held")
     if form != "csv":
         sys.stdout.flush()  # where both go to one place, the lines are below the table
         for line in told(page):
             note(line)
 
 
-def columns(by: Sequence[str], total_gpu_us: int) -> "list[Column[UsageRow]]":
+def columns(by: Sequence[str], page: "UsagePage") -> "list[Column[UsageRow]]":
     """Return the columns: what is grouped by, and the sums."""
+    total_gpu_us = page.total.held_gpu_us
 
     def share(row: "UsageRow") -> str:
         return f"{row.held_gpu_us * 100 // total_gpu_us}%" if total_gpu_us else DASH
@@ -98,7 +111,23 @@ def columns(by: Sequence[str], total_gpu_us: int) -> "list[Column[UsageRow]]":
         Column("SHARE", share, right=True),
         Column("REQUESTED", lambda row: hours(row.requested_gpu_us), right=True, wide=True),
         Column("TRIES", lambda row: str(row.attempts), right=True),
+        *(_money_columns(page) if page.currency else ()),
     ]
+
+
+def _money_columns(page: "UsagePage") -> "list[Column[UsageRow]]":
+    from ganglion.specs.grammar.money import cut_money
+
+    made: list[Column[UsageRow]] = [
+        Column(f"COST {page.currency}", lambda row: cut_money(row.cost_micro), right=True)
+    ]
+    if page.fleet is not None:
+        made.append(Column("IDLE COST", lambda row: cut_money(row.idle_micro), right=True))
+    made.append(Column("UNPRICED", lambda row: hours(row.unpriced_gpu_us), right=True, wide=True))
+    made.append(
+        Column("CORRECTED", lambda row: cut_money(row.corrected_micro), right=True, wide=True)
+    )
+    return made
 
 
 def _group(name: str) -> "Callable[[UsageRow], str]":
@@ -119,10 +148,38 @@ def told(page: "UsagePage") -> list[str]:
     lines = [f"{each.flavor}: {reconciled(each)}" for each in page.fleet or () if _counts(each)]
     if page.fleet is None:
         lines = [f"held {hours(page.total.held_gpu_us)} GPU-hours"]
+    lines += _money_told(page) if page.currency else []
     if page.metered_since is None:
         return [*lines, "nothing is metered yet"]
     if page.metered_since > page.since:
         lines.append(f"metered since {clock(page.metered_since)}")
+    return lines
+
+
+def _money_told(page: "UsagePage") -> list[str]:
+    """Return the money of the fleet as one sum, what has no price, and what was corrected."""
+    from ganglion.specs.grammar.money import print_money
+
+    lines: list[str] = []
+    for each in page.fleet or ():
+        if not each.capacity_micro:
+            continue
+        parts = [("charged", each.charged_micro), ("discount", each.discount_micro)]
+        parts += [("idle", each.idle_micro), ("unavailable", each.unavailable_micro)]
+        sums = " + ".join(f"{name} {print_money(micro)}" for name, micro in parts)
+        lines.append(
+            f"{each.flavor}: {sums} = capacity {print_money(each.capacity_micro)} {page.currency}"
+        )
+    if page.fleet is None:
+        lines.append(f"cost {print_money(page.total.cost_micro)} {page.currency}")
+    if page.total.unpriced_gpu_us:
+        gpu_hours = hours(page.total.unpriced_gpu_us)
+        lines.append(f"unpriced: {gpu_hours} GPU-hours have no price and are not in the cost")
+    lines += [
+        f"corrected: {print_money(each.change_micro)} {page.currency} by price {each.number}"
+        f" of {each.flavor}, set {clock(each.at)}"
+        for each in page.corrections
+    ]
     return lines
 
 

@@ -23,6 +23,7 @@ from ganglion.engine.kueue.nominate import Nomination, Nominator
 from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.queues.cohort import Borrowing, Cells, usages_of
 from ganglion.engine.queues.dominant_share import Dominant
+from ganglion.engine.search.quota import unaffordable_at
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import postpone
 from ganglion.engine.store.queue_rules import rules_for
@@ -158,7 +159,7 @@ class _Round:
             entries.remove(entry)
             self._state.journal.attend(entry.nomination.record.gang.id)
             reason = self._state.gangs.gates.crowded(entry.nomination.record.gang)
-            head = self._look(entry) if reason is None else self._waits(entry, reason)
+            head = self._affordable(entry) if reason is None else self._waits(entry, reason)
             if head is None or head.reason:
                 entry.lane.sweep = self._effort.sweep
             if head:
@@ -176,8 +177,15 @@ class _Round:
             (0, gang.submitted, gang.index, gang.id), lane, self._nominator.nominate(record)
         )
         reason = self._state.gangs.gates.crowded(gang)
-        head = self._look(entry) if reason is None else None
+        head = self._affordable(entry) if reason is None else None
         return head or self._waits(entry, reason or _LATER)
+
+    def _affordable(self, entry: _Entry) -> Head | None:
+        """As `_look`; what a budget forbids waits."""
+        head = self._look(entry)
+        place = head and (head.trade.placement if head.trade else head.placement)
+        reason = place and unaffordable_at(self._state, entry.nomination.record, place)
+        return self._waits(entry, reason) if reason else head
 
     def give_back(self) -> None:
         """Quota kept for heads that could not start is kept no longer."""

@@ -123,6 +123,8 @@ class PlacementAttempt:
         """
         if reason is None:
             return self._trader.trade(record)
+        if reason.token is Token.BUDGET:
+            return None  # to stop others gives no money back
         early = self._trader.trade(record) if self._clearable() else None
         if early and is_clear(early):
             return early

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ganglion.engine.queues.budgets import QueueBudgets
 from ganglion.engine.queues.decayed_usage import PastUse
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.queues.usage import Shares
@@ -25,11 +26,13 @@ class Queues:
     Attributes:
         shares: the queue tree with usage.
         past: decayed use of queues and users.
+        budgets: what queues may spend.
     """
 
     def __init__(self, half_life_ms: int) -> None:
         self.shares = Shares()
         self.past = PastUse(half_life_ms)
+        self.budgets = QueueBudgets()
 
     @property
     def by_name(self) -> dict[str, Queue]:
@@ -50,6 +53,7 @@ class Queues:
     def rebuild(self) -> None:
         """Make the tree of queues anew, without any use."""
         known = self.shares.tree
+        self.budgets.forget_held()
         self.shares = Shares()
         for name in sorted(known.queues, key=known.order.__getitem__):
             self.shares.put(known.queues[name])
@@ -60,6 +64,7 @@ class Queues:
         Args:
             charges: gangs with what they are charged.
         """
+        self.budgets.check()
         expected: dict[tuple[str, str], Usage] = {}
         for gang, charged in charges:
             for flavor, usage in charged:

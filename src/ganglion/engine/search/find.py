@@ -6,7 +6,7 @@ from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.placement.place import Demand, grows_outside_nodes, place
 from ganglion.engine.plugins.protocols import PodByPod, PodFilter
 from ganglion.engine.search.diagnose import diagnose
-from ganglion.engine.search.quota import Means, spent
+from ganglion.engine.search.quota import Means, means_of, spent
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import SEARCH
 from ganglion.model.placement import Placement
@@ -34,7 +34,7 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
     reason, off = spent(state, record)
     if reason:
         return reason, None
-    means = Means(state, record) if state.queues.shares.is_governed(record.gang.queue) else None
+    means = means_of(state, record, off)
     siblings, small = _siblings(state, record.gang), _starts_small(state, record.gang)
     demand = Demand(record.gang, record.shapes, tuple(sorted(off)), siblings, small=small)
     # For one pod the search itself is as fast.

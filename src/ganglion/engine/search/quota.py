@@ -1,4 +1,6 @@
-"""Which flavors a gang's queue may still use."""
+"""Which flavors a gang's queue may still use, and can afford."""
+
+from collections.abc import Mapping
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.limits import Passed
@@ -27,9 +29,13 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         (reason, {}) when no flavor is left that the gang could use, else (None, the flavors
         that it must keep off, each with the reason).
     """
-    if not state.queues.shares.is_governed(record.gang.queue, record.gang.preemptible):
+    governed = state.queues.shares.is_governed(record.gang.queue, record.gang.preemptible)
+    if not governed and not state.queues.budgets.accounts:
         return None, {}
     wanted = asked(record)
+    poor = _over_budget(state, record, wanted)
+    if poor[0] or not governed:
+        return poor
     whole = passed(state, record, ANY_FLAVOR, wanted)
     if whole:
         return whole.reason, {}
@@ -38,10 +44,65 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         for flavor in state.fleet.totals.flavors()
         if (found := passed(state, record, flavor, wanted))
     }
+    refusals |= poor[1]
     usable = state.fleet.totals.flavors_for(record.shapes) if refusals else ()
     if usable and all(flavor in refusals for flavor in usable):
         return refusals[usable[0]], {}
     return None, refusals
+
+
+def means_of(state: ClusterState, record: GangRecord, off: Mapping[str, Reason]) -> "Means | None":
+    """What judges placements of a gang; None = what was checked before the search is enough.
+
+    Args:
+        state: the fleet and the queues.
+        record: the gang.
+        off: flavors that it must keep off, as `spent` has found out.
+    """
+    if state.queues.shares.is_governed(record.gang.queue):
+        return Means(state, record)
+    if not state.queues.budgets.accounts:
+        return None
+    # A gang of fixed size that can afford every flavor can afford every place.
+    sets = record.gang.pod_sets
+    fixed = not any(each.min_count or each.request.gpu.share_mib for each in sets)
+    return None if fixed and not off else Means(state, record)
+
+
+def unaffordable(
+    state: ClusterState, record: GangRecord, used: Mapping[str, Usage]
+) -> Reason | None:
+    """The budget that a gang would pass with an amount of each flavor; None = none."""
+    gang, budgets = record.gang, state.queues.budgets
+    if not budgets.accounts:
+        return None
+    path = state.queues.shares.path(gang.queue)
+    milli = {flavor: each.gpu_milli for flavor, each in used.items() if each.gpu_milli}
+    return budgets.refuses(path, gang.kind.value, milli, gang.time_limit_ms or 0, gang.id)
+
+
+def unaffordable_at(state: ClusterState, record: GangRecord, placement: Placement) -> Reason | None:
+    """The budget that a gang would pass at a place; None = none."""
+    if not state.queues.budgets.accounts:
+        return None
+    return unaffordable(state, record, state.holdings.usage_of(record, placement))
+
+
+def _over_budget(
+    state: ClusterState, record: GangRecord, wanted: Usage
+) -> tuple[Reason | None, dict[str, Reason]]:
+    """As `spent`, for budgets alone; that a gang fits in no flavor is said of the cheapest."""
+    if not state.queues.budgets.accounts or not wanted.gpu_milli:
+        return None, {}
+    usable = state.fleet.totals.flavors_for(record.shapes)
+    refusals = {
+        flavor: reason
+        for flavor in usable
+        if (reason := unaffordable(state, record, {flavor: wanted}))
+    }
+    if not usable or len(refusals) < len(usable):
+        return None, refusals
+    return min(refusals.values(), key=lambda each: each.evidence["asked_micro"]), {}
 
 
 def passed(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Passed | None:
@@ -69,8 +130,13 @@ class Means:
     def allow(self, placement: Placement) -> bool:
         """Whether the queue and all above it may use that much."""
         state, record = self._state, self._record
-        self.refusal, total = None, Usage()
         used = state.holdings.usage_of(record, placement)
+        self.refusal = unaffordable(state, record, used)
+        if self.refusal:
+            return False
+        if not state.queues.shares.is_governed(record.gang.queue):
+            return True
+        total = Usage()
         for usage in used.values():
             total = total.plus(usage)
         for flavor, usage in ((ANY_FLAVOR, total), *used.items()):

@@ -108,13 +108,15 @@ class ClusterState:
     def again(self, now: int) -> None:
         """What the time alone does to the state at the beginning of a cycle, in a replay."""
         self.fleet.settle()
+        self.progress.changed(self.queues.budgets.renew(now))
         self.gangs.wake(now)
         self.gangs.sharers.refresh(now)
 
     def next_wake(self) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""
         reserved = self.timeline.future.next_wake(self.progress.clock)
-        times = (self.gangs.next_wake(), reserved, self.agenda.again_at)
+        budgets = self.queues.budgets.next_wake()
+        times = (self.gangs.next_wake(), reserved, self.agenda.again_at, budgets)
         return min((each for each in times if each is not None), default=None)
 
     def validate(self) -> None:
@@ -179,4 +181,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.UserRemoved: fleet_events.of_no_concern,
     ev.UserErased: fleet_events.of_no_concern,
     ev.DeliveredEvent: fleet_events.of_no_concern,
+    ev.PriceSet: fleet_events.price_set,
+    ev.BudgetSet: fleet_events.budget_set,
+    ev.BudgetRemoved: fleet_events.budget_removed,
 }

@@ -15,6 +15,7 @@ from msgspec.structs import fields
 from ganglion.engine.forecast.start_estimates import SCORED, StartEstimates, Told
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.queues.budgets import QueueBudgets
 from ganglion.engine.queues.decayed_usage import PastUse, Sum
 from ganglion.engine.runtimes.calibration import Ratios
 from ganglion.engine.runtimes.estimates import Estimates
@@ -60,6 +61,8 @@ def saved(state: ClusterState) -> Parts:
         "alarms": state.gangs.alarms(),
         "estimates": _histories(state.gangs.estimates),
         "past": _past(state.queues.past),
+        "prices": list(state.queues.budgets.prices.records),
+        "budgets": _budgets(state.queues.budgets),
         "bands": _bands(state.forecast.bands),
         "backlog": state.forecast.backlog.saved(),
         "sharers": _pools(state.gangs.sharers),
@@ -89,6 +92,7 @@ def state_of(parts: Parts, plugins: Plugins) -> ClusterState:
     state.gangs.gates, state.gangs.census = parts["gates"], parts["census"]
     _take_histories(state.gangs.estimates, parts["estimates"])
     _take_past(state.queues.past, parts["past"])
+    _take_budgets(state.queues.budgets, parts)
     _take_pools(state.gangs.sharers, parts["sharers"])
     _hold(state, parts)
     _count_on(state, parts["counters"])
@@ -185,6 +189,17 @@ def _past(past: PastUse) -> list[tuple[str, str | None, int, int, int]]:
 def _take_past(past: PastUse, known: Iterable[tuple[str, str | None, int, int, int]]) -> None:
     for queue, user, milli, at, weighted in known:
         past.sums()[queue, user] = Sum(milli, at, weighted)
+
+
+def _budgets(budgets: QueueBudgets) -> tuple[Any, ...]:
+    return budgets.saved(), budgets.refused_at, budgets.now
+
+
+def _take_budgets(budgets: QueueBudgets, parts: Parts) -> None:
+    """Of versions before there are none."""
+    budgets.prices.records.extend(parts.get("prices", ()))
+    known, budgets.refused_at, now = parts.get("budgets", ((), 0, 0))
+    budgets.take(known, now)
 
 
 def _bands(bands: StartEstimates) -> Parts:

@@ -117,6 +117,35 @@ def queue_removed(state: Store, event: ev.QueueRemoved) -> bool:
         if each.gang.queue == event.name and each.phase is not Phase.ENDED:
             raise Conflict(f"queue {event.name} still has gang {each.gang.id}")
     state.queues.shares.remove(event.name)
+    state.queues.budgets.remove(event.name)
+    return True
+
+
+def price_set(state: Store, event: ev.PriceSet) -> bool:
+    """A price was set."""
+    budgets = state.queues.budgets
+    budgets.advance(state.progress.clock)
+    budgets.prices.note(event)
+    budgets.price_set(state.progress.clock)
+    state.progress.changed(bool(budgets.accounts))
+    return True
+
+
+def budget_set(state: Store, event: ev.BudgetSet) -> bool:
+    """A queue has another budget, or what it has spent was counted anew."""
+    state.queues.shares.path(event.budget.queue)
+    state.queues.budgets.put(event.budget, event.spent_micro, state.progress.clock)
+    state.holdings.count_costs()
+    state.progress.changed()
+    return True
+
+
+def budget_removed(state: Store, event: ev.BudgetRemoved) -> bool:
+    """A queue has no budget any more."""
+    if event.queue not in state.queues.budgets.accounts:
+        return False
+    state.queues.budgets.remove(event.queue)
+    state.progress.changed()
     return True
 
 

@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.progress import EngineProgress
+from ganglion.engine.queues.budgets import promised
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.occupants import Occupants
 from ganglion.engine.store.gangs import Gangs
@@ -94,6 +95,7 @@ class Holdings:
             self._gangs.floors.left(record)
         self.gone(record)
         self._settled.pop(record.gang.id, None)
+        self._queues.budgets.drop(record.gang.id, self._progress.clock)
         self._gangs.sharers.rests(record)
         record.placement, record.charged, record.relocated = None, (), False
         self._gangs.gates.stopped(record.gang)
@@ -127,6 +129,7 @@ class Holdings:
         record.charged = tuple(self.usage_of(record, placement).items())
         self._queues.charge(record.gang, record.charged, 1)
         self._remember(record, 1)
+        self.count_cost(record)
         self.measure(record)
         if dropped:
             self._leaves(record, dropped)
@@ -138,6 +141,7 @@ class Holdings:
         self._queues.charge(record.gang, record.charged, -1)
         record.charged = tuple(self.usage_of(record, record.placement).items())
         self._queues.charge(record.gang, record.charged, 1)
+        self.count_cost(record)
 
     def measure(self, record: GangRecord) -> None:
         """Note whether a gang runs with fewer pods than it might."""
@@ -163,6 +167,7 @@ class Holdings:
         self._queues.charge(record.gang, record.pledged, 1)
         self.promised[record.gang.id] = None
         self.promises += 1
+        self._count_promise(record)
 
     def redeem(self, record: GangRecord) -> None:
         """Take a promise back, if there is one."""
@@ -171,6 +176,7 @@ class Holdings:
         self.part(record, record.promise.pods)
         self._queues.charge(record.gang, record.pledged, -1)
         record.promise, record.pledged = None, ()
+        self._queues.budgets.drop(promised(record.gang.id), self._progress.clock)
         del self.promised[record.gang.id]
         self.promises += 1
         self._progress.changed()
@@ -205,6 +211,34 @@ class Holdings:
             for rank, (condition, pods) in before.items():
                 tree.pods[rank] = pods
                 tree.move(rank, condition)
+
+    def count_cost(self, record: GangRecord) -> None:
+        """Count what a gang holds against budgets, until it has left."""
+        budgets, gang = self._queues.budgets, record.gang
+        if not budgets.accounts or record.placement is None:
+            return
+        used = record.charged or self.usage_of(record, record.placement).items()
+        milli = {flavor: each.gpu_milli for flavor, each in used}
+        since = record.started or record.placed_at
+        end = since + gang.time_limit_ms if gang.time_limit_ms else 0
+        path = self._queues.shares.path(gang.queue)
+        budgets.hold(gang.id, path, gang.kind.value, milli, end, self._progress.clock)
+
+    def count_costs(self) -> None:
+        """Count what all gangs hold and are promised against budgets, from nothing."""
+        self._queues.budgets.forget_held()
+        for record in self._gangs.records.values():
+            self.count_cost(record)
+            self._count_promise(record)
+
+    def _count_promise(self, record: GangRecord) -> None:
+        budgets, gang = self._queues.budgets, record.gang
+        if not budgets.accounts or record.promise is None:
+            return
+        milli = {flavor: each.gpu_milli for flavor, each in record.pledged}
+        path, key = self._queues.shares.path(gang.queue), promised(gang.id)
+        limit = gang.time_limit_ms or 0
+        budgets.promise(key, path, gang.kind.value, milli, limit, self._progress.clock)
 
     def _remember(self, record: GangRecord, sign: int) -> None:
         self._queues.remember(record.gang, record.charged, sign, self._progress.clock)
@@ -256,6 +290,8 @@ class Holdings:
             self._gangs.floors.came(record)
             if record.phase is Phase.RUNNING:
                 self._gangs.floors.runs(record)
+        self.count_cost(record)
+        self._count_promise(record)
         for pod in record.leaving:
             self.leaving.setdefault(pod.node, {})[record.gang.id] = None
         if record.promise:

@@ -62,7 +62,14 @@ from ganglion.model.events.identity import (
     UserErased,
     UserRemoved,
 )
-from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
+from ganglion.model.events.policy import (
+    BudgetRemoved,
+    BudgetSet,
+    PolicySet,
+    PriceSet,
+    QueueRemoved,
+    QueueSet,
+)
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
 from ganglion.model.events.schedules import ScheduleFired, ScheduleRemoved, ScheduleSet
@@ -76,6 +83,8 @@ __all__ = [
     "BookingSet",
     "BootstrapMade",
     "BootstrapUsed",
+    "BudgetRemoved",
+    "BudgetSet",
     "CheckpointCommitted",
     "Delivered",
     "DeliveredEvent",
@@ -108,6 +117,7 @@ __all__ = [
     "PodAccess",
     "PodsLeft",
     "PolicySet",
+    "PriceSet",
     "QueueRemoved",
     "QueueSet",
     "RecordLoss",

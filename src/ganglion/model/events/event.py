@@ -46,7 +46,14 @@ from ganglion.model.events.identity import (
     UserErased,
     UserRemoved,
 )
-from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
+from ganglion.model.events.policy import (
+    BudgetRemoved,
+    BudgetSet,
+    PolicySet,
+    PriceSet,
+    QueueRemoved,
+    QueueSet,
+)
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
 from ganglion.model.events.schedules import ScheduleFired, ScheduleRemoved, ScheduleSet
@@ -128,5 +135,8 @@ Event = (
     | UserRemoved
     | UserErased
     | DeliveredEvent
+    | PriceSet
+    | BudgetSet
+    | BudgetRemoved
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -82,6 +82,8 @@ def may_read(event: Mapping[str, Any], caller: Caller, queues: Queues) -> bool:
         return True
     if kind == "cluster_event":
         return caller.sees(place_of(str(event["cluster"])))
+    if kind in ("budget_set", "budget_removed"):
+        return caller.sees(event["queue"] if kind == "budget_removed" else event["budget"]["queue"])
     if kind == "queue_set":
         return caller.sees(event["queue"]["name"])
     queue = _queue_of(event, queues)

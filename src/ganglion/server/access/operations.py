@@ -140,6 +140,12 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "show_version": _ANYONE,
         "list_clusters": _VIEW_JOBS,
         "deliver_records": Rule(_V.DELIVER, _K.CLUSTER, _W.CLUSTER),
+        "list_prices": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
+        "price_history": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
+        "list_budgets": Rule(_V.VIEW, _K.BUDGET, _W.NARROWED),
+        "set_budget": Rule(_V.CHANGE, _K.BUDGET),
+        "remove_budget": Rule(_V.CHANGE, _K.BUDGET),
+        "set_price": Rule(_V.CHANGE, _K.PRICE),
         "shut_down": Rule(_V.HALT, _K.SERVER),
     }
 )

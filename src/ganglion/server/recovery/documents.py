@@ -48,14 +48,15 @@ from ganglion.model import (
 )
 from ganglion.model.causes.former import cause_of, cordon_of, upgraded
 from ganglion.model.events import access
-from ganglion.model.fleet import booking, node
+from ganglion.model.fleet import booking, node, price
+from ganglion.pricing import book
 from ganglion.server.state import registry, replicas, rights, schedules, spending
 
 Fields = dict[str, Any]
 
 MODEL: tuple[ModuleType, ...] = (
     *(behaviour, booking, causes, events, access, kinds, node),
-    *(placement, plan, policy, queue, reasons, resources, workload),
+    *(placement, plan, policy, price, queue, reasons, resources, workload),
 )
 """Modules and packages whose frozen structs and enumerations documents hold as events do."""
 
@@ -81,6 +82,7 @@ KINDS: Mapping[str, type] = {
     "metered_node": supply.MeteredNode,
     "metered_share": meter.NodeShare,
     "metered_usage": meter.OpenUsage,
+    "prices": book.PriceBook,
     "quarantine": quarantine.Quarantine,
     "replicas": replicas.Replicas,
     "replicas_past": replicas.Past,

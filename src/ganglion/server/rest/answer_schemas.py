@@ -23,6 +23,7 @@ from ganglion.api import (
     use,
     workloads,
 )
+from ganglion.api.money import budgets, prices
 from ganglion.transport import problem
 
 _PLACE = "#/components/schemas/"
@@ -48,10 +49,12 @@ def _structs(*modules: ModuleType) -> Mapping[str, type[Struct]]:
 
 ANSWERS = _structs(
     access,
+    budgets,
     bulk,
     events,
     nodes,
     policies,
+    prices,
     problem,
     queues,
     reasons,

@@ -36,6 +36,7 @@ from ganglion.model.events.access import PodAccess, SessionStage
 from ganglion.model.placement import Placement
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Workload
+from ganglion.pricing.book import PriceBook
 from ganglion.server.state.replicas import Replicas
 from ganglion.server.state.rights import AccessRights
 from ganglion.server.state.schedules import Schedules
@@ -47,7 +48,7 @@ PARTS = (
     *("_open", "_over"),
 )
 """What a book consists of beside the live workloads."""
-LATER = ("sessions", "visits", "rights", "meter", "clusters")
+LATER = ("sessions", "visits", "rights", "meter", "clusters", "prices")
 """More of it, which the first version had not."""
 
 
@@ -111,6 +112,7 @@ class Registry:
         visits: the last sessions in pods of live workloads, by their ids.
         rights: grants and tokens.
         meter: what attempts hold and what nodes have; see `Mind.note`.
+        prices: every price that was set.
         rebuilt: workloads whose rows are to be written again.
         clusters: those whose schedulers deliver what they decide.
     """
@@ -128,6 +130,7 @@ class Registry:
         self._names: dict[str, dict[str, None]] = {}
         self.rights = AccessRights()
         self.meter = Meter()
+        self.prices = PriceBook()
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()
@@ -202,6 +205,7 @@ class Registry:
         self.schedules.note(event)
         self.rights.note(event)
         self.clusters.note(event)
+        self.prices.note(event)
         match event:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)

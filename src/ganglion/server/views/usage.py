@@ -1,14 +1,15 @@
 """What was used over a period: what is closed in the ledger, and what is open until now."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.api.use import FlavorUsage, UsageRow
+from ganglion.api.use import CorrectionView, FlavorUsage, UsageRow
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, supply_sums, usage_sums
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
 from ganglion.metering.sums import (
     Group,
     SupplySum,
@@ -17,7 +18,18 @@ from ganglion.metering.sums import (
     add_supply,
     add_usage,
 )
+from ganglion.pricing.book import PriceBook
 from ganglion.server.state.transaction import Mind
+from ganglion.server.views.costs import (
+    SupplyCharge,
+    corrections,
+    flavor_money,
+    idle_shares,
+    rated_period,
+    steady,
+    supply_charges,
+    usage_charges,
+)
 
 
 class OpenIntervals(Struct, frozen=True):
@@ -27,19 +39,22 @@ class OpenIntervals(Struct, frozen=True):
         usage, supply: as if they ended now.
         cycle: the last cycle that is written; what later ones close is in `usage` and `supply`.
         since: when metering began, in ms; None = it has not.
+        prices: every price that is known.
     """
 
     usage: tuple[UsageInterval, ...]
     supply: tuple[SupplyInterval, ...]
     cycle: int
     since: int | None
+    prices: PriceBook
 
 
 def opened(mind: Mind, ledger: Ledger, now: int) -> OpenIntervals:
     """Note what is open, so that summing up need not hold the state still."""
     meter = mind.book.meter
     usage, supply = tuple(meter.open_usage(now)), tuple(meter.open_supply(now))
-    return OpenIntervals(usage, supply, ledger.cycle, meter.since)
+    prices = PriceBook(list(mind.book.prices.records))
+    return OpenIntervals(usage, supply, ledger.cycle, meter.since, prices)
 
 
 class UsageReport(Struct, frozen=True):
@@ -49,11 +64,13 @@ class UsageReport(Struct, frozen=True):
         rows: by group, sorted.
         total: of all of them.
         fleet: by flavor; None = it was not asked for.
+        corrections: by prices that were set after the time they are about.
     """
 
     rows: tuple[UsageRow, ...]
     total: UsageRow
     fleet: tuple[FlavorUsage, ...] | None
+    corrections: tuple[CorrectionView, ...] = ()
 
 
 def usage_report(
@@ -82,19 +99,92 @@ def usage_report(
     if found.since is None or since <= found.since:
         since = 0  # nothing is older: so databases need not look for it
     # With flavors, so that what is held of each is known without asking twice.
-    fine = (*by, *(() if UsageBy.FLAVOR in by or not fleet else (UsageBy.FLAVOR,)))
+    rates = (UsageBy.FLAVOR, UsageBy.KIND) if found.prices.records else (UsageBy.FLAVOR,)
+    fine = tuple(dict.fromkeys((*by, *rates)))
     sums = usage_sums(ledger, UsageWanted(fine, since, until, found.cycle, queues))
-    mine = (each for each in found.usage if queues is None or each.queue in queues)
+    mine = [each for each in found.usage if queues is None or each.queue in queues]
     add_usage(sums, mine, fine, since, until)
-    groups = _regrouped(sums, fine, by)
-    every = _regrouped(sums, fine, ()).get((), UsageSum())
-    rows = (_row(dict(zip(by, group, strict=True)), groups[group]) for group in sorted(groups))
-    if not fleet:
-        return UsageReport(tuple(rows), _row({}, every), None)
-    held = _regrouped(sums, fine, (UsageBy.FLAVOR,))
-    return UsageReport(
-        tuple(rows), _row({}, every), tuple(_fleet(ledger, found, held, since, until))
+    charges, supply = dict[Group, Charge](), dict[str, SupplyCharge]()
+    if found.prices.records and found.since is not None:
+        rated = rated_period(found.prices, max(since, found.since), until)
+        same = steady(rated, {group: each.held_gpu_us for group, each in sums.items()}, fine)
+        charges = same or usage_charges(ledger, mine, rated, fine, found.cycle, queues)
+        supply = supply_charges(ledger, found.supply, rated, found.cycle) if fleet else {}
+    shown = _flavors(ledger, found, sums, fine, (since, until)) if fleet else None
+    if shown is not None:
+        held = _charges_by(charges, fine, (UsageBy.FLAVOR,))
+        shown = [
+            flavor_money(each, supply[each.flavor], held.get((each.flavor,), Charge()))
+            if each.flavor in supply
+            else each
+            for each in shown
+        ]
+    idle = {
+        each.flavor: each.idle_micro * HOUR_GPU_US for each in shown or () if each.idle_micro > 0
+    }
+    shares = idle_shares(
+        {group: each.held_gpu_us for group, each in sums.items()},
+        fine.index(UsageBy.FLAVOR),
+        idle,
     )
+    rows = _rows(by, fine, sums, charges, shares)
+    (total,) = _rows((), fine, sums, charges, shares) or (UsageRow(),)
+    every = _charges_by(charges, fine, ()).get((), Charge())
+    return UsageReport(
+        tuple(rows),
+        total,
+        None if shown is None else tuple(shown),
+        corrections(found.prices, every),
+    )
+
+
+def _rows(
+    by: Sequence[UsageBy],
+    fine: Sequence[UsageBy],
+    sums: Mapping[Group, UsageSum],
+    charges: Mapping[Group, Charge],
+    idle: Mapping[Group, int],
+) -> list[UsageRow]:
+    """One row per group, sorted, whose money adds up to that of all of them."""
+    groups, costs = _regrouped(sums, fine, by), _charges_by(charges, fine, by)
+    places = [fine.index(each) for each in by]
+    shares: dict[Group, int] = {}
+    for group, amount in idle.items():
+        coarse = tuple(group[place] for place in places)
+        shares[coarse] = shares.get(coarse, 0) + amount
+    names = sorted(groups)
+    of = [costs.get(group, Charge()) for group in names]
+    money = zip(
+        rounded(each.cost for each in of),
+        rounded(each.standard for each in of),
+        rounded(each.corrected for each in of),
+        rounded(shares.get(group, 0) for group in names),
+        strict=True,
+    )
+    return [
+        replace(
+            _row(dict(zip(by, group, strict=True)), groups[group]),
+            cost_micro=cost,
+            list_micro=listed,
+            corrected_micro=corrected,
+            idle_micro=idle_micro,
+            unpriced_gpu_us=charge.unpriced_gpu_us,
+        )
+        for group, charge, (cost, listed, corrected, idle_micro) in zip(
+            names, of, money, strict=True
+        )
+    ]
+
+
+def _charges_by(
+    charges: Mapping[Group, Charge], fine: Sequence[UsageBy], by: Sequence[UsageBy]
+) -> dict[Group, Charge]:
+    """Charges of coarser groups."""
+    places = [fine.index(each) for each in by]
+    made: dict[Group, Charge] = {}
+    for group, each in charges.items():
+        made.setdefault(tuple(group[place] for place in places), Charge()).plus(each)
+    return made
 
 
 def _regrouped(
@@ -118,18 +208,28 @@ def _row(named: Mapping[UsageBy, str], found: UsageSum) -> UsageRow:
     return replace(row, **{by.value: value for by, value in named.items()})
 
 
-def _fleet(
-    ledger: Ledger, found: OpenIntervals, held: Mapping[Group, UsageSum], since: int, until: int
-) -> Iterable[FlavorUsage]:
+def _flavors(
+    ledger: Ledger,
+    found: OpenIntervals,
+    sums: Mapping[Group, UsageSum],
+    fine: Sequence[UsageBy],
+    period: tuple[int, int],
+) -> list[FlavorUsage]:
+    since, until = period
+    held = _regrouped(sums, fine, (UsageBy.FLAVOR,))
     supply = supply_sums(ledger, since, until, found.cycle)
     add_supply(supply, found.supply, since, until)
+    made = list[FlavorUsage]()
     for flavor in sorted({*supply, *(name for (name,) in held)}):
         there = supply.get(flavor, SupplySum())
         used = held.get((flavor,), UsageSum()).held_gpu_us
-        yield FlavorUsage(
-            flavor,
-            capacity_gpu_us=there.capacity_gpu_us,
-            held_gpu_us=used,
-            idle_gpu_us=there.capacity_gpu_us - used - there.unavailable_gpu_us,
-            unavailable_gpu_us=there.unavailable_gpu_us,
+        made.append(
+            FlavorUsage(
+                flavor,
+                capacity_gpu_us=there.capacity_gpu_us,
+                held_gpu_us=used,
+                idle_gpu_us=there.capacity_gpu_us - used - there.unavailable_gpu_us,
+                unavailable_gpu_us=there.unavailable_gpu_us,
+            )
         )
+    return made

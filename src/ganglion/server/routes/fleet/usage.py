@@ -41,13 +41,15 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
         items=tuple(items),
         total=report.total,
         fleet=report.fleet,
+        currency=found.prices.currency,
+        corrections=report.corrections,
         next=more,
     )
 
 
 def _rank(row: UsageRow) -> Rank:
     """The group, and a name that no other has."""
-    group = (row.queue, row.user, row.workload, row.flavor, row.day)
+    group = (row.queue, row.user, row.workload, row.flavor, row.day, row.kind)
     return *group, "\n".join(group)
 
 

@@ -1,0 +1,125 @@
+"""`ganglion budget`."""
+
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connection.connect import complete_queues, connect
+from ganglion.cli.options import command, list_output, output, settings
+from ganglion.cli.output.formats import clock
+from ganglion.cli.output.screen import note
+from ganglion.cli.output.tables import Column, print_data, print_list
+
+if TYPE_CHECKING:
+    from ganglion.api.money.budgets import BudgetLine, BudgetPage
+
+QUEUE = click.argument("queue", shell_complete=complete_queues)
+
+
+@click.group("budget", cls=click.RichGroup, context_settings=settings())
+def budget() -> None:
+    """Set and list what queues may spend in a month.
+
+    A job starts only if, for its queue and every queue above it, what was spent, what runs may
+    still cost and what the job may cost fit into the budget. See `ganglion price`.
+    """
+
+
+@command(
+    "set",
+    "budget set research 50000",
+    "budget set vision 8000 --zone Europe/Berlin --carry-over",
+)
+@QUEUE
+@click.argument("amount")
+@click.option("--zone", default="UTC", show_default=True, help="Time zone in which months begin.")
+@click.option("--carry-over", is_flag=True, help="Add what is left of a month to the next one.")
+@output("text", "json")
+def set_budget(queue: str, amount: str, zone: str, carry_over: bool, form: str) -> None:
+    """Set what QUEUE and all queues below it may spend in a month.
+
+    What was spent since the month began counts. Nothing that runs is stopped.
+    """
+    from ganglion.specs.grammar.money import parse_money
+
+    micro = parse_money(amount)
+    with connect() as client:
+        found = client.money.set_budget(queue, micro, zone=zone, carry_over=carry_over)
+        unit = client.money.budgets().currency
+    if form == "json":
+        print_data(found, form)
+        return
+    click.echo(_said(found, unit))
+    if not unit:
+        note("there are no prices yet, so that nothing costs anything: see ganglion price set")
+    elif found.left_micro < 0:
+        note("more than that is spent or reserved: nothing new starts until the month is over")
+
+
+@command("list", "budget list", "budget list -o json")
+@list_output
+def list_budgets(form: str) -> None:
+    """List budgets and how they stand in the present month."""
+    with connect() as client:
+        page = client.money.budgets()
+    if form in ("json", "yaml"):
+        print_data(page, form)
+        return
+    print_list(page.items, _columns(page), form, empty="no budgets")
+
+
+@command("show", "budget show research")
+@QUEUE
+@output("text", "json")
+def show(queue: str, form: str) -> None:
+    """Show the budget of QUEUE."""
+    from ganglion.model.errors import NotFound
+
+    with connect() as client:
+        page = client.money.budgets()
+    found = next((each for each in page.items if each.queue == queue), None)
+    if found is None:
+        raise NotFound(f"queue {queue} has no budget", "see: ganglion budget list")
+    if form == "json":
+        print_data(found, form)
+    else:
+        click.echo(_said(found, page.currency))
+
+
+@command("remove", "budget remove research")
+@QUEUE
+def remove(queue: str) -> None:
+    """Remove the budget of QUEUE."""
+    with connect() as client:
+        client.money.remove_budget(queue)
+    click.echo(f"queue {queue} has no budget any more")
+
+
+def _said(found: "BudgetLine", unit: str) -> str:
+    from ganglion.specs.grammar.money import cut_money
+
+    limit = cut_money(found.micro + found.carried_micro)
+    carried = f" ({cut_money(found.carried_micro)} carried over)" if found.carried_micro else ""
+    parts = f"{cut_money(found.spent_micro)} spent + {cut_money(found.reserved_micro)} reserved"
+    return (
+        f"{found.queue}: {parts} of {limit}{carried} {unit or 'in money'},"
+        f" {cut_money(found.left_micro)} left until {clock(found.end)}"
+    )
+
+
+def _columns(page: "BudgetPage") -> "list[Column[BudgetLine]]":
+    from ganglion.specs.grammar.money import cut_money
+
+    return [
+        Column("QUEUE", lambda each: each.queue, key=True),
+        Column(f"BUDGET {page.currency}", lambda each: cut_money(each.micro), right=True),
+        Column("CARRIED", lambda each: cut_money(each.carried_micro), right=True, wide=True),
+        Column("SPENT", lambda each: cut_money(each.spent_micro), right=True),
+        Column("RESERVED", lambda each: cut_money(each.reserved_micro), right=True),
+        Column("LEFT", lambda each: cut_money(each.left_micro), right=True),
+        Column("UNTIL", lambda each: clock(each.end)),
+    ]
+
+
+for each in (set_budget, list_budgets, show, remove):
+    budget.add_command(each)

@@ -1,0 +1,111 @@
+"""Usage as rows of a cost and usage data set by FOCUS 1.4 (focus.finops.org).
+
+Columns are those that a scheduler knows values for. A row is what one workload held of one flavor
+on one day of UTC. What a price changed that was set afterwards is a row of its own, of charge class
+`Correction`. Idle GPUs are charged to no queue, and are no rows.
+"""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from ganglion.model.errors import Conflict
+
+if TYPE_CHECKING:
+    from ganglion.api.use import UsagePage, UsageRow
+
+BY = ("queue", "user", "workload", "flavor", "kind", "day")
+COLUMNS = (
+    *("BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency"),
+    *("BillingPeriodEnd", "BillingPeriodStart", "ChargeCategory", "ChargeClass"),
+    *("ChargeDescription", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart"),
+    *("ConsumedQuantity", "ConsumedUnit", "ContractedCost", "EffectiveCost"),
+    *("HostProviderName", "InvoiceIssuerName", "ListCost", "PricingCategory"),
+    *("PricingQuantity", "PricingUnit", "ResourceId", "ResourceType", "ServiceCategory"),
+    *("ServiceName", "ServiceProviderName", "SkuId", "SubAccountId", "SubAccountName", "Tags"),
+)
+"""Names of the columns, in alphabetical order as the specification lists them."""
+NAME, UNIT = "Ganglion", "GPU-hours"
+HOUR_US = 3_600_000_000
+NANO = 1_000_000_000
+
+
+def print_focus(page: "UsagePage") -> None:
+    """Print usage by everything that `BY` names.
+
+    Raises:
+        Conflict: there are no prices, and so no currency.
+    """
+    if not page.currency:
+        raise Conflict("there are no prices, so nothing can be billed", "see: ganglion price set")
+    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(focus_rows(page))
+
+
+def focus_rows(page: "UsagePage") -> Iterator[dict[str, str]]:
+    """Return the rows, in the order of the groups; values are as FOCUS formats them."""
+    for row in page.items:
+        charged = row.cost_micro - row.corrected_micro
+        yield _row(page, row, charged, row.held_gpu_us, "")
+        if row.corrected_micro:
+            yield _row(page, row, row.corrected_micro, 0, "Correction")
+
+
+def _row(
+    page: "UsagePage", row: "UsageRow", micro: int, held_gpu_us: int, charge_class: str
+) -> dict[str, str]:
+    from ganglion.specs.grammar.money import print_money
+
+    day = datetime.fromisoformat(row.day).replace(tzinfo=UTC)
+    month = day.replace(day=1)
+    cost, quantity = print_money(micro), _gpu_hours(held_gpu_us)
+    held = f"{row.kind} {row.workload} of {row.user} held {row.flavor} GPUs"
+    listed = row.list_micro if not charge_class else 0
+    tags = {"user": row.user, "kind": row.kind}
+    return {
+        "BilledCost": cost,
+        "BillingAccountId": NAME.lower(),
+        "BillingAccountName": NAME,
+        "BillingCurrency": page.currency,
+        "BillingPeriodEnd": _time((month + timedelta(days=31)).replace(day=1)),
+        "BillingPeriodStart": _time(month),
+        "ChargeCategory": "Usage",
+        "ChargeClass": charge_class,
+        "ChargeDescription": f"corrected: {held}" if charge_class else held,
+        "ChargeFrequency": "Usage-Based",
+        "ChargePeriodEnd": _time(day + timedelta(days=1)),
+        "ChargePeriodStart": _time(day),
+        "ConsumedQuantity": quantity,
+        "ConsumedUnit": UNIT,
+        "ContractedCost": cost,
+        "EffectiveCost": cost,
+        "HostProviderName": NAME,
+        "InvoiceIssuerName": NAME,
+        "ListCost": print_money(listed),
+        "PricingCategory": "Standard",
+        "PricingQuantity": quantity,
+        "PricingUnit": UNIT,
+        "ResourceId": row.workload,
+        "ResourceType": row.kind,
+        "ServiceCategory": "Compute",
+        "ServiceName": NAME,
+        "ServiceProviderName": NAME,
+        "SkuId": row.flavor,
+        "SubAccountId": row.queue,
+        "SubAccountName": row.queue,
+        "Tags": json.dumps(tags, sort_keys=True),
+    }
+
+
+def _gpu_hours(gpu_us: int) -> str:
+    """Return GPU-microseconds in GPU-hours, to nine digits, half up."""
+    nano = (2 * gpu_us * NANO + HOUR_US) // (2 * HOUR_US)
+    return f"{nano // NANO}.{nano % NANO:09}"
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,88 @@
+"""One budget of a queue with what counts against it, as sums that are kept up to date.
+
+Money is exact: thousandths of GPUs times ms times millionths for a GPU-hour.
+"""
+
+from msgspec import Struct, field
+
+from ganglion.model.queue import Budget
+
+HOUR_MS = 3_600_000
+UNIT = 3_600_000_000
+"""Exact money in one millionth of the currency."""
+
+Rate = tuple[str, str]
+"""Flavor, and kind of workload."""
+
+
+class HeldCost(Struct, frozen=True):
+    """What one gang costs while it holds its place.
+
+    Attributes:
+        path: its queue and all above it.
+        kind: of its workload.
+        milli: thousandths of GPUs, by flavor.
+        worth: the most that one ms costs, as exact money.
+        end: when its time limit is over, in ms; 0 = it has none.
+        lasts_ms: how long a place that is promised would be held at most; 0 = it is held.
+    """
+
+    path: tuple[str, ...]
+    kind: str
+    milli: tuple[tuple[str, int], ...]
+    worth: int
+    end: int = 0
+    lasts_ms: int = 0
+
+
+class BudgetAccount(Struct):
+    """One budget with what counts against it.
+
+    Attributes:
+        budget: the budget.
+        begin, end: the present month, in ms.
+        spent: since the month began, as exact money.
+        carried: what was left of the month before.
+        rates: thousandths of GPUs that are held, by flavor and kind.
+        limited_until: sum of worth x end of gangs with a time limit that is not over.
+        limited: sum of worth of these.
+        leased: sum of worth of gangs without a time limit.
+        promised: the most that places which are promised would cost.
+    """
+
+    budget: Budget
+    begin: int
+    end: int
+    spent: int = 0
+    carried: int = 0
+    rates: dict[Rate, int] = field(default_factory=dict)
+    limited_until: int = 0
+    limited: int = 0
+    leased: int = 0
+    promised: int = 0
+
+    @property
+    def limit(self) -> int:
+        """What may be spent in the present month, as exact money."""
+        return self.budget.micro * UNIT + self.carried
+
+    def reserved(self, now: int) -> int:
+        """The most that everything which runs or is promised a place will still cost."""
+        lasting = self.limited_until - self.limited * now
+        return lasting + self.leased * HOUR_MS + self.promised
+
+    def count(self, cost: HeldCost, sign: int, *, over: bool = False) -> None:
+        """Add what a gang holds, or take it back; `over`: its time limit is over."""
+        if cost.lasts_ms:
+            self.promised += sign * cost.worth * cost.lasts_ms
+            return
+        for flavor, milli in cost.milli:
+            key = flavor, cost.kind
+            self.rates[key] = self.rates.get(key, 0) + sign * milli
+            if not self.rates[key]:
+                del self.rates[key]
+        if not cost.end:
+            self.leased += sign * cost.worth
+        elif not over:
+            self.limited_until += sign * cost.worth * cost.end
+            self.limited += sign * cost.worth

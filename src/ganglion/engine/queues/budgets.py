@@ -1,0 +1,339 @@
+"""What queues have spent and may still spend, as one more bound of the queue tree.
+
+What counts against a budget is what was spent in the month, what runs may still cost at most, and
+what is promised a place. What runs without a time limit counts one hour ahead: a lease that is
+renewed all the time, so that new work is refused an hour before the budget is used up.
+
+Money is exact: thousandths of GPUs times ms times millionths for a GPU-hour.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ganglion.engine.queues.budget_account import HOUR_MS, UNIT, BudgetAccount, HeldCost, Rate
+from ganglion.model.errors import InvariantBroken
+from ganglion.model.fleet.price import MICRO
+from ganglion.model.queue import Budget
+from ganglion.model.reasons import Reason, Remedy, Token
+from ganglion.pricing.book import PriceBook, PriceSpan
+from ganglion.pricing.zones import DAY_MS, date_there, month_of
+
+Milli = Mapping[str, int]
+"""Flavor -> thousandths of its GPUs."""
+
+
+class BudgetView(NamedTuple):
+    """How a budget stands, in millionths: limit, spent and reserved; when the month ends, in ms."""
+
+    budget: Budget
+    limit: int
+    spent: int
+    reserved: int
+    carried: int
+    begin: int
+    end: int
+
+
+class QueueBudgets:
+    """QueueBudgets of queues.
+
+    Invariant: what counts against a budget is the sum over the gangs below its queue that hold a
+    place or are promised one.
+
+    Attributes:
+        prices: every price that was set.
+        accounts: by queue.
+        now: up to when spending is counted, in ms.
+        held: by gang: what it holds; `~gang`: what it is promised.
+        refused_at: when a gang was last refused for a budget, in ms; 0 = never.
+    """
+
+    def __init__(self) -> None:
+        self.prices = PriceBook()
+        self.accounts: dict[str, BudgetAccount] = {}
+        self.now = 0
+        self.held: dict[str, HeldCost] = {}
+        self.refused_at = 0
+        self._over: dict[str, None] = {}
+        self._ends: list[tuple[int, str]] = []
+        self._span: PriceSpan | None = None
+        self._highest: dict[Rate, int] = {}
+
+    def binds(self, path: Sequence[str]) -> bool:
+        """Whether any of these queues has a budget."""
+        return bool(self.accounts) and any(name in self.accounts for name in path)
+
+    def put(self, budget: Budget, spent_micro: int, now: int) -> None:
+        """A queue has this budget, and has spent that much in the present month."""
+        self.advance(now)
+        begin, end = month_of(self.now, budget.zone)
+        before = self.accounts.get(budget.queue)
+        carried = before.carried if before and budget.carry_over and before.end == end else 0
+        made = BudgetAccount(budget, begin, end, spent_micro * UNIT, carried)
+        self.accounts[budget.queue] = made
+        for gang, cost in self.held.items():
+            if budget.queue in cost.path:
+                made.count(cost, 1, over=gang in self._over)
+
+    def remove(self, queue: str) -> None:
+        """A queue has no budget any more, or is gone itself."""
+        self.accounts.pop(queue, None)
+
+    def forget_held(self) -> None:
+        """Nothing is held or promised: it is counted anew."""
+        self.held, self._over, self._ends = {}, {}, []
+        for queue, each in self.accounts.items():
+            self.accounts[queue] = BudgetAccount(
+                each.budget, each.begin, each.end, each.spent, each.carried
+            )
+
+    def hold(
+        self, key: str, path: tuple[str, ...], kind: str, milli: Milli, end: int, now: int
+    ) -> None:
+        """A gang holds this much from now on, in place of what it held."""
+        if key in self.held:
+            self.drop(key, now)
+        elif now > self.now:
+            self.advance(now)
+        found = tuple((flavor, amount) for flavor, amount in milli.items() if amount)
+        if not found:
+            return
+        self._enter(key, HeldCost(path, kind, found, self.worth(kind, milli), end))
+
+    def promise(
+        self, key: str, path: tuple[str, ...], kind: str, milli: Milli, limit_ms: int, now: int
+    ) -> None:
+        """A gang is promised a place for so long, in place of what it was promised."""
+        self.drop(key, now)
+        worth = self.worth(kind, milli)
+        self._enter(key, HeldCost(path, kind, (), worth, 0, limit_ms or HOUR_MS))
+
+    def drop(self, key: str, now: int) -> None:
+        """A gang holds nothing any more, or is promised nothing."""
+        if key not in self.held:
+            return
+        if now > self.now:
+            self.advance(now)
+        cost = self.held.pop(key)
+        over = key in self._over
+        self._over.pop(key, None)
+        for name in cost.path:
+            if name in self.accounts:
+                self.accounts[name].count(cost, -1, over=over)
+
+    def _enter(self, key: str, cost: HeldCost) -> None:
+        self.held[key] = cost
+        over = 0 < cost.end <= self.now
+        if over:
+            self._over[key] = None
+        elif cost.end:
+            heappush(self._ends, (cost.end, key))
+        for name in cost.path:
+            if name in self.accounts:
+                self.accounts[name].count(cost, 1, over=over)
+
+    def price_set(self, now: int) -> None:
+        """Prices have changed: what may be spent at most is counted anew."""
+        self.advance(now)
+        self._span = None
+        known = self.held
+        self.forget_held()
+        for key, cost in known.items():
+            self._enter(key, replace(cost, worth=self.worth(cost.kind, dict(cost.milli))))
+
+    def worth(self, kind: str, milli: Milli) -> int:
+        """The most that one ms of these GPUs costs, as exact money; what has no price is free."""
+        span, total = self._span, 0
+        if span is None or not span.begin <= self.now < span.end:
+            self._prices()
+        known = self._highest
+        for flavor, amount in milli.items():
+            most = known.get((flavor, kind))
+            if most is None:
+                most = known[flavor, kind] = self.prices.highest(self.now, flavor, kind) or 0
+            total += amount * most
+        return total
+
+    def advance(self, now: int) -> bool:
+        """Count what was spent up to a time in ms; returns whether a month has begun."""
+        renewed = False
+        if not self.accounts:
+            self.now = max(self.now, now)
+        while self.now < now:
+            span = self._prices()
+            until = min(now, span.end, *(each.end for each in self.accounts.values()))
+            for each in self.accounts.values():
+                for (flavor, kind), milli in each.rates.items():
+                    price = self.prices.price(span.state.now, flavor, kind) or 0
+                    each.spent += milli * price * (until - self.now)
+            self.now = until
+            renewed = self._turn_months() or renewed
+        while self._ends and self._ends[0][0] <= self.now:
+            end, key = heappop(self._ends)
+            cost = self.held.get(key)
+            if cost is not None and cost.end == end and key not in self._over:
+                self._over[key] = None
+                for name in cost.path:
+                    if name in self.accounts:
+                        self.accounts[name].limited_until -= cost.worth * end
+                        self.accounts[name].limited -= cost.worth
+        return renewed
+
+    def _turn_months(self) -> bool:
+        """Begin the months that have come."""
+        begun = [each for each in self.accounts.values() if each.end <= self.now]
+        for each in begun:
+            left = max(each.limit - each.spent, 0)
+            each.carried = left if each.budget.carry_over else 0
+            each.spent = 0
+            each.begin, each.end = month_of(self.now, each.budget.zone)
+        return bool(begun)
+
+    def _prices(self) -> PriceSpan:
+        """The prices that hold now, and until when they do; a day at most."""
+        span = self._span
+        if span is None or not span.begin <= self.now < span.end:
+            span = self._span = next(self.prices.spans(self.now, self.now + DAY_MS))
+            self._highest = {}  # changes where prices do, and nowhere else
+        return span
+
+    def next_wake(self) -> int | None:
+        """When the time alone lets more start, in ms: a month begins, or a price went down."""
+        times = [each.end for each in self.accounts.values()]
+        if self.refused_at and self.accounts:
+            times.append(self.refused_at + HOUR_MS // 4)
+        return min(times, default=None)
+
+    def renew(self, now: int) -> bool:
+        """Count up to now; returns whether what was refused for a budget is worth a look."""
+        renewed = self.advance(now)
+        if self.refused_at and now >= self.refused_at + HOUR_MS // 4:
+            renewed, self.refused_at = True, 0
+        return renewed
+
+    def refuses(
+        self, path: Sequence[str], kind: str, milli: Milli, limit_ms: int, gang: str
+    ) -> Reason | None:
+        """Why a gang may not hold that much for so long; None = it may.
+
+        Args:
+            path: its queue and all above it.
+            kind: of its workload.
+            milli: thousandths of GPUs that it would hold, by flavor.
+            limit_ms: its time limit; 0 = none, so that an hour is counted.
+            gang: its id; what it is promised already does not count twice.
+        """
+        asked: int | None = None
+        for name in path:
+            account = self.accounts.get(name)
+            if account is None:
+                continue
+            if asked is None:
+                asked = self.worth(kind, milli) * (limit_ms or HOUR_MS)
+                if not asked:
+                    return None
+            reserved = account.reserved(self.now)
+            own = self.held.get(promised(gang)) if account.promised else None
+            if own is not None:
+                reserved -= own.worth * own.lasts_ms
+            if account.spent + reserved + asked > account.limit:
+                self.refused_at = self.refused_at or self.now
+                return self._reason(account, reserved, asked, limit_ms)
+        return None
+
+    def _reason(self, account: BudgetAccount, reserved: int, asked: int, limit_ms: int) -> Reason:
+        budget, unit = account.budget, self.prices.currency
+        spent, held, more = (-(-each // UNIT) for each in (account.spent, reserved, asked))
+        most = account.limit // UNIT
+        never = more > most and not budget.carry_over
+        what = "it may cost" if limit_ms else "an hour of it costs"
+        message = (
+            f"the budget of queue {budget.queue} is {_money(most)} {unit} this month:"
+            f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
+            f" {_money(more)}; an administrator can raise it, and it is renewed on"
+            f" {date_there(account.end, budget.zone)}"
+        )
+        evidence = {"budget_micro": most, "spent_micro": spent, "reserved_micro": held}
+        evidence |= {"asked_micro": more, "renewed_ms": account.end}
+        remedy = Remedy.ADMIN if never else Remedy.WAIT
+        return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
+
+    def views(self, now: int) -> list[BudgetView]:
+        """How every budget stands at a time that is not before the last one counted, by queue."""
+        views = list[BudgetView]()
+        for name in sorted(self.accounts):
+            each, until = self.accounts[name], max(self.now, now)
+            until, spent = min(until, each.end), each.spent
+            for span in self.prices.spans(self.now, until) if each.rates else ():
+                for rate, milli in each.rates.items():
+                    price = self.prices.price(span.state.now, *rate) or 0
+                    spent += milli * price * (span.end - span.begin)
+            views.append(
+                BudgetView(
+                    each.budget,
+                    each.limit // UNIT,
+                    -(-spent // UNIT),
+                    max(-(-each.reserved(until) // UNIT), 0),
+                    each.carried // UNIT,
+                    each.begin,
+                    each.end,
+                )
+            )
+        return views
+
+    def image(self) -> tuple[dict[str, BudgetAccount], int]:
+        """QueueBudgets and how many prices there are, as they are now."""
+        accounts = {
+            name: replace(each, rates=dict(each.rates)) for name, each in self.accounts.items()
+        }
+        return accounts, len(self.prices.records)
+
+    def restore(self, image: tuple[dict[str, BudgetAccount], int]) -> None:
+        """QueueBudgets and prices are as in an earlier image; what is held is counted anew then."""
+        self.accounts = dict(image[0])
+        del self.prices.records[image[1] :]
+        self._span = None
+
+    def saved(self) -> list[tuple[Budget, int, int, int, int, int, int]]:
+        """QueueBudgets with what was spent, as numbers of 64 bits at most."""
+        return [
+            (
+                *(each.budget, each.begin, each.end, *divmod(each.spent, UNIT)),
+                *divmod(each.carried, UNIT),
+            )
+            for each in self.accounts.values()
+        ]
+
+    def take(self, known: Iterable[tuple[Budget, int, int, int, int, int, int]], now: int) -> None:
+        """Be as something that was saved; what is held is counted anew then."""
+        self.now = now
+        for budget, begin, end, spent, rest, carried, more in known:
+            self.accounts[budget.queue] = BudgetAccount(
+                budget, begin, end, spent * UNIT + rest, carried * UNIT + more
+            )
+
+    def check(self) -> None:
+        """Check the invariant. Raises InvariantBroken."""
+        for name, account in self.accounts.items():
+            fresh = BudgetAccount(
+                account.budget, account.begin, account.end, account.spent, account.carried
+            )
+            for key, cost in self.held.items():
+                if name in cost.path:
+                    fresh.count(cost, 1, over=key in self._over)
+            if fresh != account:
+                raise InvariantBroken(f"the budget of queue {name} is miscounted")
+
+
+def promised(gang: str) -> str:
+    """The key of what a gang is promised, beside its id, by which it holds something."""
+    return f"~{gang}"
+
+
+def _money(micro: int) -> str:
+    """Millionths, rounded up to two digits."""
+    cents = -(-micro * 100 // MICRO)
+    return f"{cents // 100}.{cents % 100:02}"

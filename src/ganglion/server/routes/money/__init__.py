@@ -1,0 +1,1 @@
+"""Routes for prices and budgets."""

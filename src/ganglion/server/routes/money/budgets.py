@@ -1,0 +1,71 @@
+"""Routes for budgets of queues."""
+
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import Field
+
+from ganglion.api.money.budgets import BudgetLine, BudgetPage
+from ganglion.api.server import Done
+from ganglion.model.errors import NotFound
+from ganglion.model.events import BudgetRemoved
+from ganglion.model.queue import Budget
+from ganglion.server.requests.context import Here
+from ganglion.server.rest.inputs import Input
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
+from ganglion.server.state.transaction import Transaction
+from ganglion.server.views import budgets
+from ganglion.specs.grammar.money import MOST_MICRO
+from ganglion.specs.grammar.times.hours import parse_zone
+
+router = Routes(tags=["money"], responses=ERRORS)
+
+Name = Annotated[str, Path(max_length=200)]
+
+
+class BudgetWish(Input):
+    """A budget that is to be set."""
+
+    micro: int = Field(ge=0, le=MOST_MICRO, description="limit of a month, in millionths")
+    zone: str = Field("UTC", max_length=60, description="time zone in which months begin")
+    carry_over: bool = Field(
+        False, description="whether what is left of a month is added to the next one"
+    )
+
+
+@router.get("/budgets")
+def list_budgets(here: Here) -> BudgetPage:
+    """List the budgets of the queues that the caller sees, and how they stand."""
+    with here.service.read() as mind:
+        page = budgets.budget_page(mind, here.service.now())
+    items = tuple(each for each in page.items if here.caller.sees(each.queue))
+    return BudgetPage(items=items, currency=page.currency)
+
+
+@router.put("/budgets/{name}")
+def set_budget(here: Here, name: Name, wish: BudgetWish) -> BudgetLine:
+    """Set what a queue and all below it may spend in a month.
+
+    What was spent since the month began counts. Nothing that runs is stopped for it.
+    """
+    budget = Budget(name, wish.micro, parse_zone(wish.zone), wish.carry_over)
+
+    def carry_out(draft: Transaction) -> BudgetLine:
+        budgets.set_budget(draft, budget, here.user)
+        page = budgets.budget_page(draft.mind, draft.now)
+        return next(each for each in page.items if each.queue == name)
+
+    return here.service.ask(carry_out)
+
+
+@router.delete("/budgets/{name}")
+def remove_budget(here: Here, name: Name) -> Done:
+    """Remove the budget of a queue."""
+
+    def carry_out(draft: Transaction) -> None:
+        if not draft.apply(BudgetRemoved(draft.now, name, here.user)):
+            raise NotFound(f"queue {name} has no budget", "see: ganglion budget list")
+
+    here.service.ask(carry_out)
+    return Done()

@@ -1,0 +1,59 @@
+"""How budgets stand, and what queues have spent in the present month as it is metered."""
+
+from msgspec.structs import replace
+
+from ganglion.api.money.budgets import BudgetLine, BudgetPage
+from ganglion.model.events import BudgetSet
+from ganglion.model.queue import Budget
+from ganglion.pricing.zones import month_of
+from ganglion.server.state.transaction import Mind, Transaction
+from ganglion.server.views.usage import opened, usage_report
+
+
+def budget_page(mind: Mind, now: int) -> BudgetPage:
+    """Every budget, by queue, at a time in ms."""
+    budgets = mind.state.queues.budgets
+    lines = tuple(
+        BudgetLine(
+            queue=each.budget.queue,
+            micro=each.budget.micro,
+            carried_micro=each.carried,
+            spent_micro=each.spent,
+            reserved_micro=each.reserved,
+            left_micro=each.limit - each.spent - each.reserved,
+            begin=each.begin,
+            end=each.end,
+            zone=each.budget.zone,
+            carry_over=each.budget.carry_over,
+        )
+        for each in budgets.views(now)
+    )
+    return BudgetPage(items=lines, currency=budgets.prices.currency)
+
+
+def set_budget(draft: Transaction, budget: Budget, user: str) -> None:
+    """Set the budget of a queue; what it has spent since the month began counts.
+
+    Raises:
+        NotFound: there is no such queue.
+        EnvironmentFault: the ledger does not answer.
+    """
+    draft.state.queues.shares.path(budget.queue)
+    draft.record(BudgetSet(draft.now, budget, _spent(draft, budget), user))
+
+
+def count_anew(draft: Transaction) -> None:
+    """Prices of the past were set: count again what queues with budgets have spent."""
+    for account in list(draft.state.queues.budgets.accounts.values()):
+        draft.record(BudgetSet(draft.now, account.budget, _spent(draft, account.budget)))
+
+
+def _spent(draft: Transaction, budget: Budget) -> int:
+    """Millionths that a queue and all below it have spent since the month began."""
+    begin, _ = month_of(draft.now, budget.zone)
+    found = opened(draft.mind, draft.ledger, draft.now)
+    leaves = frozenset(draft.state.queues.shares.tree.leaves(budget.queue))
+    pending = draft.book.meter.pending_usage()
+    found = replace(found, usage=(*found.usage, *pending))
+    period = begin, max(begin, draft.now)
+    return usage_report(draft.ledger, found, (), period, leaves, fleet=False).total.cost_micro

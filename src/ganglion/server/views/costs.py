@@ -1,0 +1,194 @@
+"""What usage over a period costs: closed intervals summed up by the ledger, open ones until now."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.api.use import CorrectionView, FlavorUsage
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.metering import UsageWanted, held_by_part, supply_held
+from ganglion.metering.day_runs import DayRun, day_runs, days_of
+from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day
+from ganglion.metering.rating import (
+    Charge,
+    HeldIn,
+    charged,
+    divided,
+    held_in,
+    rounded,
+    supply_charge,
+)
+from ganglion.metering.sums import Group, UsageBy, group_of, overlap_ms
+from ganglion.pricing.book import PriceBook, PriceTable
+
+Interval = TypeVar("Interval", UsageInterval, SupplyInterval)
+
+
+class RatedPeriod(Struct):
+    """A period with its prices.
+
+    Attributes:
+        book: all prices.
+        since, until: the period, in ms.
+        table: its prices, by time.
+    """
+
+    book: PriceBook
+    since: int
+    until: int
+    table: PriceTable
+
+
+def rated_period(book: PriceBook, since: int, until: int) -> RatedPeriod:
+    """Make a period ready; cut out of whole days, as the ledger sums them up."""
+    return RatedPeriod(book, since, until, PriceTable(book, *days_of(since, max(since, until))))
+
+
+def steady(
+    rated: RatedPeriod, held: Mapping[Group, int], by: Sequence[UsageBy]
+) -> dict[Group, Charge] | None:
+    """What was held costs, where no price changes in the period; None = one does.
+
+    Args:
+        rated: the period.
+        held: GPU-microseconds of the period by group.
+        by: what it is grouped by; flavor and kind are among it.
+    """
+    if len(rated.table.spans) != 1:
+        return None
+    state = rated.table.spans[0].state
+    flavor, kind = by.index(UsageBy.FLAVOR), by.index(UsageBy.KIND)
+    return {
+        group: charged(rated.book, {state: gpu_us}, group[flavor], group[kind])
+        for group, gpu_us in held.items()
+    }
+
+
+def usage_charges(
+    ledger: Ledger,
+    open_usage: Sequence[UsageInterval],
+    rated: RatedPeriod,
+    by: Sequence[UsageBy],
+    cycle: int,
+    queues: Collection[str] | None,
+) -> dict[Group, Charge]:
+    """What was held in a period costs, by group.
+
+    Args:
+        ledger: with the closed intervals.
+        open_usage: the open ones, of these queues.
+        rated: the period.
+        by: what to group by; flavor and kind are among it.
+        cycle: the last cycle that counts as closed.
+        queues: leaf queues to count; None = all.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    held: dict[Group, HeldIn] = {}
+    wanted = UsageWanted(by, rated.since, rated.until, cycle, queues)
+    for run in day_runs(rated.table):
+        _add_run(held, run, held_by_part(ledger, wanted, run))
+    for each in chain.from_iterable(map(by_day, open_usage)):
+        clipped = _clipped(each, rated)
+        if clipped:
+            into = held.setdefault(group_of(clipped, by), {})
+            held_in(rated.table, clipped, clipped.held_milli, into)
+    flavor, kind = by.index(UsageBy.FLAVOR), by.index(UsageBy.KIND)
+    return {
+        group: charged(rated.book, each, group[flavor], group[kind]) for group, each in held.items()
+    }
+
+
+def _add_run(held: dict[Group, HeldIn], run: DayRun, found: Mapping[Group, Sequence[int]]) -> None:
+    for group, amounts in found.items():
+        into = held.setdefault(group, {})
+        for part, gpu_us in zip(run.parts, amounts, strict=True):
+            if gpu_us:
+                into[part.state] = into.get(part.state, 0) + gpu_us
+
+
+def _clipped(interval: Interval, rated: RatedPeriod) -> Interval | None:
+    """The part of an interval that lies in the period; None = there is none."""
+    if not overlap_ms(interval, rated.since, rated.until):
+        return None
+    begin = max(interval.begin_ms, rated.since)
+    return replace(interval, begin_ms=begin, end_ms=min(interval.end_ms, rated.until))
+
+
+class SupplyCharge(Struct):
+    """What GPUs of a flavor cost, as exact money."""
+
+    capacity: int = 0
+    unavailable: int = 0
+
+
+def supply_charges(
+    ledger: Ledger, open_supply: Sequence[SupplyInterval], rated: RatedPeriod, cycle: int
+) -> dict[str, SupplyCharge]:
+    """What all GPUs of a period cost, by flavor.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    there: dict[str, tuple[HeldIn, HeldIn]] = {}
+    closed = supply_held(ledger, rated.since, rated.until, cycle)
+    for each in chain(closed, open_supply):
+        clipped = _clipped(each, rated)
+        if clipped:
+            capacity, unavailable = there.setdefault(clipped.flavor, ({}, {}))
+            held_in(rated.table, clipped, clipped.gpu_milli, capacity)
+            held_in(rated.table, clipped, clipped.unavailable_milli, unavailable)
+    return {
+        flavor: SupplyCharge(*(supply_charge(rated.book, each, flavor) for each in both))
+        for flavor, both in there.items()
+    }
+
+
+def flavor_money(found: FlavorUsage, supply: SupplyCharge, held: Charge) -> FlavorUsage:
+    """Add what all GPUs of a flavor cost; the figures add up to that of the capacity."""
+    idle = supply.capacity - supply.unavailable - held.standard
+    parts = (held.cost, held.standard - held.cost, idle, supply.unavailable)
+    charged_micro, discount, idle_micro, unavailable = rounded(parts)
+    return replace(
+        found,
+        capacity_micro=charged_micro + discount + idle_micro + unavailable,
+        charged_micro=charged_micro,
+        discount_micro=discount,
+        idle_micro=idle_micro,
+        unavailable_micro=unavailable,
+        unpriced_gpu_us=held.unpriced_gpu_us,
+    )
+
+
+def idle_shares(
+    held: Mapping[Group, int], flavor: int, idle: Mapping[str, int]
+) -> dict[Group, int]:
+    """What idle GPUs cost, shared out to those that held GPUs of the same flavor.
+
+    Args:
+        held: GPU-microseconds by group.
+        flavor: where in a group the flavor stands.
+        idle: what idle GPUs of a flavor cost, as exact money.
+    """
+    made: dict[Group, int] = {}
+    for name, cost in idle.items():
+        groups = [group for group in held if group[flavor] == name]
+        parts = divided(cost, (held[group] for group in groups))
+        made |= dict(zip(groups, parts, strict=True))
+    return made
+
+
+def corrections(book: PriceBook, every: Charge) -> tuple[CorrectionView, ...]:
+    """What prices that were set afterwards changed, oldest first."""
+    numbers = sorted(every.corrections)
+    changes = rounded(every.corrections[number] for number in numbers)
+    return tuple(
+        CorrectionView(
+            number + 1, book.records[number].at, book.records[number].price.flavor, change
+        )
+        for number, change in zip(numbers, changes, strict=True)
+    )
