@@ -16,10 +16,11 @@ from ganglion.router.balancing.table import (
     RoutingState,
     RoutingTable,
 )
-from ganglion.router.process import LOOPBACK, bind, connections, serving
+from ganglion.router.process import bind, connections, serving
 from ganglion.router.proxy.connections import CallerLimits
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober
+from ganglion.transport.hosts import LOOPBACK
 
 PATIENCE_S = 20.0
 HOSTS = ("here",)

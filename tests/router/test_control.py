@@ -17,7 +17,8 @@ from ganglion.router.balancing.table import (
 )
 from ganglion.router.control import Control
 from ganglion.router.decisions import RoleDecisions
-from ganglion.router.process import LOOPBACK, bind, controlled
+from ganglion.router.process import bind, controlled
+from ganglion.transport.hosts import LOOPBACK
 from tests.router.stage import act
 
 TOKEN = {"Authorization": "Bearer secret"}

@@ -22,8 +22,8 @@ from ganglion.router.decisions import (
     question_of,
 )
 from ganglion.router.link import RouterLink
+from ganglion.transport.hosts import LOOPBACK
 from tests.router.proxy.test_access import Echo, ask, raw, refused
-from tests.router.stage import LOOPBACK
 from tests.router.test_link import linked
 from tests.router.test_link import until as wait_until
 from tests.transport.other_user import as_another_user, only_root

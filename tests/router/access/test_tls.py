@@ -18,11 +18,12 @@ from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService
 from ganglion.router.link import RouterLink
 from ganglion.router.proxy.connections import CallerLimits
 from ganglion.seams.effects import SYSTEM
+from ganglion.transport.hosts import LOOPBACK
 from ganglion.transport.limits import CallerLimit
 from ganglion.transport.tls.certificate import LOOK_S, ServedCertificate
 from ganglion.transport.tls.files import TlsFiles
 from tests.faults.clock import HandClock
-from tests.router.stage import LOOPBACK, Stage, Wire, act, ok, request, says, stage, until
+from tests.router.stage import Stage, Wire, act, ok, request, says, stage, until
 from tests.router.test_link import until as wait_until
 from tests.transport.tls.certificates import der, trusting, write_pair
 

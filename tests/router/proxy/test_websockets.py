@@ -9,7 +9,8 @@ import aiohttp
 from aiohttp import WSMsgType, web
 
 from ganglion.router.balancing.table import Limits, ReplicaEndpoint, RoutedService, RoutingState
-from ganglion.router.process import LOOPBACK, bind
+from ganglion.router.process import bind
+from ganglion.transport.hosts import LOOPBACK
 from tests.router.stage import Stage, act, request, says, stage, until
 
 Talk = Callable[[web.WebSocketResponse], Awaitable[None]]

@@ -20,8 +20,8 @@ from ganglion.model.errors import EnvironmentFault
 from tests.helper.shared_host import (
     PACKAGES,
     SERVER,
+    Account,
     RunningHelper,
-    TestUser,
     account,
     awaited,
     running_helper,
@@ -61,7 +61,7 @@ class SharedServer:
         users: user -> account.
     """
 
-    def __init__(self, folder: Path, helper: RunningHelper, users: dict[str, TestUser]) -> None:
+    def __init__(self, folder: Path, helper: RunningHelper, users: dict[str, Account]) -> None:
         self.helper, self.users, self.home = helper, users, folder / "home"
         self.home.mkdir()
         self.socket = folder / "api.sock"  # the folder belongs to the server: see `map`

@@ -55,7 +55,7 @@ def begun(at: int, follows: tuple[str, ...] = ()) -> list[Delivered]:
 
 
 def submitted(at: int, name: str, queue: str = "team") -> GangSubmitted:
-    return GangSubmitted(at, gang(name, queue), IMAGE, f"Job {name}")
+    return GangSubmitted(at, gang(name, queue), IMAGE, owner=f"Job {name}")
 
 
 def placed(at: int, name: str, *nodes: str, attempt: int = 1) -> GangPlaced:

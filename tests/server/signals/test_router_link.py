@@ -8,7 +8,7 @@ import pytest
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router.balancing.stats import ReplicaStats, ServiceStats, Stats
 from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
-from ganglion.router.link import RouterReading
+from ganglion.router.link import RoleDecider, RouterReading
 from ganglion.server.signals import router_link as module
 from ganglion.server.signals.router_link import Door
 from tests.server.process import until
@@ -38,6 +38,9 @@ class FakeLink:
         self.wanted = tuple(services)
         self.version += 1
         return self.version
+
+    def decide_by(self, decide: RoleDecider) -> None:
+        """No caller is decided about here."""
 
     def reading(self) -> RouterReading:
         return RouterReading(self.stats, self.age_ms)

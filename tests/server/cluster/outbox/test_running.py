@@ -199,10 +199,10 @@ class Hanging(SystemFiles):
     """A disk that does not return from a write until it is let go."""
 
     def __init__(self) -> None:
-        self.free = threading.Event()
+        self.released = threading.Event()
 
     def write(self, descriptor: int, content: bytes) -> None:
-        self.free.wait()
+        self.released.wait()
         super().write(descriptor, content)
 
 
@@ -220,7 +220,7 @@ def test_a_disk_that_hangs_holds_up_one_turn_for_a_moment_and_no_other(
         stage.turn()
         outbox.decided(stage.controller, stage.now)
     assert outbox.late >= 1
-    files.free.set()
+    files.released.set()
     outbox.stop()
     gaps = [each for each in server.events if isinstance(each, RecordsLost)]
     assert {each.loss for each in gaps} == {RecordLoss.DISK}

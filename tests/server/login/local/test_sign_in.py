@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ganglion.server.access import passwords
+from ganglion.model.errors import RateLimited
+from ganglion.server.access.tries import passwords
 from ganglion.server.state.rights import LocalUser
 from tests.server.access.office import API
 from tests.server.login.browser import FOREIGN, HOST, OURS, fields
@@ -252,7 +253,7 @@ def test_wrong_passwords_are_limited_by_network_and_a_victim_still_gets_in(
     for number in range(200):
         try:
             assert not check.is_right("eve", f"198.51.{number}.1", kept, OTHER)
-        except passwords.RateLimited:
+        except RateLimited:
             refused += 1
     assert refused >= 200 - passwords.WRONG_OF_USER.tries
     assert local.page_of("203.0.113.200").sign_in("eve").status_code == 429
@@ -297,7 +298,7 @@ def test_sign_ins_at_once_each_get_a_session_and_others_are_answered_meanwhile(
         return True
 
     check = local.context.passwords
-    check._is_right = slow  # type: ignore[method-assign]
+    check._is_right = slow  # type: ignore[method-assign,assignment]
     with ThreadPoolExecutor(8) as pool:
         begun = [pool.submit(local.page_of().sign_in, "eve") for _ in range(4)]
         assert held.wait(30)
