@@ -138,7 +138,7 @@ class Session:
             "USER": "ada",
             # pip installs what is here, into a folder of this session.
             "PIP_TARGET": str(folder / "site"),
-            "PYTHONPATH": str(folder / "site"),
+            "PYTHONPATH": f"{folder / 'site'}:{ROOT / 'src'}",
             **dict.fromkeys(("PIP_NO_INDEX", "PIP_NO_DEPS", "PIP_DISABLE_PIP_VERSION_CHECK"), "1"),
             "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the value of `build_isolation`
         }
@@ -160,7 +160,7 @@ class Session:
             f'  {name}) shift; exec $run {name} {ports} "$@" ;;\n' for name, ports in more.items()
         )
         # What pip has installed since is known to those only that look for it as they start.
-        run = f"if [ -e {self._env['PYTHONPATH']} ]; then run='{real}'; else run='{forked}'; fi"
+        run = f"if [ -e {self._env['PIP_TARGET']} ]; then run='{real}'; else run='{forked}'; fi"
         path.write_text(f'#!/bin/sh\n{run}\ncase "$1" in\n{cases}esac\nexec $run "$@"\n')
         path.chmod(0o700)
 

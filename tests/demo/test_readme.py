@@ -88,6 +88,7 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
         "ganglion cancel train --yes",
     ),
     ("docs/services.md", 0): (ROOMY, VLLM),
+    ("docs/services.md", 1): ("until ganglion describe chat | grep URL; do sleep 0.1; done",),
     ("docs/simulator.md", 0): (
         f"printf '{ROWS}' > jobs.csv; gzip -k jobs.csv",
         "printf 'nodes: [{name: n0, gpus: H100:8}, {name: n1, gpus: H100:8}]' > cluster.yaml",

@@ -98,7 +98,7 @@ def test_another_scheduler_goes_on_wherever_the_first_was_killed(
     cluster: Cluster, proxy: Proxy, manager: None, story: Story, forwarded: bool
 ) -> None:
     killed = 0
-    for nth in sample(range(1, MOST_WRITES), 6, turn=3 * forwarded):
+    for nth in sample(range(1, MOST_WRITES), 6, turn=2 * forwarded):
         with _kubelets(cluster) as kubelets:
             is_over = story(cluster)
             if not _killed_at(cluster, proxy, nth, forwarded, is_over):
