@@ -26,7 +26,7 @@ def test_queues_are_made_changed_and_removed(client: TestClient) -> None:
     held = client.delete(f"{API}/queues/org")
     problem(held, 409, "state.conflict", "queue org still has queues under it")
     assert client.delete(f"{API}/queues/team").json() == {"ok": True}
-    problem(client.delete(f"{API}/queues/team"), 404, "state.not_found", "no queue team")
+    problem(client.delete(f"{API}/queues/team"), 404, "state.not_found", "there is no queue 'team'")
 
 
 @pytest.mark.parametrize(

@@ -106,13 +106,17 @@ COMMANDS: dict[str, CommandEntry] = {
         WORK,
     ),
     "usage": CommandEntry(
-        "ganglion.cli.queues.usage:usage", "Sum up the GPU-hours that were held.", LOOK
+        "ganglion.cli.queues.usage:usage",
+        "Sum up the GPU-hours that were held, and what they cost.",
+        LOOK,
     ),
     "price": CommandEntry(
         "ganglion.cli.money.price:price", "Set and list what an hour of a GPU costs.", CLUSTER
     ),
     "budget": CommandEntry(
-        "ganglion.cli.money.budget:budget", "Set and list what queues may spend.", CLUSTER
+        "ganglion.cli.money.budget:budget",
+        "Set and list what queues may spend in a month.",
+        CLUSTER,
     ),
     "history": CommandEntry(
         "ganglion.cli.workloads.history:history",

@@ -29,7 +29,7 @@ from ganglion.router.record import RouterRecord
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.transport import limits, unix
 from ganglion.transport.accepting import Listening, listening
-from ganglion.transport.hosts import LOOPBACK, is_loopback
+from ganglion.transport.hosts import LOOPBACK, is_loopback, reached_at
 from ganglion.transport.limits import CallerLimit
 from ganglion.transport.tls.files import TlsFiles
 
@@ -161,13 +161,12 @@ class Router:
 
     def _announce(self, taken: socket.socket, own: socket.socket, token: str) -> RouterRecord:
         host, port = self._host, taken.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
         found = RouterRecord(
             pid=self._effects.processes.own(),
             version=__version__,
             host=host,
             port=port,
-            url=f"http{'s' if self._tls else ''}://{shown}:{port}",
+            url=f"http{'s' if self._tls else ''}://{reached_at(host)}:{port}",
             control=_name_of(own),
             token=token,
             cert=self._tls.cert if self._tls else "",

@@ -8,6 +8,12 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 LOCAL, LOOPBACK = "localhost", "127.0.0.1"
+_EVERY = {"0.0.0.0": LOOPBACK, "::": "[::1]"}
+
+
+def reached_at(host: str) -> str:
+    """How URLs of this machine write an address that a program listens on."""
+    return _EVERY.get(host) or (f"[{host}]" if ":" in host else host)
 
 
 class Hosts:

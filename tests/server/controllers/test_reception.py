@@ -71,7 +71,7 @@ def test_one_that_runs_is_reached_and_one_that_sleeps_waits_to_be_opened(
     rig.machine.time += 1_000
     rig.turn()
     address = ReplicaEndpoint(f"{found}/0", "127.0.0.1:9", RoutingState.STARTING)
-    mine = CallerAccess(found, (os.geteuid(),))
+    mine = CallerAccess(found, (os.geteuid(),), workload=found)
     assert door.table["lab"] == RoutedService("lab", (address,), access=mine)
     suspend(rig, "lab")
     assert door.table["lab"] == RoutedService("lab", sleeps=True, access=mine)

@@ -13,11 +13,9 @@ from ganglion.seams.files import remove
 from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
 from ganglion.transport import unix
 from ganglion.transport.accepting import Listening, listening
-from ganglion.transport.hosts import is_loopback
+from ganglion.transport.hosts import is_loopback, reached_at
 
 NO_SOCKET = "TLS needs a Unix socket in the home, by which clients of this machine call"
-EVERY = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
-"""Address of all interfaces -> the one where this machine finds a server that listens there."""
 
 log = structlog.get_logger(__name__)
 
@@ -64,8 +62,7 @@ def _refused(
 
 def url_of(taken: socket.socket, host: str, *, tls: bool = False) -> str:
     """Where clients of this machine find the server."""
-    shown = EVERY.get(host) or (f"[{host}]" if ":" in host else host)
-    return f"http{'s' if tls else ''}://{shown}:{taken.getsockname()[1]}"
+    return f"http{'s' if tls else ''}://{reached_at(host)}:{taken.getsockname()[1]}"
 
 
 def check_host(host: str, *, tls: bool, behind_proxy: bool) -> None:
