@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -63,8 +63,11 @@ class TerminalSession:
             self._send(STDIN, data[at : at + PIECE])
 
     def close_input(self) -> None:
-        """There is no more input."""
-        self._send(CLOSE, bytes((STDIN,)))
+        """There is no more input; nothing is sent to a session that has ended."""
+        from wsproto.utilities import LocalProtocolError  # noqa: PLC0415 - start-up budget
+
+        with suppress(LocalProtocolError):
+            self._send(CLOSE, bytes((STDIN,)))
 
     def resize(self, size: Size) -> None:
         """Send the size of the person's terminal."""
