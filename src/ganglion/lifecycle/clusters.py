@@ -29,7 +29,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.placement import Placement
 from ganglion.model.resources import WHOLE
-from ganglion.model.workload import Gang
+from ganglion.model.workload import Gang, Workload
 
 CLUSTER_NAME = "[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?"
 """Pattern of the names of clusters."""
@@ -288,3 +288,27 @@ def place_of(cluster: str, queue: str = "") -> str:
 def cluster_of(queue: str) -> str:
     """The cluster of a queue as a server names it; empty = it is one of the server itself."""
     return queue.rpartition(":")[0]
+
+
+def workload_of(gang: Gang, name: str, queue: str, user: str) -> Workload:
+    """The workload that a gang of a cluster is by itself.
+
+    Args:
+        gang: whose pods, constraints and limits it has.
+        name: of the workload.
+        queue: that it is in.
+        user: whose it is.
+    """
+    return Workload(
+        name=name,
+        kind=gang.kind,
+        queue=queue,
+        user=user,
+        priority=gang.priority,
+        preemptible=gang.preemptible,
+        pod_sets=gang.pod_sets,
+        topology=gang.topology,
+        constraints=gang.constraints,
+        time_limit_ms=gang.time_limit_ms,
+        checkpoint=gang.checkpoint,
+    )

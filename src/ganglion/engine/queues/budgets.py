@@ -62,10 +62,6 @@ class QueueBudgets:
         self._span: PriceSpan | None = None
         self._highest: dict[Rate, int] = {}
 
-    def binds(self, path: Sequence[str]) -> bool:
-        """Whether any of these queues has a budget."""
-        return bool(self.accounts) and any(name in self.accounts for name in path)
-
     def put(self, budget: Budget, spent_micro: int, now: int) -> None:
         """A queue has this budget, and has spent that much in the present month."""
         self.advance(now)

@@ -106,7 +106,7 @@ class ObjectRefused(EventBase, frozen=True, tag="object_refused"):
     problem: str
 
 
-Delivered = (
+SchedulingEvent = (
     NodeAdded
     | NodeLost
     | NodeCordoned
@@ -131,6 +131,11 @@ Delivered = (
     | PolicySet
     | BookingSet
     | BookingRemoved
+)
+"""What happens to nodes, queues, gangs, bookings and the policy, whichever program decides."""
+
+Delivered = (
+    SchedulingEvent
     | SchedulerStarted
     | SchedulerSettled
     | SchedulerEnded

@@ -2,28 +2,7 @@
 
 from ganglion.model.events.access import PodAccess
 from ganglion.model.events.base import EventBase
-from ganglion.model.events.clusters import DeliveredEvent
-from ganglion.model.events.fleet import (
-    BookingRemoved,
-    BookingSet,
-    DeviceHealth,
-    NodeAdded,
-    NodeCordoned,
-    NodeLost,
-    TypicalPods,
-)
-from ganglion.model.events.gangs import (
-    CheckpointCommitted,
-    GangEnded,
-    GangPlaced,
-    GangResized,
-    GangSetApart,
-    GangStarted,
-    GangStopping,
-    GangSubmitted,
-    GangUpdated,
-    PodsLeft,
-)
+from ganglion.model.events.clusters import DeliveredEvent, SchedulingEvent
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
@@ -46,16 +25,8 @@ from ganglion.model.events.identity import (
     UserErased,
     UserRemoved,
 )
-from ganglion.model.events.policy import (
-    BudgetRemoved,
-    BudgetSet,
-    PolicySet,
-    PriceSet,
-    QueueRemoved,
-    QueueSet,
-)
+from ganglion.model.events.policy import BudgetRemoved, BudgetSet, PriceSet
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
-from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
 from ganglion.model.events.schedules import ScheduleFired, ScheduleRemoved, ScheduleSet
 from ganglion.model.events.services import ServiceLearnt, ServiceScaled
 
@@ -79,30 +50,7 @@ class ServerStarted(EventBase, frozen=True, tag="server_started"):
 
 
 Event = (
-    NodeAdded
-    | NodeLost
-    | NodeCordoned
-    | DeviceHealth
-    | QueueSet
-    | QueueRemoved
-    | GangSubmitted
-    | GangUpdated
-    | GangPlaced
-    | GangStarted
-    | GangStopping
-    | GangEnded
-    | TypicalPods
-    | GangReserved
-    | PlaceKept
-    | StartPlanned
-    | StartExpected
-    | GangSetApart
-    | GangResized
-    | PodsLeft
-    | CheckpointCommitted
-    | PolicySet
-    | BookingSet
-    | BookingRemoved
+    SchedulingEvent
     | MetricReported
     | ServiceScaled
     | ServiceLearnt

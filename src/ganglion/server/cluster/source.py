@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from ganglion.lifecycle.clusters import workload_of
 from ganglion.model.events import Event, GangEnded, GangSubmitted
-from ganglion.model.workload import Gang, Workload
+from ganglion.model.workload import Gang
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.state.audience import Took
 from ganglion.server.state.registry import LiveWorkload, Registry
@@ -189,19 +190,8 @@ class ClusterSource:
         self._workload_of[gang.id] = gang.workload
         if gang.workload not in self._book.entries:
             self._number += 1
-            workload = Workload(
-                name=gang.name,
-                kind=gang.kind,
-                queue=gang.queue,
-                user=gang.name.partition("/")[0],
-                priority=gang.priority,
-                preemptible=gang.preemptible,
-                pod_sets=gang.pod_sets,
-                topology=gang.topology,
-                constraints=gang.constraints,
-                time_limit_ms=gang.time_limit_ms,
-                checkpoint=gang.checkpoint,
-            )
+            user = gang.name.partition("/")[0]
+            workload = workload_of(gang, gang.name, gang.queue, user)
             self._book.enter(
                 LiveWorkload(gang.workload, self._number, gang.submitted, b"", workload)
             )

@@ -6,7 +6,7 @@ import msgspec
 
 from ganglion.api import reasons, workloads
 from ganglion.ledger.records import Ended, Submitted
-from ganglion.lifecycle.clusters import DeliveredGang, place_of
+from ganglion.lifecycle.clusters import DeliveredGang, place_of, workload_of
 from ganglion.lifecycle.status import State, ended_as
 from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase
@@ -28,19 +28,7 @@ def filed(cluster: str, ended: DeliveredGang, number: int) -> tuple[Submitted, E
     gang = ended.gang
     namespace, _, own = gang.name.rpartition("/")
     name = own[:MOST_NAME]
-    workload = Workload(
-        name=name,
-        kind=gang.kind,
-        queue=place_of(cluster, gang.queue),
-        user=gang.user,
-        priority=gang.priority,
-        preemptible=gang.preemptible,
-        pod_sets=gang.pod_sets,
-        topology=gang.topology,
-        constraints=gang.constraints,
-        time_limit_ms=gang.time_limit_ms,
-        checkpoint=gang.checkpoint,
-    )
+    workload = workload_of(gang, name, place_of(cluster, gang.queue), gang.user)
     document = {
         "cluster": cluster,
         "namespace": namespace,
