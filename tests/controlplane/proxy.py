@@ -30,6 +30,7 @@ class Proxy:
 
     Attributes:
         seen: every request, in the order in which they came.
+        answered: the requests whose answers have begun to reach their clients.
     """
 
     def __init__(self, plane: ControlPlane) -> None:
@@ -43,6 +44,7 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, daemon=True, name="proxy")
         self.seen: list[Request] = []
+        self.answered: list[Request] = []
 
     def start(self) -> Self:
         """Begin to listen."""
@@ -226,6 +228,7 @@ class Proxy:
     ) -> None:
         await self._flowing(request)
         client.write(head.raw)
+        self.answered.append(request)
         async for raw in response_body(reader, head, request.method):
             await self._flowing(request)
             client.write(raw)

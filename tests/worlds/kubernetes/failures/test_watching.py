@@ -61,6 +61,10 @@ def test_silent_watches_are_noticed_and_nothing_is_lost(
 
 
 def _begun(proxy: Proxy) -> Match:
-    """The watches under way: their connections are dead without a sign."""
-    dead = [each for each in proxy.seen if watches(each)]
+    """The watches under way: their connections are dead without a sign.
+
+    One whose answer has not begun is left alone: a request may wait longer for that than a watch
+    may be silent.
+    """
+    dead = [each for each in proxy.answered if watches(each)]
     return lambda request: any(request is each for each in dead)
