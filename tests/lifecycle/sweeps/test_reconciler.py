@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.lifecycle.sweeps.elastic_width import Breath
+from ganglion.lifecycle.sweeps.elastic_width import ElasticWidth
 from ganglion.lifecycle.sweeps.reconciler import (
     Sweep,
     TrialTerms,
@@ -45,11 +45,11 @@ def test_other_metrics_and_sweeps_without_a_rule_stop_no_trial(
 
 
 def test_as_many_spare_trials_are_promoted_as_places_are_free_and_each_once() -> None:
-    sweep = Sweep(live=4, breath=Breath.found(own=[0], running=[3], waiting=[1, 2]))
+    sweep = Sweep(live=4, elastic=ElasticWidth.found(own=[0], running=[3], waiting=[1, 2]))
     assert to_promote("s", sweep, TERMS) == ["s/3"], "one that runs goes first"
     assert to_promote("s", sweep, TERMS) == []
-    assert sweep.breath
-    sweep.breath.ended(0, again=False)
+    assert sweep.elastic
+    sweep.elastic.ended(0, again=False)
     assert to_promote("s", sweep, TERMS) == ["s/1"]
 
 

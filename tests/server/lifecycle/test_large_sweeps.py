@@ -40,7 +40,7 @@ def work(what: Callable[[], Any]) -> int:
     return done
 
 
-@pytest.fixture(params=["equal", "breathing"])
+@pytest.fixture(params=["equal", "elastic"])
 def swept(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], Rig]:
     """Servers on which a sweep of this number of trials waits and runs."""
     rigs: list[Rig] = []
@@ -48,7 +48,7 @@ def swept(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], Rig
     def made(trials: int) -> Rig:
         rig = Rig(tmp_path / str(trials), lambda: [SweepsController()])
         rigs.append(rig)
-        more: dict[str, Any] = {"parallel": "4..40"} if request.param == "breathing" else {}
+        more: dict[str, Any] = {"parallel": "4..40"} if request.param == "elastic" else {}
         rig.submit("s", kind="sweep", params={"x": list(range(trials))}, **more)
         rig.submit("other", nodes=2, resources={"gpus": 1}, priority=1)
         rig.turn(6)

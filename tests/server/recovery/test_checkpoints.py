@@ -15,6 +15,8 @@ import pytest
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.plugins.builtin import builtin_plugins
+from ganglion.lifecycle.sweeps.elastic_width import ElasticWidth
+from ganglion.lifecycle.sweeps.reconciler import Sweep
 from ganglion.model.causes import sentence
 from ganglion.model.events import ServerStarted
 from ganglion.model.policy import Policy
@@ -83,6 +85,15 @@ def test_sentences_of_an_earlier_checkpoint_are_causes_that_read_as_they_did() -
     ]
     (sweep,) = found.memories["sweeps"][0].values()
     assert sweep.given_up == {"stop-19/0": mind.state.gangs.records["stop-19/0"].cause}
+
+
+def test_a_field_that_was_renamed_is_read_and_written_by_its_former_name() -> None:
+    elastic = ElasticWidth.found(own=[0], running=[3], waiting=[2, 1])
+    body = documents.document(Sweep(live=4, elastic=elastic))
+    ((_, fields),) = msgspec.json.decode(body).items()
+    assert fields["breath"] == msgspec.json.decode(documents.document(elastic))
+    assert "elastic" not in fields
+    assert documents.value_of(body).elastic == elastic
 
 
 def test_there_are_checkpoints_of_every_format() -> None:

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from msgspec import Struct, field
 
 
-class Breath(Struct):
+class ElasticWidth(Struct):
     """The trials of one sweep that have not ended, by index.
 
     Attributes:
@@ -26,7 +26,9 @@ class Breath(Struct):
     _next: list[int] = field(default_factory=list)
 
     @classmethod
-    def found(cls, own: Iterable[int], running: Iterable[int], waiting: Iterable[int]) -> "Breath":
+    def found(
+        cls, own: Iterable[int], running: Iterable[int], waiting: Iterable[int]
+    ) -> "ElasticWidth":
         """The trials as they are found: see the attributes."""
         made = cls(own=set(own), running=dict.fromkeys(running))
         for trial in sorted(waiting):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
-from ganglion.lifecycle.sweeps.elastic_width import Breath
+from ganglion.lifecycle.sweeps.elastic_width import ElasticWidth
 from ganglion.lifecycle.sweeps.halving import GivenUp, Ladder, climb
 from ganglion.model.behaviour import EarlyStop
 from ganglion.model.causes import Cause, CauseKind, Standing
@@ -23,14 +23,15 @@ class Sweep(Struct):
         reports: what trials reported since the last decision.
         ladder: how far they have come.
         given_up: trials that are to be stopped, and why.
-        breath: which of them are spare; None = none ever was.
+        elastic: which of them are spare; None = none ever was. Checkpoints name it as it was once
+            called.
     """
 
     live: int = 0
     reports: list[MetricReported] = field(default_factory=list)
     ladder: Ladder = field(default_factory=Ladder)
     given_up: dict[str, Cause] = field(default_factory=dict)
-    breath: Breath | None = None
+    elastic: ElasticWidth | None = field(default=None, name="breath")
 
 
 class TrialTerms(Struct, frozen=True):
@@ -68,9 +69,9 @@ def to_promote(name: str, sweep: Sweep, terms: TrialTerms) -> list[str]:
         sweep: what is known of it; those returned count as promoted.
         terms: what its owner wants.
     """
-    found, breath = list[str](), sweep.breath
-    while breath and (trial := breath.turn(terms.width)) is not None:
-        breath.promoted(trial)
+    found, elastic = list[str](), sweep.elastic
+    while elastic and (trial := elastic.turn(terms.width)) is not None:
+        elastic.promoted(trial)
         found.append(f"{name}/{trial}")
     return found
 

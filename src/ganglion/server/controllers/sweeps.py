@@ -1,7 +1,7 @@
 """The local host of sweeps: learns of trials by events, stops and promotes as is decided."""
 
 from ganglion.engine.gangs.record import WAITING, GangRecord
-from ganglion.lifecycle.sweeps.elastic_width import Breath
+from ganglion.lifecycle.sweeps.elastic_width import ElasticWidth
 from ganglion.lifecycle.sweeps.reconciler import Sweep, TrialTerms, index_of, to_promote, to_stop
 from ganglion.model.causes import Cause, sentence
 from ganglion.model.events import (
@@ -79,28 +79,28 @@ class SweepsController:
 
     def _submitted(self, gang: Gang) -> None:
         sweep = self._sweeps.setdefault(gang.workload, Sweep())
-        if gang.spare and sweep.breath is None:
+        if gang.spare and sweep.elastic is None:
             # The trials before the first spare one have the sweep's own priority.
-            sweep.breath = Breath(own=set(range(sweep.live)))
-        if sweep.breath:
-            sweep.breath.submitted(gang.index, spare=gang.spare)
+            sweep.elastic = ElasticWidth(own=set(range(sweep.live)))
+        if sweep.elastic:
+            sweep.elastic.submitted(gang.index, spare=gang.spare)
         sweep.live += 1
 
     def _noted(self, event: Noted, sweep: Sweep) -> None:
-        trial, breath = index_of(event.gang), sweep.breath
+        trial, elastic = index_of(event.gang), sweep.elastic
         match event:
             case MetricReported():
                 sweep.reports.append(event)
-            case GangPlaced() if breath:
-                breath.placed(trial)
-            case GangUpdated() if breath and event.priority is not None and event.priority >= 0:
-                breath.promoted(trial)
+            case GangPlaced() if elastic:
+                elastic.placed(trial)
+            case GangUpdated() if elastic and event.priority is not None and event.priority >= 0:
+                elastic.promoted(trial)
             case GangEnded():
                 self._ended(event, sweep)
 
     def _ended(self, event: GangEnded, sweep: Sweep) -> None:
-        if sweep.breath:
-            sweep.breath.ended(index_of(event.gang), again=event.requeue)
+        if sweep.elastic:
+            sweep.elastic.ended(index_of(event.gang), again=event.requeue)
         if event.requeue:
             return
         sweep.given_up.pop(event.gang, None)

@@ -5,14 +5,15 @@ A document is JSON. Whatever JSON has no form for is an object with one key that
 lists below, and only what is on them is ever made.
 
 To change a class that is on a list: a new field needs a default, or a place in `UPGRADES`; what
-is removed is passed over; a class that moves keeps its name here; a class that goes, or means
+is removed is passed over; a field with another name keeps its old one here by
+`field(name=...)`; a class that moves keeps its name here; a class that goes, or means
 something else, gets an entry in `UPGRADES` that turns its old fields into new ones. The files
 beside `tests/server/recovery/test_checkpoints.py` show that documents of earlier versions are read.
 """
 
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from math import isfinite
 from types import ModuleType
@@ -28,8 +29,7 @@ from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
 from ganglion.lifecycle import clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
-from ganglion.lifecycle.sweeps import elastic_width as breath
-from ganglion.lifecycle.sweeps import halving, reconciler
+from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
 from ganglion.metering import meter, supply
@@ -96,7 +96,7 @@ KINDS: Mapping[str, type] = {
     "stragglers_pace": stragglers.AttemptPace,
     "submitted": registry.LiveWorkload,
     "sweep": reconciler.Sweep,
-    "sweep_breath": breath.Breath,
+    "sweep_breath": elastic_width.ElasticWidth,
     "sweep_ladder": halving.Ladder,
     "sweep_rung": halving.Rung,
     "times": expected_ends.Times,
@@ -217,8 +217,13 @@ def _named(kind: type) -> str:
 
 def _fields(value: Any) -> Fields:  # noqa: ANN401 - of a known class
     if isinstance(value, Struct):
-        return {name: getattr(value, name) for name in value.__struct_fields__}
+        return {name: getattr(value, own) for own, name in _field_names(type(value))}
     return dict(vars(value))
+
+
+def _field_names(kind: type[Struct]) -> Iterator[tuple[str, str]]:
+    """Each field of a class, and its name in documents."""
+    return zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
 
 
 def _made(plain: Any) -> Any:  # noqa: ANN401 - the reverse of `_plain`
@@ -240,7 +245,7 @@ def _object(name: str, known: Fields) -> object:
     """An object of a class by its fields; those that the class has no more are passed over."""
     kind, known = KINDS[name], UPGRADES.get(name, dict)(known)
     if issubclass(kind, Struct):
-        own = {each: known[each] for each in kind.__struct_fields__ if each in known}
+        own = {each: known[name] for each, name in _field_names(kind) if name in known}
         return kind(**own)
     made: object = object.__new__(kind) if name in BARE else kind()
     vars(made).update(known)

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ganglion.lifecycle.reports.line import STEP, read
-from ganglion.lifecycle.sweeps.elastic_width import Breath
+from ganglion.lifecycle.sweeps.elastic_width import ElasticWidth
 from ganglion.lifecycle.sweeps.halving import WORST, Ladder, Rung
 from ganglion.lifecycle.sweeps.reconciler import Sweep, index_of
 from ganglion.model.causes import Cause, CauseKind
@@ -74,11 +74,11 @@ def sweep_of(kept: ReconciledObject, pods: Mapping[int, Pod]) -> Sweep:
         for trial, standing in given_up(kept.main).items()
     }
     ladder = Ladder(rungs, dict(climbed.reached))
-    breath = _breath(kept, pods) if kept.life.trials.width else None
-    return Sweep(ladder=ladder, given_up=stops, breath=breath)
+    elastic = _elastic(kept, pods) if kept.life.trials.width else None
+    return Sweep(ladder=ladder, given_up=stops, elastic=elastic)
 
 
-def _breath(kept: ReconciledObject, pods: Mapping[int, Pod]) -> Breath:
+def _elastic(kept: ReconciledObject, pods: Mapping[int, Pod]) -> ElasticWidth:
     said, gone = kept.main.metadata.annotations.get(names.OWN_TRIALS, NONE), over(kept)
     own = (indexes(said) if said != NONE else frozenset()) - gone
     spare = sorted(trial for trial in pods if trial not in own and trial not in gone)
@@ -86,7 +86,7 @@ def _breath(kept: ReconciledObject, pods: Mapping[int, Pod]) -> Breath:
         (pods[trial].status.start_time, trial) for trial in spare if pods[trial].spec.node_name
     )
     waiting = [trial for trial in spare if not pods[trial].spec.node_name]
-    return Breath.found(own, [trial for _, trial in started], waiting)
+    return ElasticWidth.found(own, [trial for _, trial in started], waiting)
 
 
 def reports_of(
@@ -133,8 +133,8 @@ def notes_of(kept: ReconciledObject, sweep: Sweep) -> dict[str, str]:
         found[names.RUNGS] = _text(Climbed(losses, sweep.ladder.reached))
     if stops:
         found[names.GIVEN_UP] = _text(stops)
-    if sweep.breath:
-        found[names.OWN_TRIALS] = ranges(sweep.breath.own) or NONE
+    if sweep.elastic:
+        found[names.OWN_TRIALS] = ranges(sweep.elastic.own) or NONE
     before = kept.main.metadata.annotations
     return {name: text for name, text in found.items() if before.get(name) != text}
 
