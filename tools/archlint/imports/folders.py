@@ -3,21 +3,16 @@
 FOLDERS: dict[str, dict[str, str]] = {
     "engine": {
         "plugins": "",
-        "config": "plugins",
-        "progress": "",
-        "topology": "plugins progress",
+        "topology": "plugins",
         "placement": "plugins topology",
         "gangs": "plugins topology",
         "runtimes": "gangs",
-        "timesharing": "config progress gangs",
-        "queues": "config topology gangs",
-        "store": "plugins config progress topology gangs runtimes timesharing queues",
+        "timesharing": "plugins topology gangs",
+        "queues": "plugins topology gangs",
+        "store": "plugins topology gangs runtimes timesharing queues",
         "timeline": "topology placement gangs runtimes store",
         "forecast": "placement gangs runtimes queues store timeline",
-        "state": (
-            "plugins config progress topology gangs runtimes timesharing queues store timeline "
-            "forecast"
-        ),
+        "state": ("plugins topology gangs runtimes timesharing queues store timeline forecast"),
         "search": "plugins topology placement gangs queues state",
         "preemption_rules": "gangs timesharing queues store state search",
         "preemption": (

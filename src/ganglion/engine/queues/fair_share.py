@@ -8,9 +8,9 @@ quota, or `*` for all flavors together where no queue has quota by flavor.
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from ganglion.engine.config import EngineConfig
 from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.plugins.config import EngineConfig
 from ganglion.engine.queues.decayed_usage import PastUse
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.queues.queues import Queues

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ganglion.engine.config import EngineConfig
 from ganglion.engine.forecast.forecast import Forecast
+from ganglion.engine.plugins.config import EngineConfig
 from ganglion.engine.plugins.protocols import Plugins
-from ganglion.engine.progress import EngineProgress
 from ganglion.engine.queues.fair_share import Deserved
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.state import events
@@ -19,6 +18,7 @@ from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.journal import Journal
 from ganglion.engine.timeline.timeline import Timeline
 from ganglion.engine.topology.fleet import NodeFleet
+from ganglion.engine.topology.progress import EngineProgress
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
 from ganglion.model.events.access import PodAccess

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from ganglion.engine.config import EngineConfig
 from ganglion.engine.gangs.equivalence import asked_by, form, keys_of, leaves_within
 from ganglion.engine.gangs.gates import Gates, asleep
 from ganglion.engine.gangs.min_available import MinAvailable
@@ -13,10 +12,11 @@ from ganglion.engine.gangs.rank import aged_rank, breadth
 from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.gangs.typical_pods import Census
 from ganglion.engine.gangs.urgency import changes, due_rank, escalated
-from ganglion.engine.progress import EngineProgress
+from ganglion.engine.plugins.config import EngineConfig
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.estimates import Estimates
 from ganglion.engine.timesharing.time_sharers import FIRST, TimeSharers
+from ganglion.engine.topology.progress import EngineProgress
 from ganglion.model.errors import Conflict, InvariantBroken, NotFound
 from ganglion.model.events import GangUpdated
 from ganglion.model.plan import Phase

@@ -7,13 +7,13 @@ from itertools import chain
 from operator import attrgetter
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
-from ganglion.engine.progress import EngineProgress
 from ganglion.engine.queues.budgets import promised
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.occupants import Occupants
 from ganglion.engine.store.gangs import Gangs
 from ganglion.engine.topology.fleet import NodeFleet
 from ganglion.engine.topology.node_state import ShapeView
+from ganglion.engine.topology.progress import EngineProgress
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.placement import Placement, PodPlacement

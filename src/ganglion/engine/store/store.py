@@ -2,14 +2,14 @@
 
 from typing import Protocol
 
-from ganglion.engine.config import EngineConfig
-from ganglion.engine.progress import EngineProgress
+from ganglion.engine.plugins.config import EngineConfig
 from ganglion.engine.queues.fair_share import Deserved
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.store.gangs import Gangs
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.journal import Journal
 from ganglion.engine.topology.fleet import NodeFleet
+from ganglion.engine.topology.progress import EngineProgress
 
 
 class Store(Protocol):

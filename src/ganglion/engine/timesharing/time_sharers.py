@@ -14,14 +14,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Protocol
 
-from ganglion.engine.config import EngineConfig
 from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.preemption_cost import attained
 from ganglion.engine.gangs.record import SETTLED, GangRecord
-from ganglion.engine.progress import EngineProgress
+from ganglion.engine.plugins.config import EngineConfig
 from ganglion.engine.timesharing.first_come import FirstCome
 from ganglion.engine.timesharing.running_attempt import RunningAttempt
 from ganglion.engine.timesharing.service_levels import FEWEST, Levels, fixed, insert, learnt, prior
+from ganglion.engine.topology.progress import EngineProgress
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order

@@ -3,9 +3,9 @@
 from collections import Counter
 
 from ganglion.engine.plugins.protocols import Plugins
-from ganglion.engine.progress import EngineProgress
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.node_state_table import NodeStateTable
+from ganglion.engine.topology.progress import EngineProgress
 from ganglion.engine.topology.totals import Totals
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import InvariantBroken
