@@ -7,6 +7,7 @@ import pytest
 from tools.archlint.files.classes import named_twice
 from tools.archlint.files.classes_left import TWICE
 from tools.archlint.files.layout import crowded, crowded_beside, fragments
+from tools.archlint.imports.folders import FOLDERS
 from tools.archlint.source import ROOT, Source, parse, sources
 from tools.archlint.texts.words import tracked
 
@@ -110,6 +111,12 @@ def test_a_crowded_folder_of_tests_or_tools_is_found_and_helpers_of_tests_do_not
 def test_every_row_of_the_tables_says_why() -> None:
     assert all(len(reason) > 10 for reason in TWICE.values())
     assert list(crowded(sources())) == []
+
+
+def test_the_map_shows_every_room_of_the_engine_in_the_order_of_imports() -> None:
+    page = (ROOT / "docs/design.md").read_text("utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith("| `engine/` |"))
+    assert re.findall(r"`(\w+)`", row) == list(FOLDERS["engine"])
 
 
 def test_the_walks_of_the_design_name_files_and_words_that_exist() -> None:

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from ganglion.compat.sbatch import is_script, read_script
 from ganglion.compat.slurm_options import FLAGS, KNOWN, SHORT
+from ganglion.compat.workloads import parse_any
 from ganglion.lifecycle.expand import gang_count, run_of
 from ganglion.model.errors import FieldError, FileError, InputError
 from ganglion.model.workload import Kind
-from ganglion.specs.workload.workload import WorkloadFile, document, parse_workloads, to_workload
+from ganglion.specs.workload.workload import WorkloadFile, document, to_workload
 
 SRUN = "srun python train.py\n"
 SCRIPT = "#!/bin/bash\n{}\n\n{}"
@@ -18,7 +19,7 @@ SCRIPT = "#!/bin/bash\n{}\n\n{}"
 
 def script(headers: str, body: str = SRUN) -> WorkloadFile:
     lines = "\n".join(f"#SBATCH {line}" for line in headers.splitlines())
-    (doc,) = parse_workloads(SCRIPT.format(lines, body), "train.sh")
+    (doc,) = parse_any(SCRIPT.format(lines, body), "train.sh")
     return doc
 
 
@@ -206,9 +207,9 @@ def test_scripts_are_told_from_yaml() -> None:
 
 
 def test_the_interpreter_of_the_script_runs_its_copy() -> None:
-    (doc,) = parse_workloads("#!/usr/bin/env python3\n#SBATCH -N 2\nprint(1)\n", "a.py")
+    (doc,) = parse_any("#!/usr/bin/env python3\n#SBATCH -N 2\nprint(1)\n", "a.py")
     assert doc.run[:3] == ("/usr/bin/env", "python3", "-c")
-    (doc,) = parse_workloads("#SBATCH -N 2\nls\n", "")
+    (doc,) = parse_any("#SBATCH -N 2\nls\n", "")
     assert doc.run[:2] == ("/bin/bash", "-c")
 
 
@@ -248,9 +249,9 @@ def test_srun_fails_as_its_command_does() -> None:
 def test_a_script_is_loaded_from_its_file_and_called_after_it(tmp_path: Path) -> None:
     path = tmp_path / "Fine_Tune.sh"
     path.write_text("#!/bin/sh\n#SBATCH -N 2\nls\n")
-    (doc,) = parse_workloads(path.read_bytes(), str(path))
+    (doc,) = parse_any(path.read_bytes(), str(path))
     assert doc.name == "fine-tune"
-    (doc,) = parse_workloads(path.read_bytes())
+    (doc,) = parse_any(path.read_bytes())
     assert doc.name == "script"
 
 

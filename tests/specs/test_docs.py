@@ -4,6 +4,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
+from ganglion.compat.workloads import load_workloads, parse_any
 from ganglion.specs.cluster.cluster import load_cluster, parse_cluster
 from ganglion.specs.cluster.schema import SCOPES as CLUSTER_SCOPES
 from ganglion.specs.grammar.words import CAUSES, KIND_ALIASES, PRIORITIES
@@ -11,7 +12,6 @@ from ganglion.specs.reading.yaml import parse_documents
 from ganglion.specs.workload.aliases import ALIASES
 from ganglion.specs.workload.schema import SCOPES
 from ganglion.specs.workload.workload import (
-    load_workloads,
     parse_workloads,
     to_workload,
     workload_schema,
@@ -51,7 +51,7 @@ def test_every_cluster_in_the_documentation_is_one(text: str) -> None:
 
 @pytest.mark.parametrize("text", blocks("slurm.md", "bash"))
 def test_every_script_in_the_documentation_is_honoured_in_full(text: str) -> None:
-    (doc,) = parse_workloads(text)
+    (doc,) = parse_any(text)
     assert doc.warnings == ()
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ganglion.compat.workloads import load_workloads, parse_any
 from ganglion.model.errors import FieldError, FileError, InputError
 from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest, PodRequest
@@ -25,7 +26,6 @@ from ganglion.specs.workload.workload import (
     document,
     from_command,
     from_document,
-    load_workloads,
     parse_workloads,
     references,
     to_workload,
@@ -677,7 +677,7 @@ def test_any_json_is_a_workload_or_an_input_error(data: dict[str, object]) -> No
 @given(st.binary(max_size=80), st.sampled_from([b"", b"run: x\n", b"#!/bin/sh\n", b"#SBATCH "]))
 def test_any_bytes_are_workloads_or_an_input_error(raw: bytes, start: bytes) -> None:
     try:
-        found = parse_workloads(start + raw, "f")
+        found = parse_any(start + raw, "f")
     except InputError as error:
         assert error.message.isprintable()
     else:

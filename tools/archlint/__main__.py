@@ -9,7 +9,7 @@ from tools.archlint.files.classes import named_twice
 from tools.archlint.files.layout import crowded, crowded_beside, fragments
 from tools.archlint.files.shape import too_long, undocumented, unexplained
 from tools.archlint.imports.bare import imports_packages_without_site
-from tools.archlint.imports.direction import circles, wrong_folder, wrong_way
+from tools.archlint.imports.direction import circles, many_rooms, wrong_folder, wrong_way
 from tools.archlint.machine.asking import asks_past_the_seam
 from tools.archlint.machine.seams import around_the_seams, idle
 from tools.archlint.source import Finding, sources
@@ -23,6 +23,7 @@ RULES = (
     floats,
     wrong_way,
     wrong_folder,
+    many_rooms,
     circles,
     asks_past_the_seam,
     around_the_seams,

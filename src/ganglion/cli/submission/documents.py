@@ -95,8 +95,9 @@ def from_files(
     Raises:
         InputError: files, keys or flags are wrong; all that is wrong.
     """
+    from ganglion.compat.workloads import load_workloads
     from ganglion.specs.wording import noted
-    from ganglion.specs.workload.workload import apply_overrides, check_overrides, load_workloads
+    from ganglion.specs.workload.workload import apply_overrides, check_overrides
 
     given, problems = overrides(flags), list(wrong)
     noted(lambda: check_overrides(given), problems)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING
 
 from ganglion.model.errors import FieldError
 from ganglion.model.fleet.levels import DEPTH
@@ -12,9 +11,7 @@ from ganglion.specs.reading.mapping import as_read
 from ganglion.specs.reading.validate import Wrong
 from ganglion.specs.reading.yaml import Path
 from ganglion.specs.workload.behaviour_checks import BEHAVIOUR
-
-if TYPE_CHECKING:
-    from ganglion.specs.workload.schema import Group, PodSetFile, WorkloadFile
+from ganglion.specs.workload.schema import PER_SET, Group, PodSetFile, WorkloadFile
 
 Problems = Iterator[FieldError]
 
@@ -33,11 +30,8 @@ ONLY = {
 }
 """Keys that mean something for some kinds only."""
 
-PER_SET = ("nodes", "procs_per_node", "resources", "groups")
-"""Keys that belong into each pod set where there are pod sets."""
 
-
-def _kind(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _kind(file: WorkloadFile, wrong: Wrong) -> Problems:
     kind = file.effective_kind
     for key, kinds in ONLY.items():
         if key in file.model_fields_set and kind not in kinds:
@@ -49,33 +43,33 @@ def _kind(file: "WorkloadFile", wrong: Wrong) -> Problems:
         yield wrong("a sweep needs `params`", ("kind",), hint)
 
 
-def _combinations(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _combinations(file: WorkloadFile, wrong: Wrong) -> Problems:
     wide = prod(len(values) for values in file.params.values()) > MAX_GANGS
     if wide and not file.search:
         hint = "try some of them: `search: {trials: 1000}`"
         yield wrong(f"has more than {MAX_GANGS:,} combinations", ("params",), hint)
 
 
-def _limits(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _limits(file: WorkloadFile, wrong: Wrong) -> Problems:
     for key in ("time_limit", "idle_timeout"):
         if key in file.model_fields_set and not vars(file).get(key, True):
             yield wrong("must be longer than nothing", (key,), "leave it out for no limit")
 
 
-def _deadline(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _deadline(file: WorkloadFile, wrong: Wrong) -> Problems:
     if file.deadline and file.deadline.at_ms and file.schedule:
         hint = "write it as `12h`, counted from the submit of each run"
         yield wrong("every run of a schedule would have the same one", ("deadline",), hint)
 
 
-def _checkpoint(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _checkpoint(file: WorkloadFile, wrong: Wrong) -> Problems:
     contract = file.checkpoint
     if contract and "interval" in contract.model_fields_set and not contract.interval:
         hint = "leave it out when the program saves only when asked to stop"
         yield wrong("must be longer than nothing", ("checkpoint", "interval"), hint)
 
 
-def _beside_sets(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _beside_sets(file: WorkloadFile, wrong: Wrong) -> Problems:
     if "pod_sets" not in file.model_fields_set:
         return
     for key in PER_SET:
@@ -86,21 +80,21 @@ def _beside_sets(file: "WorkloadFile", wrong: Wrong) -> Problems:
         yield wrong("needs at least one pod set", ("pod_sets",), "or leave it out")
 
 
-def _names(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _names(file: WorkloadFile, wrong: Wrong) -> Problems:
     names = [vars(each).get("name", "") for each in file.pod_sets]
     for at, name in enumerate(names):
         if name and name in names[:at]:
             yield wrong(f"`{name}` is the name of two pod sets", ("pod_sets", at, "name"), "")
 
 
-def _sets(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _sets(file: WorkloadFile, wrong: Wrong) -> Problems:
     for at, each in enumerate(file.sets):
         path: Path = ("pod_sets", at) if file.pod_sets else ()
         yield from as_read(_groups(each, path, wrong))
         yield from as_read(_memory(each, path, wrong))
 
 
-def _groups(pods: "PodSetFile", path: Path, wrong: Wrong) -> Problems:
+def _groups(pods: PodSetFile, path: Path, wrong: Wrong) -> Problems:
     outer: Group | None = None
     for at, group in enumerate(pods.groups):
         here = (*path, "groups", at)
@@ -110,7 +104,7 @@ def _groups(pods: "PodSetFile", path: Path, wrong: Wrong) -> Problems:
 
 
 def _group_size(
-    group: "Group", outer: "Group | None", pods: "PodSetFile", path: Path, wrong: Wrong
+    group: Group, outer: Group | None, pods: PodSetFile, path: Path, wrong: Wrong
 ) -> Problems:
     around = (outer.size,) if outer else (pods.nodes.low, pods.nodes.high)
     size = next((each for each in around if each % group.size), 0)
@@ -120,7 +114,7 @@ def _group_size(
         yield wrong(f"groups of {group.size} do not divide {what} of {size}", (*path, "size"), hint)
 
 
-def _group_level(group: "Group", outer: "Group | None", path: Path, wrong: Wrong) -> Problems:
+def _group_level(group: Group, outer: Group | None, path: Path, wrong: Wrong) -> Problems:
     if group.required is None and group.preferred is None:
         yield wrong(
             "a group needs a level, `required` or `preferred`",
@@ -136,14 +130,14 @@ def _group_level(group: "Group", outer: "Group | None", path: Path, wrong: Wrong
         yield wrong(problem, (*path, "required"), hint)
 
 
-def _memory(pods: "PodSetFile", path: Path, wrong: Wrong) -> Problems:
+def _memory(pods: PodSetFile, path: Path, wrong: Wrong) -> Problems:
     needs = pods.resources
     if needs.memory and needs.shm_size > needs.memory:
         hint = "shared memory is part of `memory`"
         yield wrong("is more than `memory`", (*path, "resources", "shm_size"), hint)
 
 
-def _sizes(file: "WorkloadFile", wrong: Wrong) -> Problems:
+def _sizes(file: WorkloadFile, wrong: Wrong) -> Problems:
     if sum(each.nodes.high for each in file.sets) > MAX_PODS:
         yield wrong(f"together more than {MAX_PODS:,} nodes", ("pod_sets",), "")
 

@@ -23,7 +23,6 @@ from ganglion.specs.workload.behaviour_schema import (
     SearchFile,
     StandbyFile,
 )
-from ganglion.specs.workload.checks import PER_SET
 
 
 class Resources(Mapping):
@@ -94,6 +93,10 @@ class ConstraintsFile(Mapping):
     isolation: f.Isolation = described(
         "what may not run beside it: another kind, queue or workload; none", "none"
     )
+
+
+PER_SET = ("nodes", "procs_per_node", "resources", "groups")
+"""Keys that belong into each pod set where there are pod sets."""
 
 
 class WorkloadFile(Mapping):

@@ -1,18 +1,16 @@
 """Workload files: load, check, change, print, and turn into workloads.
 
-for doc in load_workloads("train.yaml"):
+for doc in parse_workloads(text):
     workload = to_workload(doc, user="ada", default_queue="default")
 """
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path as FilePath
 
-from ganglion.compat.sbatch import is_script, read_script
 from ganglion.model.errors import FieldError
 from ganglion.specs.grammar.lists import parse_env
 from ganglion.specs.reading.renaming import Renaming
-from ganglion.specs.reading.text import STDIN, decode, read
+from ganglion.specs.reading.text import decode
 from ganglion.specs.reading.validate import readable, validate
 from ganglion.specs.reading.yaml import Data, Document, read_documents
 from ganglion.specs.wording import first_of, noted
@@ -31,28 +29,15 @@ __all__ = [
     "document",
     "from_command",
     "from_document",
-    "load_workloads",
     "name_of",
     "parse_workloads",
     "partly_read",
     "priority_of",
     "references",
     "to_workload",
+    "translated",
     "workload_schema",
 ]
-
-
-def load_workloads(source: str | FilePath) -> list[WorkloadFile]:
-    """Read a file of workloads, or the standard input for `-`.
-
-    YAML with one or more documents, JSON, or a script with `#SBATCH` lines.
-
-    Raises:
-        FileError: it cannot be read as text of that sort.
-        FieldError: a key or value is wrong.
-    """
-    raw, name = read(source)
-    return parse_workloads(raw, name, anonymous=str(source) == STDIN)
 
 
 def parse_workloads(
@@ -61,7 +46,7 @@ def parse_workloads(
     """Read workloads from text.
 
     Args:
-        text: YAML, JSON or a script.
+        text: YAML, with one or more documents, or JSON.
         name: what to call the text in messages; unnamed workloads are called after it.
         anonymous: do not call workloads after `name`.
 
@@ -69,11 +54,8 @@ def parse_workloads(
         FileError: it is not text of that sort.
         FieldError: keys or values are wrong; all that is wrong, of every document.
     """
-    plain = decode(text, name)
-    if is_script(plain):
-        return [_script(plain, name, anonymous)]
     stem = "" if anonymous else name
-    documents, problems = read_documents(plain, name)
+    documents, problems = read_documents(decode(text, name), name)
     found = [noted(partial(_checked, each), problems) for each in documents]
     if problems:
         raise first_of(problems)
@@ -95,6 +77,25 @@ def from_document(data: object, name: str = "") -> WorkloadFile:
     if not isinstance(data, dict):
         raise FieldError("a workload is a mapping of keys to values", file=name)
     return _checked(Document(data, name))
+
+
+def translated(
+    source: Document, name: str, problems: Sequence[FieldError], warnings: Sequence[str]
+) -> WorkloadFile:
+    """Check a document that was made of another format.
+
+    Args:
+        source: the document.
+        name: of the file it was made of; an unnamed workload is called after it.
+        problems: what was wrong there.
+        warnings: what of it cannot be honoured.
+
+    Raises:
+        FieldError: there were problems, or a value is wrong.
+    """
+    doc = _named(_checked(source, problems), name)
+    doc._warnings = tuple(warnings)
+    return doc
 
 
 def partly_read(data: Data) -> WorkloadFile:
@@ -178,15 +179,6 @@ def _named(doc: WorkloadFile, file: str) -> WorkloadFile:
     warnings, named = doc.warnings, from_document({"name": name_of(doc, file), **document(doc)})
     named._warnings = warnings
     return named
-
-
-def _script(text: str, name: str, anonymous: bool) -> WorkloadFile:
-    script = read_script(text, name)
-    doc = _named(
-        _checked(script.document, script.problems), "script" if anonymous or not name else name
-    )
-    doc._warnings = script.warnings
-    return doc
 
 
 def _merge(old: Data, changes: Data) -> Data:
