@@ -61,7 +61,7 @@ def run(options: BenchOptions, progress: Progress) -> Report:
             f"CPU time, in batches of {EVENTS} decisions and one checkpoint; "
             f"the aim is {AIM_US:g} µs for both.",
             "append is all that writes a decision to the ledger, the chain included.",
-            "a cycle has as many ends and submissions as starts; all of them are written and signed.",
+            "a cycle has as many ends and submissions as starts, all of them written and signed.",
         ),
     )
 
