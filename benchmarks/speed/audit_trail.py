@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.registry import Bench, BenchOptions, Progress, Report, Table
+from benchmarks.speed import audited_cycles
 from ganglion.audit.folder import AuditFolder
 from ganglion.audit.sealing import EVENTS, Sealer
 from ganglion.ledger.chain import GENESIS, Row, chained
@@ -45,6 +46,9 @@ def run(options: BenchOptions, progress: Progress) -> Report:
         "median_us": _median(both),
         "worst_us": round(both[-1], 2),
         "append_us": _median(append),
+        "cycles": audited_cycles.measured(
+            options.nodes or audited_cycles.NODES, options.seeds, progress
+        ),
     }
     figures = ("chain_us", "seal_us", "median_us", "worst_us", "append_us")
     row = (f"{data['decisions']:,}", *(f"{data[each]:.2f}" for each in figures))
@@ -52,11 +56,12 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     heads = ("decisions", "chain µs", "tree and signature µs", "both µs", "worst µs", "append µs")
     return Report(
         data,
-        (Table(title, heads, (row,)),),
+        (Table(title, heads, (row,)), audited_cycles.table(data["cycles"])),
         (
             f"CPU time, in batches of {EVENTS} decisions and one checkpoint; "
             f"the aim is {AIM_US:g} µs for both.",
             "append is all that writes a decision to the ledger, the chain included.",
+            "a cycle has as many ends and submissions as starts, all of them written and signed.",
         ),
     )
 
@@ -103,4 +108,4 @@ def _decision(at: int, chance: Random) -> GangPlaced:
     return GangPlaced(at, f"train-{chance.randrange(100_000)}/0", 1, Placement((pod,)))
 
 
-BENCH = Bench("audit", "What the audit trail adds to each decision.", run)
+BENCH = Bench("audit", "What the audit trail adds to each decision.", run, sizes=("nodes",))

@@ -119,6 +119,34 @@ class TokenPage(Struct):
     items: tuple[TokenView, ...] = ()
 
 
+class BrowserSession(Struct):
+    """A session of a browser, without its cookie.
+
+    Attributes:
+        id: public part; names the session.
+        user: who signed in.
+        groups: of that user, as the provider named them.
+        at: when it began, in ms.
+        used: when it was last used, in ms; not before the start of the server.
+        until: when it ends at the latest, in ms.
+        own: whether the request that asks is one of it.
+    """
+
+    id: str
+    user: str
+    groups: tuple[str, ...] = ()
+    at: int = 0
+    used: int = 0
+    until: int = 0
+    own: bool = False
+
+
+class BrowserSessions(Struct):
+    """Sessions of browsers that count, the newest first."""
+
+    items: tuple[BrowserSession, ...] = ()
+
+
 class NewToken(Struct):
     """A personal token that was just made.
 

@@ -187,6 +187,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "token": CommandEntry(
         "ganglion.cli.access.token:token", "Make, list and revoke personal tokens.", CLUSTER
     ),
+    "session": CommandEntry(
+        "ganglion.cli.access.session:session", "List and end sessions of browsers.", CLUSTER
+    ),
     "user": CommandEntry(
         "ganglion.cli.access.user:user", "Add and change users who have passwords here.", CLUSTER
     ),

@@ -40,7 +40,7 @@ from ganglion.server.routes import (
 )
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
-from ganglion.server.routes.identity import access, users
+from ganglion.server.routes.identity import access, sessions, users
 from ganglion.server.routes.money import budgets, prices
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
@@ -65,6 +65,7 @@ _ROUTES = (
     budgets,
     terminals,
     access,
+    sessions,
     users,
     audit,
     clusters,
@@ -135,13 +136,14 @@ def guarded(
     def answered(path: str, method: str, status: int, seconds: float) -> None:
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
-    sessions = (
+    rules = (
         SessionRules(login.session_issuer, login.idle_ms, login.origin)
         if login and login.has_pages
         else None
     )
     context.pages_at = login.public_url.rstrip("/") if login and login.has_pages else ""
-    known = Permissions(context.service, context.owner, sessions, context.host)
+    known = Permissions(context.service, context.owner, rules, context.host)
+    context.sessions = known.lasting
     routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
     pages = (

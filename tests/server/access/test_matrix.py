@@ -25,6 +25,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_clusters"), EVERY),
     **dict.fromkeys(("list_tokens", "revoke_token", "who_am_i", "mend_glass"), ANYONE),
+    **dict.fromkeys(("list_sessions", "end_session"), ANYONE),
     **dict.fromkeys(("show_health", "show_readiness", "show_version"), ANYONE),
     **dict.fromkeys(("update_workload", "scale_service"), UPDATE),
     **dict.fromkeys(("suspend_workspace", "resume_workspace"), UPDATE),
@@ -87,6 +88,7 @@ VALUES = {
     "{number}": "0",
     "{what}": "n0",
     "{token}": "none",
+    "{session}": "none",
     "{hold}": "none",
     "{user}": "none",
     "{flavor}": "H100",
@@ -158,6 +160,7 @@ def test_a_user_without_a_grant_sees_itself_and_whether_the_server_works(staff: 
         for operation, (method, path) in operations(staff.owner).items()
     }
     allowed = {operation for operation, status in found.items() if status < 400}
-    free = {"show_health", "show_readiness", "show_version", "who_am_i", "list_tokens"}
+    free = {"show_health", "show_readiness", "show_version", "who_am_i"}
+    free |= {"list_tokens", "list_sessions"}
     assert allowed == free
     assert set(found.values()) == {200, 403, 404}

@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from ganglion.api.access import (
     BootstrapLink,
+    BrowserSession,
+    BrowserSessions,
     ErasureView,
     GrantView,
     HoldPage,
@@ -115,6 +117,14 @@ class AccessClient:
     def revoke_token(self, token: str) -> None:
         """Make a personal token count no more, by its id."""
         self._http.call("DELETE", f"/tokens/{quote(token, safe='')}", Any)
+
+    def sessions(self) -> tuple[BrowserSession, ...]:
+        """List sessions of browsers that count, the newest first: the caller's own, or all."""
+        return self._http.call("GET", "/sessions", BrowserSessions).items
+
+    def end_session(self, session: str) -> None:
+        """End a session of a browser, by its id; its next request is refused."""
+        self._http.call("DELETE", f"/sessions/{quote(session, safe='')}", Any)
 
     def users(self) -> tuple[UserView, ...]:
         """List users who sign in with a name and a password."""

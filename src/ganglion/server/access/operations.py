@@ -134,6 +134,8 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "remove_user": Rule(_V.GRANT, _K.TOKEN),
         "list_tokens": _ANYONE,
         "revoke_token": _ANYONE,
+        "list_sessions": _ANYONE,
+        "end_session": _ANYONE,
         "who_am_i": _ANYONE,
         "show_health": _ANYONE,
         "show_readiness": _ANYONE,

@@ -11,7 +11,7 @@ from ganglion.identity.grants import Grant, Grants, Subject, TokenScope
 from ganglion.identity.roles import Role
 from ganglion.identity.tokens import digest, token_id, trouble_of
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import TokenCreated
+from ganglion.model.events import SignedIn, TokenCreated
 from ganglion.server.access.caller import Caller, Rulebook, owners
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.rest.paths import WEBSOCKET
@@ -198,8 +198,7 @@ class Permissions:
             raise BadSession("no user is signed in here", SIGN_IN)
         if known.issuer != wanted.issuer:
             raise BadSession("the session is one of another identity provider", SIGN_IN)
-        last = self._used.get(known.session, max(known.at, self._begun))
-        if now >= known.until_ms or now - last >= wanted.idle_ms:
+        if not self._lasts(known, wanted, now):
             raise BadSession("the session has ended", SIGN_IN)
         if used:
             self._use(known.session, now, rules)
@@ -208,6 +207,29 @@ class Permissions:
             partial(self.signed_in, session, given, csrf, used=False),
         )
         return Caller(subject, rules, now, known.session, known.until_ms, again, csrf=csrf)
+
+    def lasting(self) -> list[tuple[SignedIn, int]]:
+        """The sessions that count, each with the time in ms of its last request.
+
+        Requests before the start of the server are not known. May wait for a turn to end.
+        """
+        rules, now, wanted = self.rules(), self._service.now(), self.sessions
+        if wanted is None:
+            return []
+        return [
+            (each, self._last(each))
+            for each in rules.sessions.values()
+            if each.issuer == wanted.issuer
+            and each.user != self._owner
+            and self._lasts(each, wanted, now)
+        ]
+
+    def _last(self, session: SignedIn) -> int:
+        return self._used.get(session.session, max(session.at, self._begun))
+
+    def _lasts(self, session: SignedIn, wanted: SessionRules, now: int) -> bool:
+        """Whether a session has not ended, neither for good nor for want of requests."""
+        return now < session.until_ms and now - self._last(session) < wanted.idle_ms
 
     def _use(self, session: str, now: int, rules: Rulebook) -> None:
         self._used[session] = now

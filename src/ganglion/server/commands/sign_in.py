@@ -167,7 +167,7 @@ def sign_out(draft: Transaction, session: str, by: str, *, own: bool) -> None:
     """
     known = draft.book.rights.sessions.get(session)
     if known is None or (own and known.user != by):
-        raise NotFound(f"there is no session {session!r}")
+        raise NotFound(f"there is no session {session!r}", "see: ganglion session list")
     draft.record(SignedOut(draft.now, session, known.user, by))
 
 

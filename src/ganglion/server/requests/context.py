@@ -14,6 +14,7 @@ from starlette.types import Scope
 
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
+from ganglion.model.events import SignedIn
 from ganglion.model.workload import UnixAccount
 from ganglion.router.link import RoleDecider
 from ganglion.seams.effects import SYSTEM, Effects
@@ -75,6 +76,7 @@ class ServerContext(Struct):
         dry_runs: of each user; decisions wait meanwhile.
         passwords: of local users.
         pages_at: URL of the pages of signing in; empty = there are none.
+        sessions: those of browsers that count, each with the time of its last request in ms.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -106,6 +108,7 @@ class ServerContext(Struct):
     dry_runs: Tries = field(default_factory=dry_runs)
     passwords: Passwords = field(default_factory=Passwords)
     pages_at: str = ""
+    sessions: Callable[[], list[tuple[SignedIn, int]]] = list
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
