@@ -91,11 +91,11 @@ def cost(found: "WorkloadCost | None", *, over: bool = False) -> str:
 
 def most_cost(found: "WorkloadCost") -> str:
     """Return what it costs at most: `20.00 EUR at most`, or why that is unknown."""
-    from ganglion.specs.grammar.money import cut_money
+    from ganglion.specs.grammar.money import raised_money
 
     if found.most_micro is None:
         return f"the most is unknown: {found.unknown}"
-    return f"{cut_money(found.most_micro)} {found.currency} at most"
+    return f"{raised_money(found.most_micro)} {found.currency} at most"
 
 
 def ranges(numbers: list[int]) -> str:

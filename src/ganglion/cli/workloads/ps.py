@@ -60,12 +60,12 @@ def currency_of(views: "Sequence[WorkloadBase]") -> str:
 
 def _cost(view: "WorkloadBase") -> str:
     """Return what it costs so far and at most: `1.20/20.00`; `?` = the most is unknown."""
-    from ganglion.specs.grammar.money import cut_money
+    from ganglion.specs.grammar.money import cut_money, raised_money
 
     found = view.cost
     if found is None:
         return DASH
-    most = "?" if found.most_micro is None else cut_money(found.most_micro)
+    most = "?" if found.most_micro is None else raised_money(found.most_micro)
     so_far = cut_money(found.so_far_micro)
     return so_far if view.over else f"{so_far}/{most}"
 
