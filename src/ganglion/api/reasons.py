@@ -5,6 +5,7 @@ The classes of the model leave out what is as usual, to keep the ledger small; t
 
 from msgspec import Struct
 
+from ganglion.api.money.costs import WorkloadCost
 from ganglion.model import placement, plan, reasons
 from ganglion.model.reasons import Band, Chance, Raise
 
@@ -40,11 +41,16 @@ class Suggestion(reasons.Suggestion, frozen=True, omit_defaults=False):
 
 
 class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
-    """What would happen to a workload submitted now."""
+    """What would happen to a workload submitted now.
+
+    Attributes:
+        cost: what it costs at most; None = no price is set.
+    """
 
     placement: Placement | None = None
     reason: Reason | None = None
     suggestions: tuple[Suggestion, ...] = ()
+    cost: WorkloadCost | None = None
 
 
 class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=False):

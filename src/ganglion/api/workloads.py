@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ganglion.api.events import SessionView
+from ganglion.api.money.costs import WorkloadCost
 from ganglion.api.reasons import Placement, Reason
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"})
@@ -48,6 +49,7 @@ class WorkloadBase(Struct):
         preemptions: attempts of its gangs stopped for others.
         lost_gpu_ms: GPU time that these threw away.
         alarms: what needs a person, by stable code.
+        cost: so far and at most; None = no price is set.
     """
 
     id: str
@@ -78,6 +80,7 @@ class WorkloadBase(Struct):
     preemptions: int = 0
     lost_gpu_ms: int = 0
     alarms: dict[str, str] = field(default_factory=dict)
+    cost: WorkloadCost | None = None
 
     @property
     def over(self) -> bool:

@@ -103,6 +103,7 @@ class UsageWanted(Struct, frozen=True):
         since, until: begin and end of the period, in ms.
         cycle: only what cycles up to this one closed.
         queues: leaf queues to count; None = all.
+        workloads: ids of workloads to count; None = all.
     """
 
     by: Sequence[UsageBy]
@@ -110,6 +111,7 @@ class UsageWanted(Struct, frozen=True):
     until: int
     cycle: int
     queues: Collection[str] | None = None
+    workloads: Collection[str] | None = None
 
 
 def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
@@ -124,10 +126,7 @@ def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
     begun = case((table.begun & (table.begin_ms >= since), 1), else_=0)
     sums = (func.sum(table.held_milli * lasted), func.sum(table.requested_milli * lasted))
     # `>=`: an attempt that ended at once has an interval of no length, and is counted.
-    found = select(*groups, *sums, func.sum(begun)).where(*_within(usage, since, until))
-    found = found.where(table.cycle <= wanted.cycle)
-    if wanted.queues is not None:
-        found = found.where(table.queue.in_(sorted(wanted.queues)))
+    found = select(*groups, *sums, func.sum(begun)).where(*_chosen(wanted, since, until))
     made: dict[Group, UsageSum] = {}
     width = len(by)
     for row in reader.rows(found.group_by(*groups) if groups else found):
@@ -154,10 +153,7 @@ def held_by_part(reader: Reader, wanted: UsageWanted, run: DayRun) -> dict[Group
         for each in run.parts
     ]
     groups = [_group(each) for each in wanted.by]
-    found = select(*groups, *sums).where(*_within(usage, low, high))
-    found = found.where(usage.c.cycle <= wanted.cycle)
-    if wanted.queues is not None:
-        found = found.where(usage.c.queue.in_(sorted(wanted.queues)))
+    found = select(*groups, *sums).where(*_chosen(wanted, low, high))
     made, width = dict[Group, list[int]](), len(wanted.by)
     for row in reader.rows(found.group_by(*groups)):
         made[_named(row[:width], wanted.by)] = [int(each) for each in row[width:]]
@@ -218,6 +214,16 @@ def _overlap(table: Table, since: int, until: int) -> ColumnElement[int]:
     begin: Case[int] = case((table.c.begin_ms < since, since), else_=table.c.begin_ms)
     end: Case[int] = case((table.c.end_ms > until, until), else_=table.c.end_ms)
     return end - begin
+
+
+def _chosen(wanted: UsageWanted, since: int, until: int) -> Iterator[ColumnElement[bool]]:
+    """Which rows of usage count in a period."""
+    yield from _within(usage, since, until)
+    yield usage.c.cycle <= wanted.cycle
+    if wanted.queues is not None:
+        yield usage.c.queue.in_(sorted(wanted.queues))
+    if wanted.workloads is not None:
+        yield usage.c.workload.in_(sorted(wanted.workloads))
 
 
 def _within(table: Table, since: int, until: int) -> tuple[ColumnElement[bool], ...]:

@@ -191,10 +191,16 @@ class Meter:
         """What was closed and not drained yet."""
         return tuple(self._usage)
 
-    def open_usage(self, until: int) -> Iterator[UsageInterval]:
-        """What attempts hold, as if it ended then, or at the meter's time where that is later."""
+    def open_usage(self, until: int, gangs: Iterable[str] | None = None) -> Iterator[UsageInterval]:
+        """What attempts hold, as if it ended then, or at the meter's time where that is later.
+
+        Args:
+            until: that time in ms.
+            gangs: those whose attempts count; None = all.
+        """
         end = max(until, self.now)
-        for attempt in self.attempts.values():
+        chosen = self.attempts if gangs is None else filter(self.attempts.__contains__, gangs)
+        for attempt in map(self.attempts.__getitem__, chosen):
             for node, found in attempt.open.items():
                 interval = attempt.interval(node, found, end)
                 if interval:

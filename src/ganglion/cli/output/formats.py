@@ -3,6 +3,10 @@
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ganglion.api.money.costs import WorkloadCost
 
 DASH = "-"
 HOUR_MS = 3_600_000
@@ -72,6 +76,26 @@ def gpu_time(gpu_ms: int) -> str:
     if gpu_ms < HOUR_MS // 20:
         return f"{gpu_ms / 1000:,.1f}".removesuffix(".0") + " GPU-seconds"
     return f"{gpu_ms / HOUR_MS:,.2f}".rstrip("0").rstrip(".") + " GPU-hours"
+
+
+def cost(found: "WorkloadCost | None", *, over: bool = False) -> str:
+    """Return what a workload costs: `1.20 EUR so far, 20.00 EUR at most`; `over`: it has ended."""
+    from ganglion.specs.grammar.money import cut_money
+
+    if found is None:
+        return ""
+    free = " and time without a price" if found.unpriced_gpu_us else ""
+    so_far = f"{cut_money(found.so_far_micro)} {found.currency}{free}"
+    return so_far if over else f"{so_far} so far, {most_cost(found)}"
+
+
+def most_cost(found: "WorkloadCost") -> str:
+    """Return what it costs at most: `20.00 EUR at most`, or why that is unknown."""
+    from ganglion.specs.grammar.money import raised_money
+
+    if found.most_micro is None:
+        return f"the most is unknown: {found.unknown}"
+    return f"{raised_money(found.most_micro)} {found.currency} at most"
 
 
 def ranges(numbers: list[int]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.text import Text
 
 from ganglion.cli.output.explanation import grid, reason_lines, suggestion_lines
-from ganglion.cli.output.formats import both, ranges
+from ganglion.cli.output.formats import both, most_cost, ranges
 from ganglion.cli.output.screen import out
 from ganglion.cli.output.tables import Column, print_data, print_table, table_of
 
@@ -64,6 +64,7 @@ def _print(name: str, verdict: "Verdict") -> None:
         told = f" would start{after}"
         console.print(Text.assemble((name, "bold"), told, _near(verdict.placement)))
         print_table(table_of(COLUMNS, shares(verdict.placement)))
+        _print_cost(verdict)
         return
     reason = verdict.reason
     how = "can never start" if reason and reason.never else "would wait"
@@ -71,6 +72,12 @@ def _print(name: str, verdict: "Verdict") -> None:
     console.print(Text.assemble((name, "bold"), f" {how}{why}"))
     rows = (reason_lines(reason) if reason else []) + suggestion_lines(verdict.suggestions)
     print_table(grid(rows))
+    _print_cost(verdict)
+
+
+def _print_cost(verdict: "Verdict") -> None:
+    if verdict.cost:
+        out().print(f"cost: {most_cost(verdict.cost)}")
 
 
 def _near(placement: "Placement") -> str:

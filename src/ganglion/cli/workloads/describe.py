@@ -70,7 +70,7 @@ def _print(view: "WorkloadDetail") -> None:
 
 
 def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
-    from ganglion.cli.output.formats import age, clock, preempted
+    from ganglion.cli.output.formats import age, clock, cost, preempted
     from ganglion.cli.workloads.ps import progress
 
     took = age(view.ended - view.started) if view.started and view.ended else ""
@@ -85,6 +85,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Gangs", progress(view)),
         ("Position", str(view.position) if view.position else ""),
         ("Preempted", preempted(view.preemptions, view.lost_gpu_ms) if view.preemptions else ""),
+        ("Cost", cost(view.cost, over=view.over)),
         ("Checkpoint", _saved(view)),
         ("Submitted", clock(view.submitted)),
         ("Started", clock(view.started) if view.started else ""),

@@ -1,6 +1,7 @@
 """`ganglion ps`."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Unpack
 
 import rich_click as click
@@ -17,12 +18,19 @@ from ganglion.client.states import style
 
 if TYPE_CHECKING:
     from ganglion.api.workloads import WorkloadBase, WorkloadView
+    from ganglion.cli.output.tables import TextTable
     from ganglion.client.filters import Filters
     from ganglion.client.workload_client import WorkloadClient
 
 
-def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
-    """Return the columns of a list of workloads, with ages as of `now_ms`."""
+def columns(now_ms: int, currency: str = "") -> "list[Column[WorkloadBase]]":
+    """Return the columns of a list of workloads.
+
+    Args:
+        now_ms: ages are as of then.
+        currency: of what they cost; empty = no price is set.
+    """
+    money = [Column(f"COST {currency}", _cost, right=True)] if currency else []
     return [
         Column("ID", lambda w: w.id, key=True),
         Column("KIND", lambda w: w.kind),
@@ -35,6 +43,7 @@ def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
         Column("REASON", _reason, least=10, stays=True),
         Column("POS", lambda w: str(w.position) if w.position else DASH, right=True),
         Column("AGE", lambda w: age(now_ms - (w.submitted or now_ms)), right=True),
+        *money,
         Column("GANGS", lambda w: progress(w) or DASH, least=12),
         Column("STARTED", lambda w: clock(w.started), wide=True),
         Column("ENDED", lambda w: clock(w.ended), wide=True),
@@ -42,6 +51,23 @@ def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
         Column("PREEMPTED", lambda w: str(w.preemptions or DASH), right=True, wide=True),
         Column("MESSAGE", lambda w: w.message or DASH, wide=True, least=12),
     ]
+
+
+def currency_of(views: "Sequence[WorkloadBase]") -> str:
+    """Return the currency of what workloads cost; empty = no price is set."""
+    return next((each.cost.currency for each in views if each.cost), "")
+
+
+def _cost(view: "WorkloadBase") -> str:
+    """Return what it costs so far and at most: `1.20/20.00`; `?` = the most is unknown."""
+    from ganglion.specs.grammar.money import cut_money, raised_money
+
+    found = view.cost
+    if found is None:
+        return DASH
+    most = "?" if found.most_micro is None else raised_money(found.most_micro)
+    so_far = cut_money(found.so_far_micro)
+    return so_far if view.over else f"{so_far}/{most}"
 
 
 def gpus(view: "WorkloadBase") -> str:
@@ -113,14 +139,19 @@ def ps(
     with connect(where=where) as client:
         if watch:
             most = limit or on_screen()
-            watch_screen(
-                lambda: table_of(shown(form), fetch(client, ended=ended, limit=most, **filters))
-            )
+
+            def looked() -> "TextTable[WorkloadBase]":
+                rows: Sequence[WorkloadBase] = fetch(client, ended=ended, limit=most, **filters)
+                return table_of(shown(form, rows), rows)
+
+            watch_screen(looked)
             return
         narrow = ended or bool(filters)
         empty = "no workloads" if narrow else "nothing runs or waits; --all shows what ended"
         found = pages(client, ended=ended, limit=limit, **filters)
-        print_pages(found, columns(now_ms()), form, empty=empty)
+        first = next(found, ())
+        money = currency_of(first)
+        print_pages(chain([first], found), columns(now_ms(), money), form, empty=empty)
 
 
 def pages(
@@ -148,6 +179,6 @@ def fetch(
     return [each for page in pages(client, ended=ended, limit=limit, **filters) for each in page]
 
 
-def shown(form: str) -> "list[Column[WorkloadBase]]":
-    """Return the columns of a form, as of now."""
-    return [c for c in columns(now_ms()) if form == "wide" or not c.wide]
+def shown(form: str, views: "Sequence[WorkloadBase]" = ()) -> "list[Column[WorkloadBase]]":
+    """Return the columns of a form, as of now, for some workloads."""
+    return [c for c in columns(now_ms(), currency_of(views)) if form == "wide" or not c.wide]

@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0007"
+SCHEMA = "0008"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -153,6 +153,7 @@ people = Table(
 )
 
 Index("usage_ended", usage.c.end_ms)
+Index("usage_workload", usage.c.workload)
 Index("supply_ended", supply.c.end_ms)
 Index("workloads_by_name", workloads.c.name, workloads.c.number)
 Index("workloads_ended", workloads.c.ended)

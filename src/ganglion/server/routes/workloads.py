@@ -38,7 +38,9 @@ from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists, logs
 from ganglion.server.views.cluster import explanations, positions, suggestions
+from ganglion.server.views.workload_costs import costs_of, opened_costs, trial_cost
 from ganglion.server.views.workloads import (
+    about_itself,
     detail,
     filed_detail,
     filed_view,
@@ -167,12 +169,15 @@ def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
     needed(here.service.secrets, request.file, here.user)
     with here.dry_run() as mind:
         check_submit(here.caller, mind, here.service.ledger, request.file)
-        found = submit.try_out(mind, here.service.ledger, request, here.service.now())
+        now = here.service.now()
+        found = submit.try_out(mind, here.service.ledger, request, now)
+        cost = trial_cost(mind, submit.understood(mind, here.service.ledger, request, now), now)
     return reasons.Verdict(
         placement=placement_view(found.placement),
         stops=found.stops,
         reason=reason_view(found.reason),
         suggestions=suggestions(found.suggestions),
+        cost=cost,
     )
 
 
@@ -185,12 +190,23 @@ def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> work
         ended = lists.ended(here.service.ledger.history, want, before, query.limit + 1)
         # One that ended between the two looks is shown as ended.
         items |= {each.number: filed_view(each) for each in ended}
-    shown = sorted(items, reverse=True)
-    more = len(shown) > query.limit
+    found = sorted(items, reverse=True)
+    more = len(found) > query.limit
     return workloads.WorkloadPage(
-        items=tuple(items[n] for n in shown[: query.limit]),
-        next=printed(lists.WORKLOADS, (shown[query.limit - 1],)) if more else None,
+        items=_priced(here, [items[n] for n in found[: query.limit]]),
+        next=printed(lists.WORKLOADS, (found[query.limit - 1],)) if more else None,
     )
+
+
+def _priced(
+    here: ServerContext, views: list[workloads.WorkloadView]
+) -> tuple[workloads.WorkloadView, ...]:
+    """With what each of them costs, where there are prices."""
+    with here.service.read() as mind:
+        ids = [each.id for each in views]
+        noted = opened_costs(mind, here.service.ledger, ids, here.service.now())
+    costs = costs_of(here.service.ledger, noted)
+    return tuple(replace(each, cost=costs.get(each.id)) for each in views) if costs else (*views,)
 
 
 def _live(
@@ -350,32 +366,19 @@ def show_workload(here: Here, ref: str) -> workloads.WorkloadDetail:
 
 def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     """Everything about a workload, live or ended."""
+    ledger = here.service.ledger
     with here.service.read() as mind:
-        found = resolve(mind, here.service.ledger, ref)
+        found = resolve(mind, ledger, ref)
+        costs = opened_costs(mind, ledger, [found.workload], here.service.now())
         if found.filed is None:
             places = positions(mind.state) if here.caller.sees_all else {}
             made = detail(mind, found.workload, places, here.service.endpoints, here.url())
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
-            return _noted(here, replace(made, use=use))
-    return _noted(here, filed_detail(found.filed))
-
-
-def about_itself(told: reasons.Explained) -> reasons.Explained:
-    """What an explanation says of the gang alone, without the work that it waits for."""
-    why = told.reason
-    if why is None:
-        return reasons.Explained(gang=told.gang, phase=told.phase, text=told.text)
-    return reasons.Explained(
-        gang=told.gang,
-        phase=told.phase,
-        reason=replace(why, evidence={}),
-        start=told.start,
-        end=told.end,
-        deadline_ms=told.deadline_ms,
-        preemptions=told.preemptions,
-        lost_gpu_ms=told.lost_gpu_ms,
-        text=f"{told.gang} waits: {why.message}",
-    )
+            made = replace(made, use=use)
+    if found.filed is not None:
+        made = filed_detail(found.filed)
+    cost = costs_of(ledger, costs).get(found.workload)
+    return _noted(here, replace(made, cost=cost))
 
 
 def _noted(here: ServerContext, made: workloads.WorkloadDetail) -> workloads.WorkloadDetail:

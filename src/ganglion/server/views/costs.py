@@ -1,6 +1,6 @@
 """What usage over a period costs: closed intervals summed up by the ledger, open ones until now."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -71,25 +71,21 @@ def usage_charges(
     ledger: Ledger,
     open_usage: Sequence[UsageInterval],
     rated: RatedPeriod,
-    by: Sequence[UsageBy],
-    cycle: int,
-    queues: Collection[str] | None,
+    wanted: UsageWanted,
 ) -> dict[Group, Charge]:
     """What was held in a period costs, by group.
 
     Args:
         ledger: with the closed intervals.
-        open_usage: the open ones, of these queues.
+        open_usage: the open ones, of those that are wanted.
         rated: the period.
-        by: what to group by; flavor and kind are among it.
-        cycle: the last cycle that counts as closed.
-        queues: leaf queues to count; None = all.
+        wanted: the same period; flavor and kind are among what to group by.
 
     Raises:
         EnvironmentFault: the database does not answer.
     """
     held: dict[Group, HeldIn] = {}
-    wanted = UsageWanted(by, rated.since, rated.until, cycle, queues)
+    by = wanted.by
     for run in day_runs(rated.table):
         _add_run(held, run, held_by_part(ledger, wanted, run))
     for each in chain.from_iterable(map(by_day, open_usage)):

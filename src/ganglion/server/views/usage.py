@@ -108,7 +108,8 @@ def usage_report(
     if found.prices.records and found.since is not None:
         rated = rated_period(found.prices, max(since, found.since), until)
         same = steady(rated, {group: each.held_gpu_us for group, each in sums.items()}, fine)
-        charges = same or usage_charges(ledger, mine, rated, fine, found.cycle, queues)
+        wanted = UsageWanted(fine, rated.since, rated.until, found.cycle, queues)
+        charges = same or usage_charges(ledger, mine, rated, wanted)
         supply = supply_charges(ledger, found.supply, rated, found.cycle) if fleet else {}
     shown = _flavors(ledger, found, sums, fine, (since, until)) if fleet else None
     if shown is not None:

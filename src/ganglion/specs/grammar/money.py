@@ -36,6 +36,11 @@ def cut_money(micro: int) -> str:
     return f"{'-' * (micro < 0)}{abs(micro) // MICRO}.{abs(micro) % MICRO // 10_000:02}"
 
 
+def raised_money(micro: int) -> str:
+    """Print millionths with two digits, raised where more would follow: a limit stays one."""
+    return cut_money(-(-micro // 10_000) * 10_000)
+
+
 def parse_currency(value: str) -> str:
     """Read the code of a national currency, as FOCUS asks for: `EUR`. Raises FieldError."""
     text = value.strip().upper()

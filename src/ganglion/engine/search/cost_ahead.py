@@ -1,0 +1,89 @@
+"""What gangs may still cost at most, by the prices that are known."""
+
+from typing import NamedTuple
+
+from ganglion.engine.gangs.record import HOLDING, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Phase
+from ganglion.model.resources import WHOLE
+
+
+class CostAhead(NamedTuple):
+    """What may still be spent.
+
+    Attributes:
+        exact: at most, in thousandths of GPUs times ms times millionths for a GPU-hour.
+        unknown: why there is no such figure; empty = there is one.
+    """
+
+    exact: int = 0
+    unknown: str = ""
+
+
+NO_LIMIT = CostAhead(unknown="it has no time limit")
+NO_NODE = CostAhead(unknown="no node may take it")
+
+
+class CostsAhead:
+    """Says what gangs may still cost: the attempt that runs, or the next one, to its time limit.
+
+    Args:
+        state: the fleet, and the prices.
+        now: the time in ms.
+    """
+
+    def __init__(self, state: ClusterState, now: int) -> None:
+        self._state, self._now = state, now
+        self._highest: dict[tuple[str, str], int | None] = {}
+
+    def of(self, record: GangRecord) -> CostAhead:
+        """What one gang may still cost; one that has ended costs nothing more."""
+        limit = record.gang.time_limit_ms
+        if record.phase is Phase.ENDED or not any(
+            each.request.gpu.count for each in record.gang.pod_sets
+        ):
+            return CostAhead()
+        if record.phase in HOLDING and record.placement is not None:
+            end = (record.started or record.placed_at) + limit
+            left = max(end - self._now, 0) if limit else None
+            return self._at(record, record.placement, left)
+        if record.promise is not None:
+            return self._at(record, record.promise, limit or None)
+        return self._anywhere(record, limit or None)
+
+    def _at(self, record: GangRecord, placement: Placement, left_ms: int | None) -> CostAhead:
+        """At a place, for so long; None = without an end."""
+        total, used = 0, self._state.holdings.usage_of(record, placement)
+        for flavor, usage in used.items():
+            price = self._price(flavor, record)
+            if usage.gpu_milli and price is None:
+                return CostAhead(unknown=f"{flavor} has no price")
+            total += usage.gpu_milli * (price or 0)
+        return NO_LIMIT if left_ms is None else CostAhead(total * left_ms)
+
+    def _anywhere(self, record: GangRecord, left_ms: int | None) -> CostAhead:
+        """At the dearest place that it may get; a share given in memory is at most the GPU."""
+        usable = self._state.fleet.totals.flavors_for(record.shapes)
+        if not usable:
+            return NO_NODE
+        dearest = 0
+        for flavor in usable:
+            price = self._price(flavor, record)
+            if price is None:
+                return CostAhead(unknown=f"{flavor} has no price")
+            dearest = max(dearest, price)
+        if left_ms is None:
+            return NO_LIMIT
+        milli = 0
+        for each in record.gang.pod_sets:
+            gpu = each.request.gpu
+            milli += each.count * gpu.count * (WHOLE if gpu.share_mib else gpu.milli)
+        return CostAhead(milli * dearest * left_ms)
+
+    def _price(self, flavor: str, record: GangRecord) -> int | None:
+        key = flavor, record.gang.kind.value
+        if key not in self._highest:
+            prices = self._state.queues.budgets.prices
+            self._highest[key] = prices.highest(self._now, *key)
+        return self._highest[key]

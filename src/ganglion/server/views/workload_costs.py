@@ -1,0 +1,117 @@
+"""What workloads have cost so far, and cost at most."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ganglion.api.money.costs import WorkloadCost
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.search.cost_ahead import CostAhead, CostsAhead
+from ganglion.engine.store.queue_rules import shapes_for
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.metering import UsageWanted
+from ganglion.lifecycle.expand import gang_count, gangs_of
+from ganglion.metering.intervals import UsageInterval
+from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
+from ganglion.metering.sums import Group, UsageBy
+from ganglion.model.workload import Workload
+from ganglion.pricing.book import PriceBook
+from ganglion.server.state.transaction import Mind
+from ganglion.server.views.costs import rated_period, usage_charges
+
+BY = UsageBy.WORKLOAD, UsageBy.FLAVOR, UsageBy.KIND
+ENDED = CostAhead()
+
+
+class OpenCosts(Struct, frozen=True):
+    """What is known of some workloads at one moment, between two turns.
+
+    Attributes:
+        workloads: their ids.
+        usage: what they hold, as if it ended now.
+        ahead: what those that live may still cost, by id.
+        prices: every price that is known; None = none is set.
+        since, until: begin and end of what counts, in ms.
+        cycle: the last cycle that is written.
+    """
+
+    workloads: tuple[str, ...]
+    usage: tuple[UsageInterval, ...] = ()
+    ahead: dict[str, CostAhead] = {}
+    prices: PriceBook | None = None
+    since: int = 0
+    until: int = 0
+    cycle: int = 0
+
+
+def opened_costs(mind: Mind, ledger: Ledger, workloads: Sequence[str], now: int) -> OpenCosts:
+    """Note what some workloads hold, so that summing up need not hold the state still."""
+    meter, records = mind.book.meter, mind.book.prices.records
+    if not records or not workloads:
+        return OpenCosts(())
+    live = [each for each in workloads if each in mind.book.gangs]
+    gangs = [gang for each in live for gang in mind.book.gangs[each]]
+    since = now if meter.since is None else meter.since
+    costs = CostsAhead(mind.state, now)
+    return OpenCosts(
+        tuple(workloads),
+        tuple(meter.open_usage(now, gangs)),
+        {each: _ahead(mind, costs, each) for each in live},
+        PriceBook(list(records)),
+        since,
+        max(now, meter.now, since),
+        ledger.cycle,
+    )
+
+
+def _ahead(mind: Mind, costs: CostsAhead, workload: str) -> CostAhead:
+    """What all gangs of a workload may still cost."""
+    total = 0
+    for gang in mind.book.gangs[workload]:
+        found = costs.of(mind.state.gangs.records[gang])
+        if found.unknown:
+            return found
+        total += found.exact
+    return CostAhead(total)
+
+
+def costs_of(ledger: Ledger, found: OpenCosts) -> dict[str, WorkloadCost]:
+    """What workloads cost, by id; empty where there are no prices.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    if found.prices is None:
+        return {}
+    rated = rated_period(found.prices, found.since, found.until)
+    wanted = UsageWanted(BY, found.since, found.until, found.cycle, workloads=found.workloads)
+    sums = {each: Charge() for each in found.workloads}
+    charges: dict[Group, Charge] = usage_charges(ledger, found.usage, rated, wanted)
+    for (workload, *_), charge in charges.items():
+        sums[workload].plus(charge)
+    unit = found.prices.currency
+    return {name: _cost(each, found.ahead.get(name, ENDED), unit) for name, each in sums.items()}
+
+
+def trial_cost(mind: Mind, workload: Workload, now: int) -> WorkloadCost | None:
+    """What a workload that is submitted now costs at most; None = there are no prices."""
+    prices = mind.book.prices
+    if not prices.records:
+        return None
+    gang = gangs_of("trial-0", workload, now)[0]
+    record = GangRecord(gang, shapes_for(mind.state, gang), None)
+    each, count = CostsAhead(mind.state, now).of(record), gang_count(workload)
+    return _cost(Charge(), CostAhead(each.exact * count, each.unknown), prices.currency)
+
+
+def _cost(charge: Charge, ahead: CostAhead, currency: str) -> WorkloadCost:
+    (so_far,) = rounded([charge.cost])
+    # Up to a millionth: a limit that is passed is no limit.
+    most = -(-(charge.cost + ahead.exact) // HOUR_GPU_US)
+    return WorkloadCost(
+        currency=currency,
+        so_far_micro=so_far,
+        most_micro=None if ahead.unknown else most,
+        unknown=ahead.unknown,
+        unpriced_gpu_us=charge.unpriced_gpu_us,
+    )
