@@ -75,7 +75,7 @@ are respected.
 **One letter, one meaning:** `-a` all, `-d` detach, `-e` variable, `-f` follow, `-h` help, `-n`
 number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-v` verbose, `-w` watch,
 `-y` yes.
-(`submit -f FILE`, also under the name `apply -f FILE`, is accepted for users of kubectl.)
+(`apply -f` names a file; `submit -f FILE` is accepted for users of kubectl.)
 
 **Each request.** `-v` (`--verbose`), before or after any command, prints a line on stderr for each
 request to the server: method, path, status, time until the answer begins, request id (the key

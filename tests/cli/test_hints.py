@@ -10,7 +10,7 @@ import pytest
 from tools.archlint.source import Source, sources
 
 from ganglion.cli.main import cli
-from ganglion.cli.registry import ALIASES, COMMANDS
+from ganglion.cli.registry import COMMANDS
 from ganglion.specs.cluster import schema as cluster_schema
 from ganglion.specs.policy import bookings
 from ganglion.specs.policy import schema as policy_schema
@@ -81,7 +81,7 @@ def walked(words: list[str]) -> tuple[click.Command | None, list[str]]:
 def wrong_in(line: str) -> str:
     """What is wrong with a command line in a message; empty = nothing."""
     words = line.split()
-    if words[0] not in (*COMMANDS, *ALIASES, "--debug"):
+    if words[0] not in (*COMMANDS, "--debug"):
         return ""  # prose: `ganglion has`
     found, rest = walked(words)
     if found is None:

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 import click
 
-from ganglion.cli.registry import ALIASES, COMMANDS, MOVED, SECTIONS
+from ganglion.cli.registry import COMMANDS, MOVED, SECTIONS
 from ganglion.cli.verbose import with_verbose
 
 
@@ -24,7 +24,7 @@ class LazyGroup(click.Group):
     # Click fixes the arguments.
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import the command. None when no such command exists."""
-        entry = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
+        entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
         module, _, attribute = entry.target.partition(":")
@@ -37,11 +37,11 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of `args`, or fail with the names that come close."""
         name = args[0]
-        if name.startswith("-") or name in COMMANDS or name in ALIASES:
+        if name.startswith("-") or name in COMMANDS:
             return super().resolve_command(ctx, args)
         if name in MOVED:
             raise click.UsageError(f"no such command: {name}; {MOVED[name]}", ctx)
-        near = get_close_matches(name, [*COMMANDS, *ALIASES], n=3, cutoff=0.7)
+        near = get_close_matches(name, COMMANDS, n=3, cutoff=0.7)
         raise click.UsageError(f"no such command: {name}{_meant(near)}", ctx)
 
     # Click fixes the arguments.

@@ -163,6 +163,16 @@ COMMANDS: dict[str, CommandEntry] = {
     "policy": CommandEntry(
         "ganglion.cli.queues.policy:policy", "Check, apply and roll back policies.", CLUSTER
     ),
+    "apply": CommandEntry(
+        "ganglion.cli.queues.apply:apply",
+        "Make policy, queues, prices, budgets and roles what files say.",
+        CLUSTER,
+    ),
+    "export": CommandEntry(
+        "ganglion.cli.queues.apply:export",
+        "Write policy, queues, prices, budgets and roles as files into a folder.",
+        CLUSTER,
+    ),
     "booking": CommandEntry(
         "ganglion.cli.fleet.booking:booking",
         "Keep nodes for maintenance, or for a queue or user.",
@@ -239,9 +249,6 @@ COMMANDS: dict[str, CommandEntry] = {
         "ganglion.cli.server.version:version", "Print versions of client and server.", TOOLS
     ),
 }
-
-ALIASES: dict[str, str] = {"apply": "submit"}
-"""Names that people bring along from other tools; accepted, not listed."""
 
 MOVED: dict[str, str] = {
     "bench": "benchmarks are not installed; in a checkout: python -m benchmarks NAME",

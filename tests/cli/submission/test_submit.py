@@ -142,9 +142,9 @@ def test_flags_win_over_keys_of_the_file_and_env_is_merged(
     assert body["env"] == {"A": "1", "B": "2"}
 
 
-@pytest.mark.parametrize("args", [["submit", "train.yaml"], ["apply", "-f", "train.yaml"]])
+@pytest.mark.parametrize("args", [["submit", "train.yaml"], ["submit", "-f", "train.yaml"]])
 @pytest.mark.usefixtures("workload")
-def test_apply_with_a_file_option_is_submit(
+def test_a_file_is_an_argument_or_an_option(
     ganglion: Ganglion, accepting: FakeServer, args: list[str]
 ) -> None:
     assert ganglion(*args, "-d").code == 0

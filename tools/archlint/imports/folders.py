@@ -50,6 +50,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "policy": "wording grammar reading",
         "workload": "wording grammar reading policy",
         "cluster": "wording grammar reading policy",
+        "desired": "wording grammar reading policy",
     },
     "router": {
         "balancing": "",

@@ -9,12 +9,12 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import clock
 from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.specs.grammar.names import ROLES
 from ganglion.specs.grammar.times.durations import parse_duration
 
 if TYPE_CHECKING:
     from ganglion.api.access import GrantView, HolderView
 
-ROLES = ("viewer", "submitter", "maintainer", "owner", "operator", "auditor", "admin", "reporter")
 VERBS = ("view", "submit", "update", "stop", "enter", "change", "grant", "audit", "halt")
 RESOURCES = ("workload", "queue", "fleet", "policy", "secret", "access", "token", "server")
 FLEET = "the whole fleet"

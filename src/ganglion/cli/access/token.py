@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from ganglion.cli.access.role import FLEET, ROLES, on_queue
+from ganglion.cli.access.role import FLEET, on_queue
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import clock
 from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.specs.grammar.names import ROLES
 
 if TYPE_CHECKING:
     from ganglion.api.access import TokenView

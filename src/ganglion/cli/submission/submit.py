@@ -1,4 +1,4 @@
-"""`ganglion submit`, also known as `ganglion apply -f`."""
+"""`ganglion submit`."""
 
 from typing import Any
 

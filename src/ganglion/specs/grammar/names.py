@@ -7,6 +7,9 @@ from ganglion.specs.grammar.scalars import parse_text
 from ganglion.specs.wording import show
 
 MAX_NAME = 63
+ROLES = ("viewer", "submitter", "maintainer", "owner", "operator", "auditor", "admin", "reporter")
+"""Roles that can be granted."""
+SUBJECTS = ("user:", "group:")
 MAX_HOST = 253
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -38,6 +41,17 @@ def parse_host(value: object) -> str:
         hint = "use letters, digits, dashes, dots and underscores"
         raise FieldError(f"{show(text)} is not a usable name", hint=hint)
     return text
+
+
+def parse_subject(value: object) -> str:
+    """Return whom a role is granted to: `user:NAME` or `group:NAME`; a bare name is a user's."""
+    text = parse_text(value)
+    found = text if text.startswith(SUBJECTS) else f"user:{text}"
+    name = found.partition(":")[2]
+    if not name or not all(each.isalnum() or each in "._@+-" for each in name):
+        hint = "write it as `user:eve` or `group:research`"
+        raise FieldError(f"{show(text)} is neither a user nor a group", hint=hint)
+    return found
 
 
 def parse_variable(value: object) -> str:
