@@ -113,7 +113,7 @@ class _Loop:
         start = scenario.start
         gpus = any(node.devices for node in scenario.nodes)
         self.collector = Collector(
-            typical_pods(scenario.jobs, gpu_only=gpus),
+            typical_pods(scenario.every_job, gpu_only=gpus),
             start,
             CapacityUnit.GPU if gpus else CapacityUnit.CPU,
         )
@@ -124,7 +124,9 @@ class _Loop:
             scenario.timing,
             scenario.faults,
             start,
+            [fact for fact in scenario.facts if fact.at > start],
         )
+        self._facts = frozenset(map(id, scenario.facts))
         self.waits = Waits()
         self.never: dict[str, str] = {}
         self.cycles = 0
@@ -155,15 +157,23 @@ class _Loop:
         at = self.scenario.start
         events: list[Event] = [NodeAdded(at, node) for node in self.scenario.nodes]
         events.extend(QueueSet(at, queue) for queue in self.scenario.queues)
-        events.append(TypicalPods(at, typical_pods(self.scenario.jobs)))
+        events.append(TypicalPods(at, typical_pods(self.scenario.every_job)))
+        events.extend(fact for fact in self.scenario.facts if fact.at <= at)
+        there = {node.name for node in self.scenario.nodes}
+        for each in self.scenario.running:
+            if there.issuperset(pod.node for pod in each.placement.pods):
+                events += self.world.goes_on(each.job, each.placement)
+            else:
+                events.append(self.world.enters(each.job))
         return events
 
     def _cycle(self, events: list[Event]) -> None:
         state, now = self.state, self.world.now()
         events = [*events, *self._tended(events, now)]
         plan = cycle(state, events, now)
-        if plan.rejected:
-            first = plan.rejected[0]
+        for first in plan.rejected:
+            if id(first.event) in self._facts:
+                continue
             raise InvariantBroken(
                 f"the engine refused {first.event}: {first.message}", "please report this"
             )
@@ -204,7 +214,7 @@ class _Loop:
 
     def _withdraw(self, plan: Plan) -> None:
         """Take back gangs that can never start, unless what they need may come back."""
-        if not self.world.whole:
+        if not self.world.whole or not self.scenario.withdraws:
             return
         for wait in plan.waits:
             lane = self.state.gangs.lanes.of(wait.first) if wait.reason.never else None

@@ -79,8 +79,13 @@ class RunningAttempts:
 
     # --- orders ---------------------------------------------------------------------------
 
-    def start(self, start: Start) -> None:
-        """Start an attempt, unless it or a later one was started before."""
+    def start(self, start: Start, *, at_once: bool = False) -> None:
+        """Start an attempt, unless it or a later one was started before.
+
+        Args:
+            start: where.
+            at_once: its pods run already.
+        """
         gang = start.gang.id
         if gang not in self.jobs or self.last_attempt(gang) >= start.attempt:
             return
@@ -89,6 +94,9 @@ class RunningAttempts:
         self._last[gang] = attempt
         self._settle_on(attempt)
         self._watcher.placed(attempt.job, start.placement.pods, self._heap.now)
+        if at_once:
+            self._begin(attempt)
+            return
         delay = self._timing.start_ms + self._dice.start_delay_ms()
         if self._dice.start_fails():
             self._heap.push(self._heap.now + delay, FAIL, attempt)
@@ -125,6 +133,17 @@ class RunningAttempts:
         self._mended(attempt)
         if gone:
             self._leave(attempt, tuple(pod for pod in gone if pod not in dead))
+
+    def cancel(self, gang: str) -> bool:
+        """End what runs of a job for good, as its user asked; False = nothing of it runs."""
+        attempt = self._live(gang, self.last_attempt(gang))
+        if attempt is None:
+            return False
+        attempt.trade = None
+        if attempt.work:
+            attempt.work.settle(self._heap.now)
+        self._end(attempt, Outcome.CANCELLED, 0, attempt.work.overhead if attempt.work else 0)
+        return True
 
     # --- attempts -------------------------------------------------------------------------
 

@@ -5,12 +5,26 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from ganglion.model.errors import Conflict
+from ganglion.model.events import Event
 from ganglion.model.fleet.node import Node
+from ganglion.model.placement import Placement
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
+
+
+class RunningJob(Struct, frozen=True):
+    """A job that runs when the scenario begins.
+
+    Attributes:
+        job: with the work that it still needs.
+        placement: where it runs; a node of it that is not there makes the job wait instead.
+    """
+
+    job: SimJob
+    placement: Placement
 
 
 class SimulatedScenario(Struct, frozen=True):
@@ -25,6 +39,11 @@ class SimulatedScenario(Struct, frozen=True):
         faults: what goes wrong.
         horizon_ms: virtual time after the first submission at which the run is cut off;
             None = when nothing is left to happen.
+        begin_ms: when it begins; None = with the first submission.
+        running: what runs then.
+        facts: what happens to nodes, queues, policy and waiting jobs, by time. One that
+            contradicts what became of the run is left out.
+        withdraws: whether the user of a gang that can never start takes it back at once.
         title: what is simulated, for people.
         notes: choices that were made for the user, for people.
     """
@@ -36,13 +55,24 @@ class SimulatedScenario(Struct, frozen=True):
     timing: Timing = Timing()
     faults: Faults = Faults()
     horizon_ms: int | None = None
+    begin_ms: int | None = None
+    running: tuple[RunningJob, ...] = ()
+    facts: tuple[Event, ...] = ()
+    withdraws: bool = True
     title: str = ""
     notes: tuple[str, ...] = ()
 
     @property
     def start(self) -> int:
-        """When the first job is submitted, in ms."""
+        """When it begins, in ms."""
+        if self.begin_ms is not None:
+            return self.begin_ms
         return min((job.gang.submitted for job in self.jobs), default=0)
+
+    @property
+    def every_job(self) -> tuple[SimJob, ...]:
+        """Those that run when it begins, then those that are submitted."""
+        return (*(each.job for each in self.running), *self.jobs)
 
 
 def with_queues_of(queues: Sequence[Queue], jobs: Sequence[SimJob]) -> tuple[Queue, ...]:
