@@ -34,7 +34,7 @@ def fates(run: FinishedRun) -> dict[str, tuple[int | None, int | None]]:
 
 
 def running(name: str, *, gpus: int = 8, seconds: int = 100, node: str = NODE) -> RunningJob:
-    pod = PodPlacement("main", 0, node, tuple(range(gpus)))
+    pod = PodPlacement("main", 0, node, tuple(range(gpus)), 1000)
     return RunningJob(job(name, gpus=gpus, seconds=seconds), Placement((pod,)))
 
 

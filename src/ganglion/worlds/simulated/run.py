@@ -137,8 +137,6 @@ class _Loop:
         scenario, world = self.scenario, self.world
         self.collector.begin(scenario.nodes)
         self._cycle(self._opening())
-        if scenario.running:  # on nodes that the engine knows by now
-            self._cycle(self._going_on())
         until = None if scenario.horizon_ms is None else scenario.start + scenario.horizon_ms
         while world.advance(until):
             self._cycle(world.observe())
@@ -161,11 +159,6 @@ class _Loop:
         events.extend(QueueSet(at, queue) for queue in self.scenario.queues)
         events.append(TypicalPods(at, typical_pods(self.scenario.every_job)))
         events.extend(fact for fact in self.scenario.facts if fact.at <= at)
-        return events
-
-    def _going_on(self) -> list[Event]:
-        """What ran before the run begins."""
-        events: list[Event] = []
         there = {node.name for node in self.scenario.nodes}
         for each in self.scenario.running:
             if there.issuperset(pod.node for pod in each.placement.pods):
