@@ -16,7 +16,7 @@ from ganglion.model.events import (
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.run import FinishedRun, simulate
-from ganglion.worlds.simulated.scenario import RunningJob, SimulatedScenario
+from ganglion.worlds.simulated.scenario import SimulatedScenario, StandingJob
 from ganglion.worlds.simulated.setup.cluster import build_nodes
 
 NODE = "n0001"
@@ -33,9 +33,9 @@ def fates(run: FinishedRun) -> dict[str, tuple[int | None, int | None]]:
     }
 
 
-def running(name: str, *, gpus: int = 8, seconds: int = 100, node: str = NODE) -> RunningJob:
+def running(name: str, *, gpus: int = 8, seconds: int = 100, node: str = NODE) -> StandingJob:
     pod = PodPlacement("main", 0, node, tuple(range(gpus)), 1000)
-    return RunningJob(job(name, gpus=gpus, seconds=seconds), Placement((pod,)))
+    return StandingJob(job(name, gpus=gpus, seconds=seconds), 1, Placement((pod,)))
 
 
 def with_facts(given: SimulatedScenario, *facts: Event) -> SimulatedScenario:
@@ -45,14 +45,14 @@ def with_facts(given: SimulatedScenario, *facts: Event) -> SimulatedScenario:
 def test_what_runs_at_the_beginning_keeps_its_place_before_everything_that_waits() -> None:
     # the waiting job was submitted first
     waiting = job("older", at=-50, gpus=8)
-    given = replace(scenario(waiting), begin_ms=0, running=(running("old"),))
+    given = replace(scenario(waiting), begin_ms=0, standing=(running("old"),))
     run = simulate(given, check=True)
     assert fates(run) == {"old/0": (0, 100), "older/0": (100, 200)}
     assert run.collector.records["older/0"].wait_ms == 150 * S
 
 
 def test_what_runs_on_a_node_that_is_not_there_waits() -> None:
-    given = replace(scenario(), begin_ms=0, running=(running("old", node="elsewhere"),))
+    given = replace(scenario(), begin_ms=0, standing=(running("old", node="elsewhere"),))
     assert fates(simulate(given, check=True)) == {"old/0": (0, 100)}
 
 

@@ -39,6 +39,7 @@ class RunningAttempts:
 
     Attributes:
         jobs: submitted and not over, by gang id.
+        earlier: number of the last attempt before the run began, by gang id.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class RunningAttempts:
         self._heap, self._dice, self._reports = heap, dice, reports
         self._watcher, self._timing = watcher, timing
         self.jobs: dict[str, SimJob] = {}
+        self.earlier: dict[str, int] = {}
         self._last: dict[str, SimulatedAttempt] = {}
         self._past: dict[str, EarlierAttempts] = {}
         self._on: dict[str, dict[str, SimulatedAttempt]] = {name: {} for name in nodes}
@@ -75,7 +77,7 @@ class RunningAttempts:
     def last_attempt(self, gang: str) -> int:
         """Number of a gang's last attempt; 0 = it had none."""
         last = self._last.get(gang)
-        return last.number if last else 0
+        return last.number if last else self.earlier.get(gang, 0)
 
     # --- orders ---------------------------------------------------------------------------
 

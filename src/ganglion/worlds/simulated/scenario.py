@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from ganglion.model.causes import Cause
 from ganglion.model.errors import Conflict
 from ganglion.model.events import Event
 from ganglion.model.fleet.node import Node
@@ -15,16 +16,20 @@ from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
 
 
-class RunningJob(Struct, frozen=True):
-    """A job that runs when the scenario begins.
+class StandingJob(Struct, frozen=True):
+    """A job that is there when the scenario begins.
 
     Attributes:
         job: with the work that it still needs.
-        placement: where it runs; a node of it that is not there makes the job wait instead.
+        attempt: number of its present or last attempt; 0 = it had none.
+        placement: where it runs; None = it waits. Where one of the nodes is not there, it waits.
+        cause: why its attempt was asked to stop; None = it was not.
     """
 
     job: SimJob
-    placement: Placement
+    attempt: int = 0
+    placement: Placement | None = None
+    cause: Cause | None = None
 
 
 class SimulatedScenario(Struct, frozen=True):
@@ -40,7 +45,7 @@ class SimulatedScenario(Struct, frozen=True):
         horizon_ms: virtual time after the first submission at which the run is cut off;
             None = when nothing is left to happen.
         begin_ms: when it begins; None = with the first submission.
-        running: what runs then.
+        standing: jobs that are there then.
         facts: what happens to nodes, queues, policy and waiting jobs, by time. One that
             contradicts what became of the run is left out.
         withdraws: whether the user of a gang that can never start takes it back at once.
@@ -56,7 +61,7 @@ class SimulatedScenario(Struct, frozen=True):
     faults: Faults = Faults()
     horizon_ms: int | None = None
     begin_ms: int | None = None
-    running: tuple[RunningJob, ...] = ()
+    standing: tuple[StandingJob, ...] = ()
     facts: tuple[Event, ...] = ()
     withdraws: bool = True
     title: str = ""
@@ -71,8 +76,8 @@ class SimulatedScenario(Struct, frozen=True):
 
     @property
     def every_job(self) -> tuple[SimJob, ...]:
-        """Those that run when it begins, then those that are submitted."""
-        return (*(each.job for each in self.running), *self.jobs)
+        """Those that are there when it begins, then those that are submitted."""
+        return (*(each.job for each in self.standing), *self.jobs)
 
 
 def with_queues_of(queues: Sequence[Queue], jobs: Sequence[SimJob]) -> tuple[Queue, ...]:

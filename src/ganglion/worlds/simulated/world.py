@@ -15,8 +15,7 @@ from ganglion.model.events import (
     Outcome,
 )
 from ganglion.model.fleet.node import Node
-from ganglion.model.placement import Placement
-from ganglion.model.plan import Plan, Start
+from ganglion.model.plan import Plan, Start, Stop
 from ganglion.model.workload import Workload
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults import breakage as broken
@@ -25,6 +24,7 @@ from ganglion.worlds.simulated.faults.reports import REPORT, Reports
 from ganglion.worlds.simulated.heap import Heap
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.running import RunningAttempts
+from ganglion.worlds.simulated.scenario import StandingJob
 from ganglion.worlds.simulated.watcher import Watcher
 
 SUBMIT, WAKE, HAPPEN, TAKEN_BACK = 1, 6, 15, 16
@@ -79,7 +79,7 @@ class SimulatedWorld:
             REPORT: self._reports.fact,
             SUBMIT: self._submit,
             WAKE: self._wake,
-            HAPPEN: self._happen,
+            HAPPEN: self.happens,
             TAKEN_BACK: self._take_back,
             **self._running.actions,
             broken.NODE_DOWN: self._breakage.node_down,
@@ -180,32 +180,30 @@ class SimulatedWorld:
             GangEnded(self._heap.now, gang, number, Outcome.CANCELLED, message=message)
         )
 
-    def enters(self, job: SimJob) -> GangSubmitted:
-        """A job is submitted now; returns what the engine is to know of it."""
-        self._running.jobs[job.gang.id] = job
-        self._watcher.submitted(job, self._heap.now)
-        if job.cancelled_ms:
-            self._heap.push(job.cancelled_ms, TAKEN_BACK, job.gang.id)
-        return GangSubmitted(self._heap.now, job.gang)
+    def stands(self, each: StandingJob, *, known: bool) -> list[Event]:
+        """A job is there when the run begins.
 
-    def goes_on(self, job: SimJob, placement: Placement) -> tuple[Event, Event]:
-        """Let a job run where it ran before the run began; returns what the engine is to know."""
-        submitted = self.enters(job)
-        self._running.start(Start(job.gang, 1, placement), at_once=True)
-        return submitted, GangPlaced(self._heap.now, job.gang.id, 1, placement)
+        Args:
+            each: the job.
+            known: whether the engine knows of it and its attempts.
 
-    # --- what happens ---------------------------------------------------------------------
+        Returns:
+            what an engine that does not know of it has to know.
+        """
+        gang = each.job.gang.id
+        submitted = self._enter(each.job)
+        self._running.earlier[gang] = each.attempt if known else 0
+        place = each.placement
+        if place is None or not self._breakage.has(pod.node for pod in place.pods):
+            return [submitted]
+        self._running.earlier[gang] = each.attempt - 1
+        self._running.start(Start(each.job.gang, each.attempt, place), at_once=True)
+        if each.cause:
+            self._running.stop(Stop(gang, each.attempt, each.cause))
+        return [submitted, GangPlaced(self._heap.now, gang, each.attempt, place)]
 
-    def _submit(self, job: SimJob) -> None:
-        self._reports.fact(self.enters(job))
-
-    def _take_back(self, gang: str) -> None:
-        """The user of a job does not want it any more."""
-        if not self._running.cancel(gang):
-            self.withdraw(gang, "its user took it back")
-
-    def _happen(self, fact: Event) -> None:
-        """Something happens to the cluster, or a user changes a job that waits."""
+    def happens(self, fact: Event) -> None:
+        """Something happens now to the cluster, or a user changes a job that waits."""
         match fact:
             case NodeAdded():
                 self._breakage.joins(fact.node)
@@ -217,6 +215,23 @@ class SimulatedWorld:
                 pass
             case _:
                 self._reports.fact(fact)
+
+    # --- what happens ---------------------------------------------------------------------
+
+    def _submit(self, job: SimJob) -> None:
+        self._reports.fact(self._enter(job))
+
+    def _enter(self, job: SimJob) -> GangSubmitted:
+        self._running.jobs[job.gang.id] = job
+        self._watcher.submitted(job, self._heap.now)
+        if job.cancelled_ms:
+            self._heap.push(job.cancelled_ms, TAKEN_BACK, job.gang.id)
+        return GangSubmitted(self._heap.now, job.gang)
+
+    def _take_back(self, gang: str) -> None:
+        """The user of a job does not want it any more."""
+        if not self._running.cancel(gang):
+            self.withdraw(gang, "its user took it back")
 
     def _wake(self, _: None) -> None:
         self._wakeup = None

@@ -53,6 +53,10 @@ class Breakage:
         """Whether every node is there and every device usable."""
         return not self._down and not self._sick
 
+    def has(self, nodes: Iterable[str]) -> bool:
+        """Whether all of these nodes are there."""
+        return all(name in self._nodes and name not in self._down for name in nodes)
+
     def begin(self) -> None:
         """Plan the first failure of each node and of its devices."""
         for node in self._nodes.values():
