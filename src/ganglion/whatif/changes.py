@@ -24,8 +24,8 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang
 from ganglion.specs.policy.queue_tree import parents_first
-from ganglion.whatif.past import Past, there
-from ganglion.whatif.wishes import NodesWish, PriceWish, QueueWish
+from ganglion.whatif.past import PastPeriod, there
+from ganglion.whatif.wishes import OtherNodes, OtherPrice, OtherQueue
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.scenario import SimulatedScenario
 from ganglion.worlds.simulated.setup.cluster import build_nodes
@@ -34,7 +34,7 @@ ADDED = "whatif"
 """Begin of the names of nodes that join, and their rack."""
 
 
-class Change(Struct, frozen=True):
+class WhatIfChange(Struct, frozen=True):
     """What should be otherwise; what is left out is as it was.
 
     Attributes:
@@ -48,13 +48,13 @@ class Change(Struct, frozen=True):
 
     policy: Policy | None = None
     queues: tuple[Queue, ...] | None = None
-    nodes: tuple[NodesWish, ...] = ()
-    queue_wishes: tuple[QueueWish, ...] = ()
-    prices: tuple[PriceWish, ...] = ()
+    nodes: tuple[OtherNodes, ...] = ()
+    queue_wishes: tuple[OtherQueue, ...] = ()
+    prices: tuple[OtherPrice, ...] = ()
     gangs: tuple[Gang, ...] = ()
 
 
-def scenario_with(past: Past, change: Change) -> SimulatedScenario:
+def scenario_with(past: PastPeriod, change: WhatIfChange) -> SimulatedScenario:
     """The scenario of a past with something changed.
 
     Raises:
@@ -89,14 +89,14 @@ def scenario_with(past: Past, change: Change) -> SimulatedScenario:
     )
 
 
-def prices_with(past: Past, change: Change) -> list[PriceSet]:
+def prices_with(past: PastPeriod, change: WhatIfChange) -> list[PriceSet]:
     """Every price that holds with a change: a new one takes the place of those of its key."""
     new = _prices(past, change.prices)
     keys = {each.price.key for each in new}
     return [*(each for each in past.prices if each.price.key not in keys), *new]
 
 
-def _prices(past: Past, wishes: Iterable[PriceWish]) -> list[PriceSet]:
+def _prices(past: PastPeriod, wishes: Iterable[OtherPrice]) -> list[PriceSet]:
     known = next((each.price.currency for each in past.prices), "")
     found = list[PriceSet]()
     for wish in wishes:
@@ -111,7 +111,7 @@ def _prices(past: Past, wishes: Iterable[PriceWish]) -> list[PriceSet]:
     return found
 
 
-def _check_queues(past: Past, change: Change) -> None:
+def _check_queues(past: PastPeriod, change: WhatIfChange) -> None:
     """Every job of the past has a queue in the new tree. Raises Conflict."""
     queues = change.queues or ()
     leaves = {each.name for each in queues} - {each.parent for each in queues}
@@ -130,7 +130,9 @@ def _tree(state: ClusterState, queues: Sequence[Queue], at: int) -> list[Event]:
     return [*(QueueSet(at, each) for each in parents_first(queues)), *gone]
 
 
-def _queues(past: Past, change: Change, facts: list[Event]) -> tuple[list[Event], list[Event]]:
+def _queues(
+    past: PastPeriod, change: WhatIfChange, facts: list[Event]
+) -> tuple[list[Event], list[Event]]:
     """Queues at the begin, and facts in which queues that are set later have the wishes too."""
     by_name = {each.name: each for each in change.queues or past.state.queues.by_name.values()}
     wishes = {each.name: each for each in change.queue_wishes}
@@ -149,7 +151,7 @@ def _queues(past: Past, change: Change, facts: list[Event]) -> tuple[list[Event]
 
 
 def _nodes(
-    past: Past, wish: NodesWish, facts: list[Event], before: Sequence[Event]
+    past: PastPeriod, wish: OtherNodes, facts: list[Event], before: Sequence[Event]
 ) -> tuple[list[Event], list[Event]]:
     """Nodes that join or leave at the begin, and the facts without those that are about them."""
     known = [each for each in there(past.state) if each.kind == wish.flavor]
@@ -180,7 +182,7 @@ def _node_of(fact: Event) -> str | None:
     return str(getattr(fact, "node", "")) or None
 
 
-def _fresh(wish: NodesWish, known: Sequence[Node], taken: int) -> list[Node]:
+def _fresh(wish: OtherNodes, known: Sequence[Node], taken: int) -> list[Node]:
     """Nodes as those of the flavor are, each for itself below the rack; made up where none are."""
     like = [each for each in known if wish.gpus in (None, len(each.devices))]
     gpus = 8 if wish.gpus is None else wish.gpus
@@ -205,8 +207,8 @@ def _fresh(wish: NodesWish, known: Sequence[Node], taken: int) -> list[Node]:
     return made
 
 
-def _submitted(past: Past, gangs: Iterable[Gang]) -> list[SimJob]:
-    """Jobs of gangs that were not submitted: they run as long as they may, or as their queue's do."""
+def _submitted(past: PastPeriod, gangs: Iterable[Gang]) -> list[SimJob]:
+    """Jobs of gangs that were not submitted: they run as long as they may, or as half of all do."""
     runs = sorted(job.duration_ms for job in past.scenario.every_job if job.duration_ms is not None)
     usual = runs[(len(runs) - 1) // 2] if runs else 3_600_000
     return [SimJob(gang, gang.time_limit_ms or gang.expected_ms or usual) for gang in gangs]

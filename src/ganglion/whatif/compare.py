@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from ganglion.api.whatif import WhatIfFigure, WhatIfGroup, WhatIfMover
+from ganglion.api.whatif.report import WhatIfFigure, WhatIfGroup, WhatIfMover
 from ganglion.whatif.fates import Fates, GangFate
-from ganglion.whatif.figures import Figures, Grouping, Key, nearest
+from ganglion.whatif.figures import Figures, GroupedBy, Key, nearest
 
 MOVERS = 10
 """Most winners, and most losers, that are named."""
-_ORDER = tuple(Grouping)
+_ORDER = tuple(GroupedBy)
 
 
 class Three(Struct, frozen=True):

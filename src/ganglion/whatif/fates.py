@@ -111,7 +111,7 @@ class Fates:
         self.meter.begin(begin, state.fleet.nodes, sorted(state.fleet.tree.gone()), held)
 
     def note(self, event: Event) -> None:
-        """Take in an event that changed something; one about a gang that is not known is left out."""
+        """Take in an event that changed something, unless its gang is not known."""
         if isinstance(event, GangSubmitted):
             self.of.setdefault(event.gang.id, GangFate(event.gang))
         handler = _HANDLERS.get(type(event))
@@ -139,7 +139,7 @@ class Fates:
         """Its pods run."""
         if fate.since is not None or fate.placement is None:
             return
-        fate.since = event.at
+        fate.since = max(event.at, self.begin)  # a start may be reported late
         if fate.started is None:
             fate.started = event.at
         if fate.placed:

@@ -27,7 +27,7 @@ class Measure(StrEnum):
     SPEND = "spend_micro"
 
 
-class Grouping(StrEnum):
+class GroupedBy(StrEnum):
     """What figures are grouped by."""
 
     ALL = "all"
@@ -36,7 +36,7 @@ class Grouping(StrEnum):
     CLASS = "class"
 
 
-Key = tuple[Grouping, str]
+Key = tuple[GroupedBy, str]
 """How it is grouped, and the name of the group."""
 
 
@@ -65,10 +65,10 @@ def size_of(fate: GangFate) -> str:
 def keys_of(fate: GangFate) -> tuple[Key, ...]:
     """The groups that a gang belongs to."""
     return (
-        (Grouping.ALL, ""),
-        (Grouping.QUEUE, fate.gang.queue),
-        (Grouping.SIZE, size_of(fate)),
-        (Grouping.CLASS, fate.gang.kind.value),
+        (GroupedBy.ALL, ""),
+        (GroupedBy.QUEUE, fate.gang.queue),
+        (GroupedBy.SIZE, size_of(fate)),
+        (GroupedBy.CLASS, fate.gang.kind.value),
     )
 
 
@@ -92,8 +92,8 @@ def measured(fates: Fates, until: int, prices: PriceBook | None = None) -> dict[
     for key, micro in spend.items():
         if key in found:
             found[key].values[Measure.SPEND] = micro
-    every = found.get((Grouping.ALL, ""))
-    queues = [members for (by, _), members in groups.items() if by is Grouping.QUEUE]
+    every = found.get((GroupedBy.ALL, ""))
+    queues = [members for (by, _), members in groups.items() if by is GroupedBy.QUEUE]
     fair = fairness_permille([_slowdown_permille(each, until) for each in queues])
     if every and fair is not None:
         every.values[Measure.FAIRNESS] = fair

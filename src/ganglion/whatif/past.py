@@ -62,7 +62,7 @@ class PastLimits(Struct, frozen=True):
     stopped: int = 0
 
 
-class Past(Struct, frozen=True):
+class PastPeriod(Struct, frozen=True):
     """A period of the past.
 
     Attributes:
@@ -115,7 +115,7 @@ class PastReader:
             if event.at <= self._until:
                 self._fates.note(event)
 
-    def past(self) -> Past:
+    def past(self) -> PastPeriod:
         """The period.
 
         Raises:
@@ -154,7 +154,7 @@ class PastReader:
         limits = PastLimits(
             jobs.open, jobs.guessed, self._retried, sum(each.stops for each in kept)
         )
-        return Past(
+        return PastPeriod(
             self._since,
             self._until,
             self._state,

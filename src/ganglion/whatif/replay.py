@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ganglion.api.whatif import WhatIfReport, WhatIfStart
+from ganglion.api.whatif.report import WhatIfReport, WhatIfStart
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.fork import fork
 from ganglion.engine.state.snapshot import saved, state_of
@@ -11,11 +11,11 @@ from ganglion.model.events import Event
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.pricing.book import PriceBook
-from ganglion.whatif.changes import Change, prices_with, scenario_with
+from ganglion.whatif.changes import WhatIfChange, prices_with, scenario_with
 from ganglion.whatif.compare import Three, groups_of, movers
 from ganglion.whatif.fates import Fates
 from ganglion.whatif.figures import measured
-from ganglion.whatif.past import Past, PastLimits
+from ganglion.whatif.past import PastLimits, PastPeriod
 from ganglion.worlds.simulated.run import FinishedRun, simulate
 from ganglion.worlds.simulated.scenario import SimulatedScenario
 
@@ -24,7 +24,7 @@ Told = Callable[[int], None]
 
 
 def answered(
-    past: Past, change: Change, words: tuple[str, ...] = (), told: Told = lambda _: None
+    past: PastPeriod, change: WhatIfChange, words: tuple[str, ...] = (), told: Told = lambda _: None
 ) -> WhatIfReport:
     """Replay a past as it was, and with something changed.
 
@@ -109,7 +109,7 @@ def beginning(state: ClusterState, policy: Policy | None = None) -> ClusterState
 
 
 def replayed(
-    past: Past, scenario: SimulatedScenario, state: ClusterState, told: Told
+    past: PastPeriod, scenario: SimulatedScenario, state: ClusterState, told: Told
 ) -> tuple[Fates, FinishedRun]:
     """Let a period pass once more.
 

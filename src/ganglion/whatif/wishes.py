@@ -19,7 +19,7 @@ KEYS = ("quota", "limit", "weight", "priority")
 MOST_NODES = 5_000
 
 
-class NodesWish(Struct, frozen=True):
+class OtherNodes(Struct, frozen=True):
     """Nodes that join (`count` above 0) or leave; `gpus` None = as those of the flavor have."""
 
     count: int
@@ -27,7 +27,7 @@ class NodesWish(Struct, frozen=True):
     gpus: int | None = None
 
 
-class QueueWish(Struct, frozen=True):
+class OtherQueue(Struct, frozen=True):
     """Settings of one queue; what is left out stays."""
 
     name: str
@@ -48,7 +48,7 @@ class QueueWish(Struct, frozen=True):
         )
 
 
-class PriceWish(Struct, frozen=True):
+class OtherPrice(Struct, frozen=True):
     """A price of a GPU-hour; `currency` empty = that of the prices there are."""
 
     flavor: str
@@ -56,7 +56,7 @@ class PriceWish(Struct, frozen=True):
     currency: str = ""
 
 
-def parse_nodes(text: str) -> NodesWish:
+def parse_nodes(text: str) -> OtherNodes:
     """Read `+4xH100:8`, `+2xcpu` or `-1xH100`. Raises FieldError."""
     found = NODES.fullmatch(text.strip())
     if not found:
@@ -67,10 +67,10 @@ def parse_nodes(text: str) -> NodesWish:
     if count > MOST_NODES:
         raise FieldError(f"{count} nodes are too many", key="nodes", hint=f"at most {MOST_NODES}")
     gpus = None if found["gpus"] is None else int(found["gpus"])
-    return NodesWish(count if found["sign"] == "+" else -count, found["flavor"], gpus)
+    return OtherNodes(count if found["sign"] == "+" else -count, found["flavor"], gpus)
 
 
-def parse_queue(text: str) -> QueueWish:
+def parse_queue(text: str) -> OtherQueue:
     """Read `research=quota:H100:16,limit:24,weight:2`. Raises FieldError."""
     name, equals, rest = text.strip().partition("=")
     hint = "write `NAME=quota:16`, `NAME=quota:H100:16,limit:24` or `NAME=weight:2`"
@@ -88,10 +88,10 @@ def parse_queue(text: str) -> QueueWish:
             amounts[key][flavor or ANY_FLAVOR] = Amount(gpu_milli=int(milli))
         else:
             whole[key] = parse_whole(value, 0, 1_000_000)
-    return QueueWish(name, amounts["quota"], amounts["limit"], **whole)
+    return OtherQueue(name, amounts["quota"], amounts["limit"], **whole)
 
 
-def parse_price(text: str) -> PriceWish:
+def parse_price(text: str) -> OtherPrice:
     """Read `H100=2.50` or `H100=2.50EUR`. Raises FieldError."""
     found = PRICE.fullmatch(text.strip())
     if not found:
@@ -99,4 +99,4 @@ def parse_price(text: str) -> PriceWish:
             f"{text!r} is no price", key="price", hint="write `H100=2.50`, or `H100=2.50EUR`"
         )
     currency = parse_currency(found["currency"]) if found["currency"] else ""
-    return PriceWish(found["flavor"], parse_money(found["amount"]), currency)
+    return OtherPrice(found["flavor"], parse_money(found["amount"]), currency)

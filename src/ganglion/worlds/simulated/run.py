@@ -129,7 +129,7 @@ class _Loop:
             scenario.timing,
             scenario.faults,
             start,
-            [fact for fact in scenario.facts if fact.at > start],
+            scenario.facts,
         )
         self._facts = frozenset(map(id, scenario.facts))
         self.waits = Waits()

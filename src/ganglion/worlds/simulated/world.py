@@ -44,8 +44,8 @@ class SimulatedWorld:
         timing: how long starts and stops take.
         faults: what goes wrong.
         start: virtual time at which it begins, in ms.
-        facts: what happens to the cluster and to waiting jobs, beside faults; nodes that join
-            by them are known by their names.
+        facts: what happens to the cluster and to waiting jobs, beside faults; what happens at
+            the start has to be given to `happens`.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class SimulatedWorld:
         }
         for job in jobs:
             self._heap.push(job.gang.submitted, SUBMIT, job)
-        for fact in facts:
+        for fact in (each for each in facts if each.at > start):
             self._heap.push(fact.at, HAPPEN, fact)
         self._breakage.begin()
 
