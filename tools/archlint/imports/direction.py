@@ -18,6 +18,7 @@ BELOW_SERVER |= {
     "seams",
     "tracing",
     "transport",
+    "whatif",
 }
 OF_WORLDS = CORE | {"lifecycle", "seams", "specs", "worlds"}
 
@@ -51,6 +52,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
     "client": frozenset({"model", "api", "seams", "specs", "tracing", "transport"}),
+    "whatif": CORE | {"api", "lifecycle", "metering", "specs", "worlds", "worlds.simulated"},
     "scenarios": CORE | {"lifecycle", "specs"},
     "demo": frozenset({"model", "api", "client", "specs", "checkpoint"}),
     "cli": BELOW_SERVER | {"server", "client", "demo", "scenarios"},

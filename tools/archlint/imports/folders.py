@@ -94,7 +94,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "running": "heap job attempt watcher faults",
         "scenario": "job attempt faults",
         "setup": "job units attempt readers faults scenario",
-        "world": "heap job attempt watcher faults running",
+        "world": "heap job attempt watcher faults running scenario",
         "run": "metrics scenario world",
         "report": "attempt faults metrics run",
     },

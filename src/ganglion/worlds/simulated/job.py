@@ -16,11 +16,13 @@ class SimJob(Struct, frozen=True):
         gang: what is submitted, at `gang.submitted`.
         duration_ms: work it needs in ms of running; None = it runs until the run is over.
         outcome: how it ends once that work is done.
+        cancelled_ms: when its user takes it back, unless it has ended before; 0 = never.
     """
 
     gang: Gang
     duration_ms: int | None
     outcome: Outcome = Outcome.SUCCEEDED
+    cancelled_ms: int = 0
 
 
 class Shapes:

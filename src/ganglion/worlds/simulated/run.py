@@ -77,6 +77,7 @@ def simulate(
     check: bool = False,
     observe: Callable[[list[Event], Plan], None] | None = None,
     warden: Warden | None = None,
+    state: ClusterState | None = None,
 ) -> FinishedRun:
     """Run a scenario to its end.
 
@@ -91,11 +92,13 @@ def simulate(
         check: verify every invariant of the engine's state after every cycle; slow.
         observe: called with what each cycle was given and decided.
         warden: manages the fleet; None = no warden.
+        state: what the engine knows when the run begins: nodes, queues, policy and standing jobs
+            of the scenario; changed. None = nothing.
 
     Raises:
         InvariantBroken: the engine refused a fact, or its state contradicts itself.
     """
-    return _Loop(scenario, plugins, check, observe, warden).run(progress)
+    return _Loop(scenario, plugins, check, observe, warden, state).run(progress)
 
 
 class _Loop:
@@ -106,14 +109,16 @@ class _Loop:
         check: bool,
         observe: Callable[[list[Event], Plan], None] | None,
         warden: Warden | None,
+        state: ClusterState | None,
     ) -> None:
         self.scenario, self.check, self.observe = scenario, check, observe
         self.warden = warden
-        self.state = ClusterState(scenario.policy, plugins)
+        self.known = state is not None
+        self.state = state or ClusterState(scenario.policy, plugins)
         start = scenario.start
         gpus = any(node.devices for node in scenario.nodes)
         self.collector = Collector(
-            typical_pods(scenario.jobs, gpu_only=gpus),
+            typical_pods(scenario.every_job, gpu_only=gpus),
             start,
             CapacityUnit.GPU if gpus else CapacityUnit.CPU,
         )
@@ -124,7 +129,9 @@ class _Loop:
             scenario.timing,
             scenario.faults,
             start,
+            scenario.facts,
         )
+        self._facts = frozenset(map(id, scenario.facts))
         self.waits = Waits()
         self.never: dict[str, str] = {}
         self.cycles = 0
@@ -134,7 +141,11 @@ class _Loop:
     def run(self, progress: Progress | None) -> FinishedRun:
         scenario, world = self.scenario, self.world
         self.collector.begin(scenario.nodes)
-        self._cycle(self._opening())
+        opening = self._opening()
+        for fact in scenario.facts:
+            if fact.at <= scenario.start:
+                world.happens(fact)
+        self._cycle([*opening, *world.observe()])
         until = None if scenario.horizon_ms is None else scenario.start + scenario.horizon_ms
         while world.advance(until):
             self._cycle(world.observe())
@@ -152,18 +163,26 @@ class _Loop:
         )
 
     def _opening(self) -> list[Event]:
+        """What the engine does not know when the run begins."""
         at = self.scenario.start
+        if self.known:
+            for each in self.scenario.standing:
+                self.world.stands(each, known=True)
+            return []
         events: list[Event] = [NodeAdded(at, node) for node in self.scenario.nodes]
         events.extend(QueueSet(at, queue) for queue in self.scenario.queues)
-        events.append(TypicalPods(at, typical_pods(self.scenario.jobs)))
+        events.append(TypicalPods(at, typical_pods(self.scenario.every_job)))
+        for each in self.scenario.standing:
+            events += self.world.stands(each, known=False)
         return events
 
     def _cycle(self, events: list[Event]) -> None:
         state, now = self.state, self.world.now()
         events = [*events, *self._tended(events, now)]
         plan = cycle(state, events, now)
-        if plan.rejected:
-            first = plan.rejected[0]
+        for first in plan.rejected:
+            if id(first.event) in self._facts:
+                continue
             raise InvariantBroken(
                 f"the engine refused {first.event}: {first.message}", "please report this"
             )
@@ -204,7 +223,7 @@ class _Loop:
 
     def _withdraw(self, plan: Plan) -> None:
         """Take back gangs that can never start, unless what they need may come back."""
-        if not self.world.whole:
+        if not self.world.whole or not self.scenario.withdraws:
             return
         for wait in plan.waits:
             lane = self.state.gangs.lanes.of(wait.first) if wait.reason.never else None

@@ -39,6 +39,7 @@ class RunningAttempts:
 
     Attributes:
         jobs: submitted and not over, by gang id.
+        earlier: number of the last attempt before the run began, by gang id.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class RunningAttempts:
         self._heap, self._dice, self._reports = heap, dice, reports
         self._watcher, self._timing = watcher, timing
         self.jobs: dict[str, SimJob] = {}
+        self.earlier: dict[str, int] = {}
         self._last: dict[str, SimulatedAttempt] = {}
         self._past: dict[str, EarlierAttempts] = {}
         self._on: dict[str, dict[str, SimulatedAttempt]] = {name: {} for name in nodes}
@@ -75,12 +77,17 @@ class RunningAttempts:
     def last_attempt(self, gang: str) -> int:
         """Number of a gang's last attempt; 0 = it had none."""
         last = self._last.get(gang)
-        return last.number if last else 0
+        return last.number if last else self.earlier.get(gang, 0)
 
     # --- orders ---------------------------------------------------------------------------
 
-    def start(self, start: Start) -> None:
-        """Start an attempt, unless it or a later one was started before."""
+    def start(self, start: Start, *, at_once: bool = False) -> None:
+        """Start an attempt, unless it or a later one was started before.
+
+        Args:
+            start: where.
+            at_once: its pods run already.
+        """
         gang = start.gang.id
         if gang not in self.jobs or self.last_attempt(gang) >= start.attempt:
             return
@@ -89,6 +96,9 @@ class RunningAttempts:
         self._last[gang] = attempt
         self._settle_on(attempt)
         self._watcher.placed(attempt.job, start.placement.pods, self._heap.now)
+        if at_once:
+            self._begin(attempt)
+            return
         delay = self._timing.start_ms + self._dice.start_delay_ms()
         if self._dice.start_fails():
             self._heap.push(self._heap.now + delay, FAIL, attempt)
@@ -125,6 +135,17 @@ class RunningAttempts:
         self._mended(attempt)
         if gone:
             self._leave(attempt, tuple(pod for pod in gone if pod not in dead))
+
+    def cancel(self, gang: str) -> bool:
+        """End what runs of a job for good, as its user asked; False = nothing of it runs."""
+        attempt = self._live(gang, self.last_attempt(gang))
+        if attempt is None:
+            return False
+        attempt.trade = None
+        if attempt.work:
+            attempt.work.settle(self._heap.now)
+        self._end(attempt, Outcome.CANCELLED, 0, attempt.work.overhead if attempt.work else 0)
+        return True
 
     # --- attempts -------------------------------------------------------------------------
 

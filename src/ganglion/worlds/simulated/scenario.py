@@ -4,13 +4,32 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from ganglion.model.causes import Cause
 from ganglion.model.errors import Conflict
+from ganglion.model.events import Event
 from ganglion.model.fleet.node import Node
+from ganglion.model.placement import Placement
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
+
+
+class StandingJob(Struct, frozen=True):
+    """A job that is there when the scenario begins.
+
+    Attributes:
+        job: with the work that it still needs.
+        attempt: number of its present or last attempt; 0 = it had none.
+        placement: where it runs; None = it waits. Where one of the nodes is not there, it waits.
+        cause: why its attempt was asked to stop; None = it was not.
+    """
+
+    job: SimJob
+    attempt: int = 0
+    placement: Placement | None = None
+    cause: Cause | None = None
 
 
 class SimulatedScenario(Struct, frozen=True):
@@ -25,6 +44,11 @@ class SimulatedScenario(Struct, frozen=True):
         faults: what goes wrong.
         horizon_ms: virtual time after the first submission at which the run is cut off;
             None = when nothing is left to happen.
+        begin_ms: when it begins; None = with the first submission.
+        standing: jobs that are there then.
+        facts: what happens to nodes, queues, policy and waiting jobs, by time. One that
+            contradicts what became of the run is left out.
+        withdraws: whether the user of a gang that can never start takes it back at once.
         title: what is simulated, for people.
         notes: choices that were made for the user, for people.
     """
@@ -36,13 +60,24 @@ class SimulatedScenario(Struct, frozen=True):
     timing: Timing = Timing()
     faults: Faults = Faults()
     horizon_ms: int | None = None
+    begin_ms: int | None = None
+    standing: tuple[StandingJob, ...] = ()
+    facts: tuple[Event, ...] = ()
+    withdraws: bool = True
     title: str = ""
     notes: tuple[str, ...] = ()
 
     @property
     def start(self) -> int:
-        """When the first job is submitted, in ms."""
+        """When it begins, in ms."""
+        if self.begin_ms is not None:
+            return self.begin_ms
         return min((job.gang.submitted for job in self.jobs), default=0)
+
+    @property
+    def every_job(self) -> tuple[SimJob, ...]:
+        """Those that are there when it begins, then those that are submitted."""
+        return (*(each.job for each in self.standing), *self.jobs)
 
 
 def with_queues_of(queues: Sequence[Queue], jobs: Sequence[SimJob]) -> tuple[Queue, ...]:

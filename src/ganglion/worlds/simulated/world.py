@@ -3,9 +3,19 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ganglion.model.events import Event, GangEnded, GangSubmitted, Outcome
+from ganglion.model.events import (
+    DeviceHealth,
+    Event,
+    GangEnded,
+    GangPlaced,
+    GangSubmitted,
+    GangUpdated,
+    NodeAdded,
+    NodeLost,
+    Outcome,
+)
 from ganglion.model.fleet.node import Node
-from ganglion.model.plan import Plan
+from ganglion.model.plan import Plan, Start, Stop
 from ganglion.model.workload import Workload
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults import breakage as broken
@@ -14,9 +24,10 @@ from ganglion.worlds.simulated.faults.reports import REPORT, Reports
 from ganglion.worlds.simulated.heap import Heap
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.running import RunningAttempts
+from ganglion.worlds.simulated.scenario import StandingJob
 from ganglion.worlds.simulated.watcher import Watcher
 
-SUBMIT, WAKE = 1, 6
+SUBMIT, WAKE, HAPPEN, TAKEN_BACK = 1, 6, 15, 16
 
 
 class SimulatedWorld:
@@ -33,6 +44,8 @@ class SimulatedWorld:
         timing: how long starts and stops take.
         faults: what goes wrong.
         start: virtual time at which it begins, in ms.
+        facts: what happens to the cluster and to waiting jobs, beside faults; what happens at
+            the start has to be given to `happens`.
     """
 
     def __init__(
@@ -43,14 +56,16 @@ class SimulatedWorld:
         timing: Timing | None = None,
         faults: Faults | None = None,
         start: int = 0,
+        facts: Sequence[Event] = (),
     ) -> None:
         self._heap, dice = Heap(), Dice(faults or Faults())
         self._heap.now = self._happened = start
         self._reports = Reports(self._heap, dice)
         self._watcher = watcher
         self._wakeup: tuple[int, bool] | None = None
+        joining = (each.node.name for each in facts if isinstance(each, NodeAdded))
         self._running = RunningAttempts(
-            (node.name for node in nodes),
+            (*(node.name for node in nodes), *joining),
             self._heap,
             dice,
             self._reports,
@@ -64,6 +79,8 @@ class SimulatedWorld:
             REPORT: self._reports.fact,
             SUBMIT: self._submit,
             WAKE: self._wake,
+            HAPPEN: self.happens,
+            TAKEN_BACK: self._take_back,
             **self._running.actions,
             broken.NODE_DOWN: self._breakage.node_down,
             broken.NODE_UP: self._breakage.node_up,
@@ -72,6 +89,8 @@ class SimulatedWorld:
         }
         for job in jobs:
             self._heap.push(job.gang.submitted, SUBMIT, job)
+        for fact in (each for each in facts if each.at > start):
+            self._heap.push(fact.at, HAPPEN, fact)
         self._breakage.begin()
 
     # --- World ----------------------------------------------------------------------------
@@ -161,12 +180,58 @@ class SimulatedWorld:
             GangEnded(self._heap.now, gang, number, Outcome.CANCELLED, message=message)
         )
 
+    def stands(self, each: StandingJob, *, known: bool) -> list[Event]:
+        """A job is there when the run begins.
+
+        Args:
+            each: the job.
+            known: whether the engine knows of it and its attempts.
+
+        Returns:
+            what an engine that does not know of it has to know.
+        """
+        gang = each.job.gang.id
+        submitted = self._enter(each.job)
+        self._running.earlier[gang] = each.attempt if known else 0
+        place = each.placement
+        if place is None or not self._breakage.has(pod.node for pod in place.pods):
+            return [submitted]
+        self._running.earlier[gang] = each.attempt - 1
+        self._running.start(Start(each.job.gang, each.attempt, place), at_once=True)
+        if each.cause:
+            self._running.stop(Stop(gang, each.attempt, each.cause))
+        return [submitted, GangPlaced(self._heap.now, gang, each.attempt, place)]
+
+    def happens(self, fact: Event) -> None:
+        """Something happens now to the cluster, or a user changes a job that waits."""
+        match fact:
+            case NodeAdded():
+                self._breakage.joins(fact.node)
+            case NodeLost():
+                self._breakage.leaves(fact.name)
+            case DeviceHealth():
+                self._breakage.device_is(fact)
+            case GangUpdated() if fact.gang not in self._running.jobs:
+                pass
+            case _:
+                self._reports.fact(fact)
+
     # --- what happens ---------------------------------------------------------------------
 
     def _submit(self, job: SimJob) -> None:
+        self._reports.fact(self._enter(job))
+
+    def _enter(self, job: SimJob) -> GangSubmitted:
         self._running.jobs[job.gang.id] = job
         self._watcher.submitted(job, self._heap.now)
-        self._reports.fact(GangSubmitted(self._heap.now, job.gang))
+        if job.cancelled_ms:
+            self._heap.push(job.cancelled_ms, TAKEN_BACK, job.gang.id)
+        return GangSubmitted(self._heap.now, job.gang)
+
+    def _take_back(self, gang: str) -> None:
+        """The user of a job does not want it any more."""
+        if not self._running.cancel(gang):
+            self.withdraw(gang, "its user took it back")
 
     def _wake(self, _: None) -> None:
         self._wakeup = None

@@ -53,6 +53,10 @@ class Breakage:
         """Whether every node is there and every device usable."""
         return not self._down and not self._sick
 
+    def has(self, nodes: Iterable[str]) -> bool:
+        """Whether all of these nodes are there."""
+        return all(name in self._nodes and name not in self._down for name in nodes)
+
     def begin(self) -> None:
         """Plan the first failure of each node and of its devices."""
         for node in self._nodes.values():
@@ -100,6 +104,47 @@ class Breakage:
         self._sick.discard((name, index))
         self._reports.fact(DeviceHealth(self._heap.now, name, index, healthy=True))
         self._watcher.device(self._nodes[name], index, True, self._heap.now)
+
+    # --- what happens by no dice ------------------------------------------------------------
+
+    def joins(self, node: Node) -> None:
+        """A node joins, comes back or is described anew; with other devices it loses its pods."""
+        known = self._nodes.get(node.name)
+        there = known is not None and node.name not in self._down
+        if there and known and known.devices != node.devices:
+            self.leaves(node.name)
+            there = False
+        self._nodes[node.name] = node
+        self._reports.fact(NodeAdded(self._heap.now, node))
+        if not there:
+            self._down.discard(node.name)
+            self._watcher.node_up(node, self._heap.now)
+
+    def leaves(self, name: str) -> None:
+        """A node is lost with everything on it, until it joins again."""
+        node = self._nodes.get(name)
+        if node is None or name in self._down:
+            return
+        self._down.add(name)
+        self._sick = {device for device in self._sick if device[0] != name}
+        self._reports.fact(NodeLost(self._heap.now, name))
+        self._kill(name, None)
+        self._watcher.node_down(node, self._heap.now)
+
+    def device_is(self, fact: DeviceHealth) -> None:
+        """A device of a node that is there fails, or is usable again."""
+        node, device = self._nodes.get(fact.node), (fact.node, fact.device)
+        if node is None or fact.node in self._down or fact.device >= len(node.devices):
+            return
+        if fact.healthy == (device not in self._sick):
+            return
+        self._reports.fact(fact)
+        if fact.healthy:
+            self._sick.discard(device)
+        else:
+            self._sick.add(device)
+            self._kill(*device)
+        self._watcher.device(node, fact.device, fact.healthy, self._heap.now)
 
     def _plan_loss(self, name: str) -> None:
         if self._dice.faults.node_mtbf_ms:

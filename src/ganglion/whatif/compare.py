@@ -1,0 +1,90 @@
+"""The difference between two replays, next to their distance from what really happened."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ganglion.api.whatif.report import WhatIfFigure, WhatIfGroup, WhatIfMover
+from ganglion.whatif.fates import Fates, GangFate
+from ganglion.whatif.figures import Figures, GroupedBy, Key, nearest
+
+MOVERS = 10
+"""Most winners, and most losers, that are named."""
+_ORDER = tuple(GroupedBy)
+
+
+class Three(Struct, frozen=True):
+    """The same of what happened, of the replay and of the changed replay."""
+
+    past: dict[Key, Figures]
+    replay: dict[Key, Figures]
+    changed: dict[Key, Figures]
+
+
+def groups_of(found: Three) -> tuple[WhatIfGroup, ...]:
+    """Every group that is in all three, with the figures that all three have."""
+    keys = [key for key in found.replay if key in found.past and key in found.changed]
+    keys.sort(key=lambda key: (_ORDER.index(key[0]), key[1]))
+    return tuple(_group(found, key) for key in keys)
+
+
+def _group(found: Three, key: Key) -> WhatIfGroup:
+    past, replay, changed = (each[key] for each in (found.past, found.replay, found.changed))
+    figures = {
+        name.value: figure(past.values[name], value, changed.values[name])
+        for name, value in replay.values.items()
+        if name in past.values and name in changed.values
+    }
+    return WhatIfGroup(key[0].value, key[1], past.jobs, changed.waiting, figures)
+
+
+def figure(past: int, replay: int, changed: int) -> WhatIfFigure:
+    """One figure with its error bar."""
+    bar = abs(replay - past)
+    return WhatIfFigure(past, replay, changed, bar, abs(changed - replay) > bar)
+
+
+def movers(
+    past: Fates, replay: Fates, changed: Fates, until: int
+) -> tuple[tuple[WhatIfMover, ...], tuple[WhatIfMover, ...]]:
+    """The workloads whose wait becomes shorter, and those whose wait becomes longer, most first.
+
+    The wait of a workload is the longest of its gangs. A difference counts where it is larger
+    than the error of that very wait, and than the error of half of all waits.
+
+    Args:
+        past: what really happened.
+        replay: without a change.
+        changed: with it.
+        until: the end of the period, in ms.
+    """
+    there, before, after = (_waits(each.of.values(), until) for each in (past, replay, changed))
+    errors = {name: abs(wait - there[name]) for name, wait in before.items() if name in there}
+    usual = nearest(sorted(errors.values()), 50) if errors else 0
+    names: Mapping[str, GangFate] = {each.gang.workload: each for each in past.of.values()}
+    found = [
+        _mover(names[name], before[name], after[name], max(error, usual))
+        for name, error in errors.items()
+        if name in after
+    ]
+    seen = [each for each in found if abs(each.changed_ms - each.replay_ms) > each.bar_ms]
+    seen.sort(key=lambda each: (each.changed_ms - each.replay_ms, each.workload))
+    shorter = [each for each in seen if each.changed_ms < each.replay_ms]
+    longer = [each for each in reversed(seen) if each.changed_ms > each.replay_ms]
+    return tuple(shorter[:MOVERS]), tuple(longer[:MOVERS])
+
+
+def _waits(fates: Iterable[GangFate], until: int) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in fates:
+        wait = each.wait_ms(until)
+        if wait is not None:
+            found[each.gang.workload] = max(found.get(each.gang.workload, 0), wait)
+    return found
+
+
+def _mover(fate: GangFate, before: int, after: int, bar: int) -> WhatIfMover:
+    gang = fate.gang
+    return WhatIfMover(
+        gang.workload, gang.name or gang.workload, gang.queue, gang.user, before, after, bar
+    )

@@ -1,0 +1,229 @@
+"""The past of a period, as a simulation can replay it.
+
+From outside came what users and machines did: submissions, changes and cancels of waiting jobs,
+nodes that joined, failed and left, policies, queues, prices. What the engine decided is left out:
+starts and stops follow anew. Run times are those that were measured.
+"""
+
+from collections.abc import Iterable, Sequence
+from statistics import median_low
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.engine.gangs.record import HOLDING
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.model.errors import InputError
+from ganglion.model.events import (
+    BookingRemoved,
+    BookingSet,
+    BudgetRemoved,
+    BudgetSet,
+    DeviceHealth,
+    Event,
+    GangUpdated,
+    NodeAdded,
+    NodeCordoned,
+    NodeLost,
+    Outcome,
+    PolicySet,
+    PriceSet,
+    QueueSet,
+)
+from ganglion.model.fleet.node import Node
+from ganglion.model.plan import Phase
+from ganglion.whatif.fates import Fates, GangFate
+from ganglion.worlds.simulated.attempt import Timing
+from ganglion.worlds.simulated.job import SimJob
+from ganglion.worlds.simulated.scenario import SimulatedScenario, StandingJob
+
+FROM_OUTSIDE = (
+    *(NodeAdded, NodeLost, NodeCordoned, DeviceHealth, BookingSet, BookingRemoved),
+    *(QueueSet, PolicySet, PriceSet, BudgetSet, BudgetRemoved, GangUpdated),
+)
+"""Facts that a replay repeats. Queues that are removed stay: nothing is in them."""
+UNKNOWN_MS = 3_600_000
+"""Run time assumed where nothing is known."""
+
+
+class PastLimits(Struct, frozen=True):
+    """What a replay does not know, counted.
+
+    Attributes:
+        open: jobs that ran at the end of what is known: they run on until the end of a replay.
+        guessed: jobs that never ran: their run times are guessed.
+        retried: attempts that failed and were tried again: a replay counts their time as work.
+        stopped: attempts that were stopped for others: what they lost follows from the contract.
+    """
+
+    open: int = 0
+    guessed: int = 0
+    retried: int = 0
+    stopped: int = 0
+
+
+class PastPeriod(Struct, frozen=True):
+    """A period of the past.
+
+    Attributes:
+        since, until: its begin and end, in ms.
+        state: what the engine knew at the begin; every replay takes a copy.
+        scenario: what a replay is given.
+        fates: what really became of the gangs in the period.
+        prices: every price that was set.
+        limits: what a replay does not know.
+    """
+
+    since: int
+    until: int
+    state: ClusterState
+    scenario: SimulatedScenario
+    fates: Fates
+    prices: tuple[PriceSet, ...]
+    limits: PastLimits
+
+
+class PastReader:
+    """Takes in the cycles of a ledger from the begin of a period on.
+
+    Args:
+        state: as it was at the begin; not changed.
+        period: its begin and end, in ms.
+        prices: those that were set before.
+    """
+
+    def __init__(
+        self, state: ClusterState, period: tuple[int, int], prices: Iterable[PriceSet] = ()
+    ) -> None:
+        self._since, self._until = period
+        self._state = state
+        self._seen, self._fates = Fates(state, self._since), Fates(state, self._since)
+        self._facts = list[Event]()
+        self._prices = list(prices)
+        self._retried = 0
+
+    def take(self, incoming: Sequence[Event], decisions: Sequence[Event]) -> None:
+        """Take in one cycle; one after the period still says how long jobs of it ran."""
+        for event in incoming:
+            if isinstance(event, FROM_OUTSIDE) and event.at <= self._until:
+                self._facts.append(event)
+            if isinstance(event, PriceSet):
+                self._prices.append(event)
+        for event in (*incoming, *decisions):
+            self._retried += _is_retried(event)
+            self._seen.note(event)
+            if event.at <= self._until:
+                self._fates.note(event)
+
+    def past(self) -> PastPeriod:
+        """The period.
+
+        Raises:
+            InputError: nothing was submitted in it, and nothing was there when it began.
+        """
+        kept = [self._seen.of[gang] for gang in self._fates.of]
+        if not kept:
+            raise InputError(
+                "the ledger holds no job of this period", "take a longer one: --since 30d"
+            )
+        jobs = _Jobs(kept)
+        records = self._state.gangs.records
+        standing = [
+            StandingJob(
+                jobs.of(fate),
+                record.attempt,
+                record.placement if record.phase in HOLDING else None,
+                record.cause if record.phase is Phase.STOPPING else None,
+            )
+            for fate in kept
+            if (record := records.get(fate.gang.id)) is not None
+        ]
+        arrived = [jobs.of(fate) for fate in kept if fate.gang.id not in records]
+        scenario = SimulatedScenario(
+            nodes=there(self._state),
+            queues=(),
+            jobs=tuple(sorted(arrived, key=lambda job: job.gang.submitted)),
+            policy=self._state.config.policy,
+            timing=_timing(self._seen),
+            horizon_ms=self._until - self._since,
+            begin_ms=self._since,
+            standing=tuple(standing),
+            facts=tuple(each for each in self._facts if _matters(each)),
+            withdraws=False,
+        )
+        limits = PastLimits(
+            jobs.open, jobs.guessed, self._retried, sum(each.stops for each in kept)
+        )
+        return PastPeriod(
+            self._since,
+            self._until,
+            self._state,
+            scenario,
+            self._fates,
+            tuple(self._prices),
+            limits,
+        )
+
+
+def there(state: ClusterState) -> tuple[Node, ...]:
+    """The nodes that are not lost."""
+    return tuple(
+        node for name, node in state.fleet.nodes.items() if not state.fleet.tree.is_gone(name)
+    )
+
+
+def _matters(fact: Event) -> bool:
+    """Whether a replay needs it: what waiting does to priorities, and what it learns, follows."""
+    return not isinstance(fact, GangUpdated) or not fact.escalated
+
+
+def _is_retried(event: Event) -> bool:
+    outcome, requeue = getattr(event, "outcome", None), getattr(event, "requeue", False)
+    return outcome is Outcome.FAILED and bool(requeue)
+
+
+def _timing(seen: Fates) -> Timing:
+    """How long starts and stops took, in the middle."""
+    return Timing(
+        start_ms=median_low(seen.start_ms) if seen.start_ms else 0,
+        stop_ms=median_low(seen.leave_ms) if seen.leave_ms else None,
+    )
+
+
+class _Jobs:
+    """Makes jobs of fates; what is not known of a run time is taken from others.
+
+    Args:
+        fates: all of them.
+
+    Attributes:
+        open, guessed: see `PastLimits`.
+    """
+
+    def __init__(self, fates: Sequence[GangFate]) -> None:
+        self.open = self.guessed = 0
+        runs: dict[tuple[str, str], list[int]] = {}
+        every = list[int]()
+        for fate in fates:
+            if fate.ended is not None and fate.ran_last:
+                runs.setdefault((fate.gang.queue, fate.gang.kind), []).append(fate.run_ms)
+                every.append(fate.run_ms)
+        self._runs = {key: median_low(found) for key, found in runs.items()}
+        self._every = median_low(every) if every else UNKNOWN_MS
+
+    def of(self, fate: GangFate) -> SimJob:
+        """The job of a gang."""
+        gang = fate.gang
+        if fate.ended is None and fate.since is not None:
+            self.open += 1
+            return SimJob(gang, None)
+        if fate.ended is not None and fate.ran_last:
+            run = fate.run_ms
+            # It was let run so long, by a limit that was raised or over several attempts.
+            limit = gang.time_limit_ms and max(gang.time_limit_ms, run)
+            outcome = fate.outcome or Outcome.SUCCEEDED
+            return SimJob(replace(gang, time_limit_ms=limit), run, outcome)
+        self.guessed += 1
+        usual = self._runs.get((gang.queue, gang.kind), self._every)
+        guess = max(gang.time_limit_ms or usual, fate.run_ms)
+        return SimJob(gang, guess, cancelled_ms=fate.ended or 0)

@@ -1,0 +1,135 @@
+"""The answer to a question: the past replayed as it was, and with something changed."""
+
+from collections.abc import Callable
+
+from ganglion.api.whatif.report import WhatIfReport, WhatIfStart
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.state.fork import fork
+from ganglion.engine.state.snapshot import saved, state_of
+from ganglion.extensions import load
+from ganglion.model.events import Event
+from ganglion.model.plan import Plan
+from ganglion.model.policy import Policy
+from ganglion.pricing.book import PriceBook
+from ganglion.whatif.changes import WhatIfChange, prices_with, scenario_with
+from ganglion.whatif.compare import Three, groups_of, movers
+from ganglion.whatif.fates import Fates
+from ganglion.whatif.figures import measured
+from ganglion.whatif.past import PastLimits, PastPeriod
+from ganglion.worlds.simulated.run import FinishedRun, simulate
+from ganglion.worlds.simulated.scenario import SimulatedScenario
+
+Told = Callable[[int], None]
+"""Called with how far a question is, in thousandths."""
+
+
+def answered(
+    past: PastPeriod, change: WhatIfChange, words: tuple[str, ...] = (), told: Told = lambda _: None
+) -> WhatIfReport:
+    """Replay a past as it was, and with something changed.
+
+    Args:
+        past: the period; used up, as its figures are taken.
+        change: what is otherwise.
+        words: the same, for people.
+        told: called with how far it is.
+
+    Raises:
+        GanglionError: the change does not fit the past, see `scenario_with`.
+    """
+    scenario = scenario_with(past, change)
+    state, other = beginning(past.state), beginning(past.state, change.policy)
+    replay, _ = replayed(past, past.scenario, state, lambda permille: told(permille // 2))
+    changed, run = replayed(past, scenario, other, lambda permille: told(500 + permille // 2))
+    book = PriceBook(list(past.prices))
+    found = Three(
+        measured(past.fates, past.until, book),
+        measured(replay, past.until, book),
+        measured(changed, past.until, PriceBook(prices_with(past, change))),
+    )
+    winners, losers = movers(past.fates, replay, changed, past.until)
+    return WhatIfReport(
+        past.since,
+        past.until,
+        words,
+        len(past.fates.of),
+        groups_of(found),
+        winners,
+        losers,
+        tuple(_start(run, changed, gang.id) for gang in change.gangs),
+        assumptions(past.limits),
+        book.currency,
+    )
+
+
+def assumptions(limits: PastLimits) -> tuple[str, ...]:
+    """What replays do not know, in words."""
+    found = ["Users are assumed to submit the same jobs at the same times, whatever they wait."]
+    if limits.open:
+        found.append(
+            f"{limits.open} gangs still ran at the end: they run on until the end of a replay."
+        )
+    if limits.guessed:
+        found.append(
+            f"{limits.guessed} gangs never ran: each is taken to run as long as its time limit"
+            " allows, or as half of its queue did."
+        )
+    if limits.retried:
+        found.append(
+            f"{limits.retried} failed attempts were tried again: a replay counts the time of all"
+            " attempts as work."
+        )
+    if limits.stopped:
+        found.append(
+            f"{limits.stopped} attempts were stopped for others: in a replay, what a stop loses"
+            " follows from the checkpoint contract, not from checkpoints that were reported."
+        )
+    return tuple(found)
+
+
+def _start(run: FinishedRun, fates: Fates, gang: str) -> WhatIfStart:
+    fate = fates.of[gang]
+    reason = run.state.gangs.reason(gang) if fate.started is None else None
+    return WhatIfStart(
+        fate.gang.name or fate.gang.workload,
+        fate.gang.queue,
+        fate.gang.submitted,
+        fate.started,
+        reason.message if reason else "",
+    )
+
+
+def beginning(state: ClusterState, policy: Policy | None = None) -> ClusterState:
+    """A copy of a state, with the plugins of a policy that is to be in force.
+
+    Raises:
+        PluginError: the policy names a plugin that cannot be loaded.
+    """
+    return state_of(saved(fork(state)), load(policy or state.config.policy))
+
+
+def replayed(
+    past: PastPeriod, scenario: SimulatedScenario, state: ClusterState, told: Told
+) -> tuple[Fates, FinishedRun]:
+    """Let a period pass once more.
+
+    Args:
+        past: the period.
+        scenario: of it, or of it with something changed.
+        state: of `beginning`; used up.
+        told: called with how far it is, by time and by jobs, in thousandths.
+    """
+    fates = Fates(past.state, past.since)
+
+    def note(events: list[Event], plan: Plan) -> None:
+        for event in (*events, *plan.decisions):
+            fates.note(event)
+
+    lasts = max(past.until - past.since, 1)
+
+    def progress(done: int, total: int, passed: int) -> None:
+        by_time = 1000 * min(passed, lasts) // lasts
+        told((by_time + 1000 * done // max(total, 1)) // 2)
+
+    run = simulate(scenario, state=state, observe=note, progress=progress)
+    return fates, run
