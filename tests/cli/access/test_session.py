@@ -1,4 +1,4 @@
-"""`ganglion session`: ends what it is told by id, or all that a user has."""
+"""`ganglion session`: ends the sessions whose ids it gets, or all that a user has."""
 
 from tests.cli.harness import FakeServer, Ganglion
 
