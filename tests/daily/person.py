@@ -67,9 +67,11 @@ class Person:
         self.seen += chunk
         return bool(chunk)
 
-    def leave(self) -> int:
+    def leave(self, deadline_s: float = 30) -> int:
         """Wait for the end; returns the exit code."""
+        give_up = time.monotonic() + deadline_s
         while self.process.poll() is None:
+            assert time.monotonic() < give_up, f"it goes on, after {self.seen!r}"
             self._read(0.05)
         while self._read(0) and select.select([self._master], [], [], 0)[0]:
             pass

@@ -4,13 +4,16 @@
 -o output · -q queue · -u user · -v verbose · -w watch · -y yes
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import getdoc
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
 from ganglion.cli.output.pager import SETTING
+
+if TYPE_CHECKING:
+    from ganglion.transport.tls.files import TlsOption
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,6 +76,19 @@ def output(*forms: str) -> Callable[[F], F]:
         show_default=True,
         help="How to print.",
     )
+
+
+def tls(given: "Iterable[TlsOption]") -> Callable[[F], F]:
+    """Add options of TLS."""
+
+    def add(function: F) -> F:
+        for each in reversed(tuple(given)):
+            kind = {"type": click.Choice(each.choices)} if each.choices else {"metavar": "FILE"}
+            default = None if each.choices else ""
+            function = click.option(each.flag, default=default, help=each.help, **kind)(function)
+        return function
+
+    return add
 
 
 def list_output(function: F) -> F:

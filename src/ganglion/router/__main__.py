@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ganglion.extras import require
 from ganglion.model.errors import GanglionError
-from ganglion.transport.tls.files import tls_files
+from ganglion.transport.tls.files import TLS_FILES, add_options, tls_files
 
 
 def main() -> int:
@@ -31,8 +31,7 @@ def _serve() -> None:
     parser.add_argument("--home", type=Path, required=True, help="Ganglion's home directory")
     parser.add_argument("--host", default=LOOPBACK, help="address to listen on")
     parser.add_argument("--port", type=int, default=PORT, help="0 = any free one")
-    parser.add_argument("--tls-cert", default="", help="certificate as PEM, for HTTPS")
-    parser.add_argument("--tls-key", default="", help="its private key")
+    add_options(parser, TLS_FILES)
     given = parser.parse_args()
     tls = tls_files("", given.tls_cert, given.tls_key)
     prepare()

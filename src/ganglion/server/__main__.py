@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ganglion.extras import require
 from ganglion.model.errors import GanglionError
+from ganglion.transport.tls.files import TLS, add_options, tls_files
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -23,9 +24,7 @@ def _parser() -> argparse.ArgumentParser:
         "--behind-proxy", action="store_true", help="a proxy in front of the server speaks TLS"
     )
     parser.add_argument("--host-name", action="append", default=[], help="a name it answers to")
-    parser.add_argument("--tls", choices=["self"], default="", help="make a certificate")
-    parser.add_argument("--tls-cert", default="", help="certificate as PEM, for HTTPS")
-    parser.add_argument("--tls-key", default="", help="its private key")
+    add_options(parser, TLS)
     parser.add_argument("--service-keys", choices=["on", "off"], default="on", help="let in")
     parser.add_argument("--allow-url", action="append", default=[], help="a private host")
     parser.add_argument("--max-connections", type=int, default=MOST_CALLERS, help="over TCP")
@@ -54,7 +53,6 @@ def _serve(args: argparse.Namespace) -> None:
     from ganglion.server.main import serve  # noqa: PLC0415 - they need the extra
     from ganglion.specs.cluster.cluster import load_cluster  # noqa: PLC0415 - the same
     from ganglion.specs.policy.policy import resolve_policy  # noqa: PLC0415 - the same
-    from ganglion.transport.tls.files import tls_files  # noqa: PLC0415 - the same
 
     cluster = load_cluster(args.cluster)
     serve(

@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {"identity", "model", "collector", "extras", "repeats", "seams", "transport"}
     ),
     "worlds": CORE | {"lifecycle", "seams", "specs"},
-    "worlds.kubernetes": OF_WORLDS,
+    "worlds.kubernetes": OF_WORLDS | {"transport"},
     "worlds.local": OF_WORLDS | {"helper", "transport"},
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from ganglion.cli.options import command
+from ganglion.cli.options import command, tls
 from ganglion.cli.output.screen import note
 from ganglion.extras import require
+from ganglion.transport.tls.files import TLS_FILES, tls_files
 
 if TYPE_CHECKING:
     from ganglion.server.cluster.outbox.outbox import OutboxWish
@@ -280,10 +281,7 @@ def _log_to_stderr(level: str) -> None:
     metavar="NAME",
     help="Name that clients use for it, as ganglion-server:7077; may be repeated.",
 )
-@click.option(
-    "--tls-cert", default="", metavar="FILE", help="Speak HTTPS, with the certificate in a file."
-)
-@click.option("--tls-key", default="", metavar="FILE", help="The private key of --tls-cert.")
+@tls(TLS_FILES)
 @click.option(
     "--db",
     default="",
@@ -311,7 +309,6 @@ def server(
     require("server")
     from ganglion.client.home import home
     from ganglion.server.main import serve
-    from ganglion.transport.tls.files import tls_files
 
     serve(
         home(),

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import rich_click as click
 
-from ganglion.cli.options import command
+from ganglion.cli.options import command, tls
 from ganglion.cli.output.formats import plural, plural_milli
 from ganglion.cli.output.screen import err, is_tty, note
 from ganglion.extras import require
 from ganglion.transport.hosts import LOOPBACK
+from ganglion.transport.tls.files import OWN, TLS, TlsFiles, tls_files
 
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
     from ganglion.model.fleet.node import Node
     from ganglion.specs.cluster.cluster import Cluster
     from ganglion.specs.policy.policy import PolicyFile
-    from ganglion.transport.tls.files import TlsFiles
 
 PORT = 7077
 TAKE_OVER_S = 1800.0
@@ -131,18 +131,7 @@ class ServerWish(NamedTuple):
     metavar="NAME",
     help="Host name to accept beside localhost, as gpu-box or gpu-box:7077.",
 )
-@click.option(
-    "--tls",
-    type=click.Choice(["self"]),
-    help="Speak HTTPS, services too, with a certificate that the server makes itself.",
-)
-@click.option(
-    "--tls-cert",
-    default="",
-    metavar="FILE",
-    help="Speak HTTPS, services too, with the certificate in a file.",
-)
-@click.option("--tls-key", default="", metavar="FILE", help="The private key of --tls-cert.")
+@tls(TLS)
 @click.option(
     "--service-keys",
     type=click.Choice(["on", "off"]),
@@ -262,10 +251,8 @@ def _policy(wish: ServerWish, cluster: "Cluster") -> "PolicyFile | None":
     return resolve_policy(wish.policy) if wish.policy else cluster.policy_file
 
 
-def _tls(wish: ServerWish) -> "TlsFiles | None":
+def _tls(wish: ServerWish) -> TlsFiles | None:
     """Return what is asked for; None = no TLS."""
-    from ganglion.transport.tls.files import tls_files
-
     return tls_files(wish.tls or "", wish.tls_cert, wish.tls_key)
 
 
@@ -283,7 +270,6 @@ def _check_tls(wish: ServerWish) -> None:
         return
     from ganglion.seams.effects import SYSTEM
     from ganglion.transport.tls.certificate import checked
-    from ganglion.transport.tls.files import OWN
 
     pair = _tls(wish)
     if pair and pair != OWN:

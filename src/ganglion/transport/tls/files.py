@@ -1,5 +1,8 @@
 """Which certificate and key a server is given; needs nothing that is installed for TLS."""
 
+from argparse import ArgumentParser
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from ganglion.model.errors import InputError
@@ -15,6 +18,45 @@ class TlsFiles(Struct, frozen=True):
 
     cert: str
     key: str
+
+
+class TlsOption(Struct, frozen=True):
+    """An option of TLS, as every program that listens has it.
+
+    Attributes:
+        flag: its name.
+        help: what it does.
+        choices: its values; none = the name of a file.
+    """
+
+    flag: str
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+TLS_FILES = (
+    TlsOption("--tls-cert", "Speak HTTPS on every port, with the certificate in a file."),
+    TlsOption("--tls-key", "The private key of --tls-cert."),
+)
+"""Options for a certificate that is there."""
+
+SELF_MADE = "self"
+TLS = (
+    TlsOption(
+        "--tls",
+        "Speak HTTPS on every port, with a certificate that the server makes itself.",
+        (SELF_MADE,),
+    ),
+    *TLS_FILES,
+)
+"""Those, and the one for a certificate that the server makes; `tls_files` reads them."""
+
+
+def add_options(parser: ArgumentParser, given: Iterable[TlsOption]) -> None:
+    """Add options of TLS to a program that reads its arguments without the command line's help."""
+    for each in given:
+        choices = each.choices or None
+        parser.add_argument(each.flag, default="", help=each.help, choices=choices)
 
 
 OWN = TlsFiles("", "")

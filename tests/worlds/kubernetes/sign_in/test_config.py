@@ -239,6 +239,8 @@ def test_the_environment_s_proxy_is_used_except_where_it_says_not(
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     assert address_of(there).proxy == "http://proxy.example:3128"
     assert address_of(here).proxy == ""
+    mapped = load(file(tmp_path, GOOD.replace("127.0.0.1", "[::ffff:127.0.0.1]")))
+    assert address_of(mapped).proxy == ""
     monkeypatch.setenv("no_proxy", "10.1.2.3")
     assert address_of(there).proxy == ""
 

@@ -4,13 +4,13 @@ import asyncio
 import socket
 import ssl
 from base64 import b64encode
-from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 
 from ganglion.model.errors import FieldError
+from ganglion.transport.hosts import is_loopback
 from ganglion.worlds.kubernetes.http.http1 import READ_BYTES, Garbled, Wire, head_of
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
@@ -75,16 +75,9 @@ def _split(url: str, key: str, file: str) -> SplitResult:
 
 def _proxy(url: SplitResult, host: str) -> str:
     """The environment's proxy, as `$HTTPS_PROXY` and `$NO_PROXY` say; never to this machine."""
-    if _is_loopback(host) or proxy_bypass(host):
+    if is_loopback(host) or proxy_bypass(host):
         return ""
     return getproxies().get(url.scheme, "")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 async def dial(address: Address, tls: ssl.SSLContext | None) -> Wire:
