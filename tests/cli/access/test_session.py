@@ -1,4 +1,4 @@
-"""`ganglion session`: ends what it is told by id, or all that a user has."""
+"""`ganglion session`: ends those that are named by id, or all that a user has."""
 
 from tests.cli.harness import FakeServer, Ganglion
 
