@@ -303,8 +303,9 @@ def _actor(event: ev.Event | ev.Delivered) -> str:
 
 
 def _rule(event: ev.Event | ev.Delivered) -> str:
-    if event.glass:
-        return event.glass
+    """The grant that allowed it; of a decision why it was made; of a denial what is missing."""
+    if event.glass or event.grant:
+        return event.glass or event.grant
     cause = getattr(event, "cause", None)
     return str(cause.kind) if isinstance(cause, Cause) else str(getattr(event, "rule", ""))
 

@@ -116,7 +116,7 @@ def may_give(
     line = lineage(queue, tree)
     for grant in _granted(subject, AccessVerb.GRANT, grants, now_ms):
         if grant.queue in line and within(role, grant.role):
-            return AccessVerdict(True, str(grant))
+            return found
     return AccessVerdict(
         False, f"role {role} allows more than {subject.user} may on {place(queue)}"
     )

@@ -123,7 +123,7 @@ BEHIND = {
 def test_a_line_has_no_raw_milliseconds_and_no_key_of_the_request(
     event: dict[str, Any], said: str
 ) -> None:
-    of_request = {"request": "r-1", "actor": "kim", "glass": "role admin"}
+    of_request = {"request": "r-1", "actor": "kim", "grant": "x", "glass": "role admin"}
     line = line_of(EventView(7, {"at": AT, **event, **of_request}))
     assert line.endswith(f"  {said}")
     assert "r-1" not in line

@@ -247,8 +247,8 @@ def test_a_stream_ends_when_its_token_is_revoked(
 def unnamed(rights: AccessRights) -> AccessRights:
     """Without their requests, which events get when they are written."""
     return AccessRights(
-        {key: replace(each, request="", actor="") for key, each in rights.grants.items()},
-        {key: replace(each, request="", actor="") for key, each in rights.tokens.items()},
+        {key: replace(each, request="", actor="", grant="") for key, each in rights.grants.items()},
+        {key: replace(each, request="", actor="", grant="") for key, each in rights.tokens.items()},
     )
 
 

@@ -74,7 +74,7 @@ def _plain(event: Fields) -> str:
 
 _ELSEWHERE = frozenset(
     {
-        *("type", "at", "gang", "node", "name", "queue", "request", "actor", "glass"),
+        *("type", "at", "gang", "node", "name", "queue", "request", "actor", "grant", "glass"),
         *("cluster", "scheduler", "number"),
     }
 )

@@ -27,10 +27,12 @@ _TEXT = rb'"((?:[^"\\]|\\.)+)"'
 _NAMES = re.compile(rb'("(?:actor|user|by|account)":|"subject":(?="user:))' + _TEXT)
 _ACCOUNT = re.compile(rb'("subject":)(?!"(?:user|group):)' + _TEXT)
 _LISTS = re.compile(rb'("users":)\[((?:"(?:[^"\\]|\\.)*",?)+)\]')
-_PROSE = re.compile(rb'("(?:message|rule|glass|reason|label|text)":)' + _TEXT)
+_PROSE = re.compile(rb'("(?:message|rule|grant|glass|reason|label|text)":)' + _TEXT)
 _ITEM = re.compile(_TEXT)
 _WORD = re.compile(rb"[^\s,;:'\"()\[\]\\]+")
-_NAMED = re.compile(rb'"(?:actor|users?|by|account|subject|message|rule|glass|reason|label|text)":')
+_NAMED = re.compile(
+    rb'"(?:actor|users?|by|account|subject|message|rule|grant|glass|reason|label|text)":'
+)
 """What events that name no one lack: one look takes less than the patterns above do."""
 _USER = b"user:"
 

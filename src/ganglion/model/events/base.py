@@ -9,11 +9,14 @@ class _OfRequest(Struct, frozen=True, kw_only=True):
     Attributes:
         request: its id; empty = of none, or of an older server.
         actor: the user who made it; empty likewise.
+        grant: the standing grant that allowed it, or `owner of the server`; several, as of a change
+            of many workloads, with `; ` between. Empty = it needs none, or of an older server.
         glass: the grant by broken glass without which it would have been refused; empty = none.
     """
 
     request: str = ""
     actor: str = ""
+    grant: str = ""
     glass: str = ""
 
 

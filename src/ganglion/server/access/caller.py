@@ -76,6 +76,8 @@ class Caller:
 
     Attributes:
         denials: what it was refused.
+        grants: the standing ones that allowed what it asked for; where it asked about one queue,
+            those of that alone.
         glass: the grants by broken glass without which it would have been refused something.
     """
 
@@ -93,7 +95,9 @@ class Caller:
         self.token, self.until_ms, self._renew = token, until_ms, renew
         self.csrf = csrf
         self.denials: list[Denial] = []
+        self.grants: list[str] = []
         self.glass: list[str] = []
+        self._is_general = False
 
     def renewed(self) -> "Caller":
         """The same caller with the grants as they are now.
@@ -107,15 +111,26 @@ class Caller:
         self, verb: AccessVerb, kind: ResourceKind, queue: str = EVERYWHERE, owner: str = ""
     ) -> AccessVerdict:
         """Decide whether the caller may do something; an empty queue is the whole fleet."""
-        return self._noted(self._decided(verb, kind, queue, owner))
+        return self.noted(self._decided(verb, kind, queue, owner))
 
     def somewhere(self, verb: AccessVerb, kind: ResourceKind) -> AccessVerdict:
         """Decide whether the caller may do it to what is its own, on any queue."""
-        return self._noted(somewhere(self.subject, verb, kind, self.rules.grants, self.now_ms))
+        found = somewhere(self.subject, verb, kind, self.rules.grants, self.now_ms)
+        if not self.grants:
+            self.noted(found)
+            self._is_general = True
+        return found
 
-    def _noted(self, found: AccessVerdict) -> AccessVerdict:
+    def noted(self, found: AccessVerdict) -> AccessVerdict:
+        """Take down by which grant something is allowed; returns the verdict."""
         if found.by_glass and found.rule not in self.glass:
             self.glass.append(found.rule)
+        elif found.allowed and not found.by_glass:
+            if self._is_general:  # this one is about the queue itself
+                self.grants.clear()
+                self._is_general = False
+            if found.rule not in self.grants:
+                self.grants.append(found.rule)
         return found
 
     def _decided(

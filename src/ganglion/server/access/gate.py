@@ -34,6 +34,8 @@ CALLER, OPERATION = "ganglion.caller", "ganglion.operation"
 """Keys in the state of a request's scope."""
 ABOUT_CALLER = "who_am_i"
 """Operation whose answer repeats what the caller's own token is limited to."""
+OWNERS = ("owner of the server",)
+"""What allows requests of the owner."""
 POLICY = 1008
 """Code of a WebSocket that is closed for want of rights."""
 AGAIN_MS = 1_000
@@ -71,7 +73,7 @@ class AccessGate:
             if operation and OPERATIONS[operation].where is not GrantPlace.ANYONE:
                 caller.require(OPERATIONS[operation].verb, OPERATIONS[operation].kind)
             state[CALLER], state[OPERATION] = caller, operation
-            serve_for(caller.subject.user, caller.glass)
+            serve_for(caller.subject.user, OWNERS, caller.glass)
             await self._app(scope, receive, send)
         elif TOKEN in state:
             known = partial(self._permissions.bearer, state[TOKEN])
@@ -121,7 +123,7 @@ class AccessGate:
             await answer(error)(scope, receive, send)  # it names nothing but what was asked for
             return
         scope["state"] |= {CALLER: caller, OPERATION: operation}
-        serve_for(caller.subject.user, caller.glass)
+        serve_for(caller.subject.user, caller.grants, caller.glass)
         if path != scope["path"]:
             scope.update(path=path, raw_path=quote(path).encode())
         if not caller.sees_all:

@@ -67,6 +67,8 @@ def _narrow(chunk: bytes, caller: Caller, queues: Queues) -> bytes:
             continue
         event = json.loads(data)
         if may_read(event, caller, queues):
+            if not caller.audits_all:
+                event.pop("grant", "")
             kept = event if caller.sees_all else veil.without(event)
             number = int(head.removeprefix(b"id: "))
             found.append(framed(number, json.dumps(kept).encode()))

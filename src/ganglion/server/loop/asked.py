@@ -12,7 +12,12 @@ from msgspec import Struct, field
 
 from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.seams.clock import Clock
-from ganglion.server.rest.request_id import request_actor, request_glass, request_id
+from ganglion.server.rest.request_id import (
+    request_actor,
+    request_glass,
+    request_grants,
+    request_id,
+)
 from ganglion.server.state.transaction import Transaction
 from ganglion.tracing.spans import SpanPlace, Value, current, emit
 
@@ -27,6 +32,7 @@ class AskedCommand(Struct):
         answer: set once its effect is written, or it is refused.
         request: id of the request that it comes from; empty = of none.
         actor: user who made that request; empty = none.
+        grants: standing ones that allow it; the command itself may add to them.
         glass: grants by broken glass that it needs; the command itself may add to them.
         place: span of that request; None = it is not traced.
     """
@@ -35,6 +41,7 @@ class AskedCommand(Struct):
     answer: Future[Any] = field(default_factory=Future)
     request: str = field(default_factory=request_id)
     actor: str = field(default_factory=request_actor)
+    grants: Sequence[str] = field(default_factory=request_grants)
     glass: Sequence[str] = field(default_factory=request_glass)
     place: SpanPlace | None = field(default_factory=current)
 
@@ -115,7 +122,8 @@ def run(draft: Transaction, asked: Sequence[AskedCommand]) -> list[tuple[AskedCo
             if not each.answer.done():
                 with structlog.contextvars.bound_contextvars(request=each.request):
                     answers.append((each, each.command(draft)))
-                draft.mark(events, each.request, each.actor, next(iter(each.glass), ""))
+                glass = next(iter(each.glass), "")
+                draft.mark(events, each.request, each.actor, "; ".join(each.grants), glass)
         except Exception as error:
             if not isinstance(error, GanglionError):
                 log.exception("request failed", request=each.request)

@@ -187,7 +187,7 @@ async def all_ended(here: ServerContext, seconds: float) -> None:
 
 def _over(begun: PodAccess) -> PodAccess:
     """The event of the end, without what the event of the beginning holds."""
-    return replace(begun, command=(), path="", request="", actor="", glass="")
+    return replace(begun, command=(), path="", request="", actor="", grant="", glass="")
 
 
 def _named(event: PodAccess) -> dict[str, object]:

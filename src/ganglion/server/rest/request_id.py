@@ -26,6 +26,7 @@ _FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 _current: ContextVar[str] = ContextVar("request_id", default="")
 _actor: ContextVar[str] = ContextVar("request_actor", default="")
+_grants: ContextVar[Sequence[str]] = ContextVar("request_grants", default=())
 _glass: ContextVar[Sequence[str]] = ContextVar("request_glass", default=())
 
 
@@ -39,19 +40,26 @@ def request_actor() -> str:
     return _actor.get()
 
 
+def request_grants() -> Sequence[str]:
+    """The standing grants that allow this request; grows as it is decided about."""
+    return _grants.get()
+
+
 def request_glass() -> Sequence[str]:
     """The grants by broken glass that this request needed so far; grows as it is decided about."""
     return _glass.get()
 
 
-def serve_for(user: str, glass: Sequence[str] = ()) -> None:
+def serve_for(user: str, grants: Sequence[str] = (), glass: Sequence[str] = ()) -> None:
     """Take down who makes the request that this task serves.
 
     Args:
         user: its name.
+        grants: the standing grants that allow it; others go on to append to it.
         glass: the grants by broken glass that it needs; others go on to append to it.
     """
     _actor.set(user)
+    _grants.set(grants)
     _glass.set(glass)
 
 

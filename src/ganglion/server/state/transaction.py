@@ -187,19 +187,26 @@ class Transaction:
         self.mind.note(event)
         self._noted(event)
 
-    def mark(self, begin: int, request: str, actor: str, glass: str = "") -> None:
+    def mark(self, begin: int, request: str, actor: str, grant: str = "", glass: str = "") -> None:
         """Name the request that the events from number `begin` on come from.
 
         Args:
             begin: number of the first of them.
             request: its id.
             actor: who made it.
+            grant: the standing grant that allowed it; empty = it needed none.
             glass: the grant by broken glass that allowed it; empty = it needed none.
         """
         if request or actor:
             incoming = self.batch.incoming
             incoming[begin:] = [
-                replace(each, request=request, actor=actor, glass=glass)
+                replace(
+                    each,
+                    request=request,
+                    actor=actor,
+                    grant="" if isinstance(each, AccessDenied) else grant,
+                    glass=glass,
+                )
                 for each in incoming[begin:]
             ]
 

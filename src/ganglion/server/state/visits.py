@@ -19,7 +19,7 @@ def remember(known: Visits, event: PodAccess) -> None:
         return  # forgotten meanwhile
     # Requests are noted after this in a turn, and before it in a replay.
     known[event.session] = (
-        _over(begun, event) if begun else replace(event, request="", actor="", glass="")
+        _over(begun, event) if begun else replace(event, request="", actor="", grant="", glass="")
     )
     while len(known) > SHOWN:
         del known[next(iter(known))]

@@ -250,7 +250,9 @@ def _require_giving(caller: Caller, wish: Subtree) -> None:
             f"there is no queue {wish.queue!r}", key="queue", hint="see: ganglion queues"
         )
     rules = caller.rules
-    found = may_give(caller.subject, wish.role, wish.queue, rules.grants, rules.tree, caller.now_ms)
+    found = caller.noted(
+        may_give(caller.subject, wish.role, wish.queue, rules.grants, rules.tree, caller.now_ms)
+    )
     if not found.allowed:
         raise caller.refused(found.rule, wish.queue)
 
