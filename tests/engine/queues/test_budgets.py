@@ -185,11 +185,12 @@ def test_a_place_that_was_promised_is_given_up_when_the_budget_is_lowered() -> N
     state = budgeted(100 * EUR, nodes=1)
     submit(state, hours("a", 8, 9, priority=10), now=MONTH)
     cycle(state, [ev.GangStarted(MONTH, "a/0", 1)], MONTH)
-    submit(state, hours("b", 8, 1, priority=90), now=MONTH)
+    later = MONTH + 2 * HOUR_MS
+    submit(state, hours("b", 8, 1, priority=90, submitted=later), now=later)
     assert state.gangs.records["b/0"].promise is not None
-    give(state, EUR, spent=EUR)
+    give(state, EUR, spent=EUR, now=later)
     assert state.gangs.records["b/0"].promise is None
-    cycle(state, [ev.GangEnded(MONTH, "a/0", 1, ev.Outcome.PREEMPTED, requeue=True)], MONTH)
+    cycle(state, [ev.GangEnded(later, "a/0", 1, ev.Outcome.PREEMPTED, requeue=True)], later)
     reason = state.gangs.reason("b/0")
     assert reason is not None
     assert reason.token is Token.BUDGET
