@@ -1,4 +1,4 @@
-"""What follows from how a budget stands: whom it is said to, what goes on, what is suspended when."""
+"""What follows from how a budget stands: notices, what goes on, and what is suspended when."""
 
 from typing import Any
 

@@ -10,6 +10,7 @@ from msgspec.json import decode
 from ganglion.model.events import AlarmSet, BudgetRemoved, BudgetSet, CheckpointCommitted, PriceSet
 from ganglion.model.fleet.price import MICRO, Price
 from ganglion.model.queue import Budget, Queue
+from ganglion.server.commands.scale import ReplicaSpan, scale
 from ganglion.server.controllers.budgets import BudgetsController
 from tests.server.conftest import Rig
 
@@ -137,17 +138,19 @@ def test_what_has_a_time_limit_and_no_checkpoints_goes_on_and_says_so(ward: Ward
 
 def test_services_at_their_floor_go_on_and_further_replicas_do_not(ward: Ward) -> None:
     ward.give(1000)
-    scale = {"targets": {"requests": 2}}
+    follows = {"targets": {"requests": 2}}
     chat = ward.rig.submit(
-        "chat", queue="team", kind="service", port=8000, replicas="1..4", scale=scale
+        "chat", queue="team", kind="service", port=8000, replicas="1..4", scale=follows
     )
     plain = ward.rig.submit("plain", queue="team", kind="service", port=8000, replicas=2)
+    ward.rig.do(lambda draft: scale(draft, chat, ReplicaSpan(3), "ada"))
     ward.rig.turn(3)
     ward.give(1)
     for _ in range(3):
         ward.after(HOUR)
-    assert not any(plain in stop[0] or f"{chat}/0" == stop[0] for stop in ward.rig.machine.stops)
-    assert ward.alarms(plain) == {"budget.spent"}
+    assert sorted(stop[0] for stop in ward.rig.machine.stops) == [f"{chat}/1", f"{chat}/2"]
+    assert ward.alarms(plain) == ward.alarms(chat) == {"budget.spent"}
+    assert ward.rig.state(plain) == "RUNNING"
 
 
 def test_other_queues_are_left_alone(ward: Ward) -> None:
