@@ -52,6 +52,7 @@ SENTENCES = {
     Cause(K.SUSPENDED, user="ada"): "suspended by ada",
     Cause(K.ASLEEP): "suspended: it sleeps until there is a request",
     Cause(K.IDLE, text="idle for 30 min"): "suspended: idle for 30 min",
+    Cause(K.BUDGET_SPENT, name="team"): "suspended: the budget of queue team is spent",
     Cause(K.RESUMED, user="ada"): "resumed by ada",
     Cause(K.ADDRESS_OPENED): "resumed: its address was opened",
     Cause(K.OWN_PRIORITY): "it has started and has its own priority again",
@@ -81,7 +82,11 @@ def test_a_field_that_is_not_set_leaves_its_words_out() -> None:
     assert sentence(None) == ""
 
 
-@pytest.mark.parametrize("cause", SENTENCES, ids=lambda cause: cause.kind.value)
+WRITTEN = [each for each in SENTENCES if each.kind is not K.BUDGET_SPENT]
+"""Kinds of which an earlier version wrote the sentence in place of the cause."""
+
+
+@pytest.mark.parametrize("cause", WRITTEN, ids=lambda cause: cause.kind.value)
 def test_a_sentence_of_an_earlier_version_is_the_cause_that_it_meant(cause: Cause) -> None:
     assert cause_of(sentence(cause), TAGS.get(cause.kind, "")) == cause
 

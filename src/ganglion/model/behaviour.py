@@ -239,7 +239,7 @@ class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Whom to notify of what happens to a workload.
 
     Attributes:
-        on: what users are notified of: `end`, `failure`, `start`, `preemption`.
+        on: what users are notified of: `end`, `failure`, `start`, `preemption`, `budget`.
         mail: addresses.
         command: shell line that the server runs as its own user, if its owner allows that.
         webhook: URLs that are sent JSON; `secret:NAME` names one that is kept as a secret.

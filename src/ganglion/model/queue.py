@@ -78,12 +78,16 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         micro: the limit, in millionths of the currency of the prices.
         zone: time zone in which months begin.
         carry_over: whether what was left of a month is added to the next one.
+        warn: percentages of the limit at which people are notified that it is spent.
+        grace_ms: how long what runs goes on once the limit is spent.
     """
 
     queue: str
     micro: int
     zone: str = "UTC"
     carry_over: bool = False
+    warn: tuple[int, ...] = (50, 80, 95)
+    grace_ms: int = 900_000
 
 
 class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -14,6 +14,7 @@ from ganglion.seams.files import Files, remove
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.commands.bookings import BookingsKeeper
 from ganglion.server.commands.schedules import SchedulesKeeper
+from ganglion.server.controllers.budgets import BudgetsController
 from ganglion.server.controllers.controller import Controller
 from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.services import ServicesController
@@ -65,7 +66,7 @@ def keepers_of(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> li
     stack.callback(scraper.stop)
     services = ServicesController(door, Loads(scraper))
     failures, sweeps = FailuresController(), SweepsController()
-    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps]
+    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps, BudgetsController()]
 
 
 def published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:

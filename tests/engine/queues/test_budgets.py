@@ -181,6 +181,21 @@ def test_what_has_no_price_is_not_bound_by_a_budget() -> None:
     assert started(submit(state, gang("a", gpus=8), now=MONTH)) == ["a"]
 
 
+def test_a_place_that_was_promised_is_given_up_when_the_budget_is_lowered() -> None:
+    state = budgeted(100 * EUR, nodes=1)
+    submit(state, hours("a", 8, 9, priority=10), now=MONTH)
+    cycle(state, [ev.GangStarted(MONTH, "a/0", 1)], MONTH)
+    later = MONTH + 2 * HOUR_MS
+    submit(state, hours("b", 8, 1, priority=90, submitted=later), now=later)
+    assert state.gangs.records["b/0"].promise is not None
+    give(state, EUR, spent=EUR, now=later)
+    assert state.gangs.records["b/0"].promise is None
+    cycle(state, [ev.GangEnded(later, "a/0", 1, ev.Outcome.PREEMPTED, requeue=True)], later)
+    reason = state.gangs.reason("b/0")
+    assert reason is not None
+    assert reason.token is Token.BUDGET
+
+
 def test_an_affordable_flavor_is_taken_in_place_of_a_dear_one() -> None:
     state = budgeted(8 * EUR, nodes=1)
     cheap = node("m0", kind="A100")
@@ -226,6 +241,31 @@ def test_every_entitlement_knows_budgets(entitlement: Entitlement) -> None:
     reason = state.gangs.reason("b/0")
     assert reason is not None
     assert reason.token is Token.BUDGET
+
+
+@pytest.mark.parametrize(
+    ("limit", "micro", "gpus"), [(2, 6, 4), (2, 100, 8), (2, 2, 1), (0, 3, 2), (0, 100, 8)]
+)
+def test_an_elastic_gang_grows_no_further_than_its_budget(
+    limit: int, micro: int, gpus: int
+) -> None:
+    state = budgeted(micro * EUR, "team", policy=Policy(elastic=True), nodes=1)
+    submit(state, hours("x", 7, 0, "other"), now=MONTH)
+    elastic = hours("a", 1, limit, pods=8, pod={"min_count": 1})
+    submit(state, elastic, now=MONTH)
+    running = [ev.GangStarted(MONTH, f"{name}/0", 1) for name in ("a", "x")]
+    cycle(state, running, MONTH)
+    ends(state, "x", MONTH + HOUR_MS)
+    for minute in (1, 2, 3):
+        cycle(state, [], MONTH + HOUR_MS + minute * 60_000)
+        state.validate()
+        account = state.queues.budgets.accounts["team"]
+        known = account.spent + account.reserved(state.queues.budgets.now)
+        # Without a time limit, an hour ahead is reserved at every moment.
+        assert not limit or known <= micro * EUR * UNIT
+    place = state.gangs.records["a/0"].placement
+    assert place is not None
+    assert len(place.pods) == gpus
 
 
 def literally(state: ClusterState, spent: int, now: int) -> int:

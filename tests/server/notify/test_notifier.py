@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.model.errors import EnvironmentFault, FileError
-from ganglion.model.events import GlassBroken
+from ganglion.model.events import AlarmSet, GlassBroken
 from ganglion.server.notify import notifier as notifying
 from ganglion.server.notify.notices import Notice, Recipients, body, send, subject
 from ganglion.server.notify.notifier import Notifier
@@ -165,6 +165,41 @@ def test_who_breaks_the_glass_does_not_say_where_the_notice_goes(
     with pytest.raises(EnvironmentFault, match="no secret HOOK"):
         send(notice, NotifySettings(), Recipients(secret=secret, owner="ada"))
     assert asked == [("ada", "HOOK")]
+
+
+def budgeted(rig: Rig, settings: str, monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
+    """The notices that alarms about a budget lead to."""
+    sent: list[Notice] = []
+    monkeypatch.setattr(notifying, "send", lambda notice, *_: sent.append(notice))
+    (rig.home.root / "notify.yaml").write_text(settings)
+    made = Notifier(rig.home.root, rig.ledger, lambda: rig.machine.time)
+    rig.submit("a", notify={"on": ["budget"], "mail": TO})
+    for subject_, alarm in (("queues/org", "budget.80"), ("a-1", "budget.spent"), ("n1", "other")):
+        for said in ("80 % are spent", ""):
+            event = AlarmSet(1, subject_, alarm, said)
+            rig.do(lambda draft, event=event: draft.record(event))
+    made._gather()
+    made._deliver()
+    return sent
+
+
+def test_budgets_are_notified_of_once_to_the_home_and_to_who_asked_for_a_workload(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, job = budgeted(rig, "webhook: ['secret:HOOK']\n", monkeypatch)
+    assert (queue.event, queue.workload, queue.to) == ("budget", "", "secret:HOOK")
+    assert subject(queue) == "budget of queue org"
+    assert queue.facts["MESSAGE"] == "80 % are spent"
+    assert body(queue).endswith("ganglion budget list\n")
+    assert (job.event, job.workload, job.to) == ("budget", "a-1", TO)
+    assert subject(job) == "a-1, budget of queue default"
+
+
+def test_who_asks_for_other_things_only_is_not_notified_of_budgets(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = budgeted(rig, "on: [failure]\nwebhook: ['secret:HOOK']\n", monkeypatch)
+    assert [each.workload for each in sent] == ["a-1"]
 
 
 def test_the_settings_say_what_is_told_as_the_page_writes_it(tmp_path: Path) -> None:

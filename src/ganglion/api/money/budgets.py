@@ -19,6 +19,11 @@ class BudgetLine(Struct):
         begin, end: the month, in ms.
         zone: time zone in which months begin.
         carry_over: whether what is left of a month is added to the next one.
+        warn: percentages of the limit at which people are notified that it is spent.
+        grace_ms: how long what runs goes on once the limit is spent.
+        crossed: the highest such percentage, or 100, that is spent; 0 = none.
+        suspends_at: from when on what runs is suspended at its next checkpoint, in ms; None =
+            the limit is not spent.
     """
 
     queue: str
@@ -31,6 +36,10 @@ class BudgetLine(Struct):
     end: int = 0
     zone: str = "UTC"
     carry_over: bool = False
+    warn: tuple[int, ...] = ()
+    grace_ms: int = 0
+    crossed: int = 0
+    suspends_at: int | None = None
 
 
 class BudgetPage(Page):

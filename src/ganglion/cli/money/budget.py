@@ -6,7 +6,7 @@ import rich_click as click
 
 from ganglion.cli.connection.connect import complete_queues, connect
 from ganglion.cli.options import command, list_output, output, settings
-from ganglion.cli.output.formats import clock
+from ganglion.cli.output.formats import DASH, clock
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
 
@@ -29,22 +29,38 @@ def budget() -> None:
     "set",
     "budget set research 50000",
     "budget set vision 8000 --zone Europe/Berlin --carry-over",
+    "budget set speech 2000 --warn 80,90 --grace 1h",
 )
 @QUEUE
 @click.argument("amount")
 @click.option("--zone", default="UTC", show_default=True, help="Time zone in which months begin.")
 @click.option("--carry-over", is_flag=True, help="Add what is left of a month to the next one.")
+@click.option(
+    "--warn",
+    default="50,80,95",
+    show_default=True,
+    help="Percentages of AMOUNT at which people are notified.",
+)
+@click.option(
+    "--grace", default="15m", show_default=True, help="How long what runs goes on after that."
+)
 @output("text", "json")
-def set_budget(queue: str, amount: str, zone: str, carry_over: bool, form: str) -> None:
+def set_budget(
+    queue: str, amount: str, zone: str, carry_over: bool, warn: str, grace: str, form: str
+) -> None:
     """Set what QUEUE and all queues below it may spend in a month.
 
-    What was spent since the month began counts. Nothing that runs is stopped.
+    What was spent since the month began counts. Once AMOUNT is spent, nothing starts; after the
+    grace, what runs is suspended at its next checkpoint.
     """
     from ganglion.specs.grammar.money import parse_money
+    from ganglion.specs.grammar.times.durations import parse_duration
 
-    micro = parse_money(amount)
+    micro, grace_ms, marks = parse_money(amount), parse_duration(grace), _marks(warn)
     with connect() as client:
-        found = client.money.set_budget(queue, micro, zone=zone, carry_over=carry_over)
+        found = client.money.set_budget(
+            queue, micro, zone=zone, carry_over=carry_over, warn=marks, grace_ms=grace_ms
+        )
         unit = client.money.budgets().currency
     if form == "json":
         print_data(found, form)
@@ -95,16 +111,33 @@ def remove(queue: str) -> None:
     click.echo(f"queue {queue} has no budget any more")
 
 
+def _marks(text: str) -> list[int]:
+    """Read percentages: `50,80,95`; empty = none. Raises FieldError."""
+    from ganglion.model.errors import FieldError
+
+    words = [word.strip().removesuffix("%").strip() for word in text.split(",") if word.strip()]
+    if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= 99 for word in words):
+        raise FieldError(f"`{text}` is no list of percentages", hint="write it as `50,80,95`")
+    return [int(word) for word in words]
+
+
 def _said(found: "BudgetLine", unit: str) -> str:
     from ganglion.specs.grammar.money import cut_money
 
     limit = cut_money(found.micro + found.carried_micro)
     carried = f" ({cut_money(found.carried_micro)} carried over)" if found.carried_micro else ""
+    spent = f"; spent: {_suspends(found)}" if found.suspends_at else ""
     parts = f"{cut_money(found.spent_micro)} spent + {cut_money(found.reserved_micro)} reserved"
     return (
         f"{found.queue}: {parts} of {limit}{carried} {unit or 'in money'},"
-        f" {cut_money(found.left_micro)} left until {clock(found.end)}"
+        f" {cut_money(found.left_micro)} left until {clock(found.end)}{spent}"
     )
+
+
+def _suspends(found: "BudgetLine") -> str:
+    """Return what happens to what runs below a budget that is spent."""
+    at = clock(found.suspends_at)
+    return f"nothing starts, and from {at} on what runs is suspended at its next checkpoint"
 
 
 def _columns(page: "BudgetPage") -> "list[Column[BudgetLine]]":
@@ -116,6 +149,7 @@ def _columns(page: "BudgetPage") -> "list[Column[BudgetLine]]":
         Column("CARRIED", lambda each: cut_money(each.carried_micro), right=True, wide=True),
         Column("SPENT", lambda each: cut_money(each.spent_micro), right=True),
         Column("RESERVED", lambda each: cut_money(each.reserved_micro), right=True),
+        Column("CROSSED", lambda each: f"{each.crossed} %" if each.crossed else DASH, wide=True),
         Column("LEFT", lambda each: cut_money(each.left_micro), right=True),
         Column("UNTIL", lambda each: clock(each.end)),
     ]

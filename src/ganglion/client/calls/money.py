@@ -1,5 +1,6 @@
 """Prices and budgets; money is in millionths of a unit of the currency."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -60,7 +61,14 @@ class Money:
         return self._http.call("GET", "/budgets", BudgetPage)
 
     def set_budget(
-        self, queue: str, micro: int, *, zone: str = "UTC", carry_over: bool = False
+        self,
+        queue: str,
+        micro: int,
+        *,
+        zone: str = "UTC",
+        carry_over: bool = False,
+        warn: Sequence[int] = (50, 80, 95),
+        grace_ms: int = 900_000,
     ) -> BudgetLine:
         """Set what a queue and all below it may spend in a month.
 
@@ -69,8 +77,11 @@ class Money:
             micro: the limit, in millionths.
             zone: time zone in which months begin.
             carry_over: whether what is left of a month is added to the next one.
+            warn: percentages of the limit at which people are notified.
+            grace_ms: how long what runs goes on once the limit is spent.
         """
         body = {"micro": micro, "zone": zone, "carry_over": carry_over}
+        body |= {"warn": list(warn), "grace_ms": grace_ms}
         return self._http.call("PUT", f"/budgets/{quote(queue, safe='')}", BudgetLine, body=body)
 
     def remove_budget(self, queue: str) -> None:

@@ -47,7 +47,7 @@ class QueueBudgets:
         prices: every price that was set.
         accounts: by queue.
         now: up to when spending is counted, in ms.
-        held: by gang: what it holds; `~gang`: what it is promised.
+        held: by gang: what it holds; `~gang`: what it is promised; `+gang`: what it grows by.
         refused_at: when a gang was last refused for a budget, in ms; 0 = never.
     """
 
@@ -327,6 +327,11 @@ class QueueBudgets:
 def promised(gang: str) -> str:
     """The key of what a gang is promised, beside its id, by which it holds something."""
     return f"~{gang}"
+
+
+def growing(gang: str) -> str:
+    """The key of what a gang would grow by, while a cycle works that out."""
+    return f"+{gang}"
 
 
 def _money(micro: int) -> str:

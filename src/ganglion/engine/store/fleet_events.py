@@ -136,6 +136,11 @@ def budget_set(state: Store, event: ev.BudgetSet) -> bool:
     state.queues.shares.path(event.budget.queue)
     state.queues.budgets.put(event.budget, event.spent_micro, state.progress.clock)
     state.holdings.count_costs()
+    # What was promised was within the means of before; it is decided anew.
+    for gang in list(state.holdings.promised):
+        record = state.gangs.records[gang]
+        if event.budget.queue in state.queues.shares.path(record.gang.queue):
+            broken(state, record)
     state.progress.changed()
     return True
 

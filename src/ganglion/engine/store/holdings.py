@@ -7,7 +7,7 @@ from itertools import chain
 from operator import attrgetter
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
-from ganglion.engine.queues.budgets import promised
+from ganglion.engine.queues.budgets import growing, promised
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.occupants import Occupants
 from ganglion.engine.store.gangs import Gangs
@@ -231,14 +231,24 @@ class Holdings:
             self.count_cost(record)
             self._count_promise(record)
 
+    def count_growth(self, record: GangRecord, more: tuple[PodPlacement, ...]) -> None:
+        """Count against budgets what a gang would grow by; nothing = it does not any more."""
+        place = record.placement
+        if place and more and self._queues.budgets.accounts:
+            used = self.usage_of(record, Placement(more, place.level)).items()
+            self._pledge(growing(record.gang.id), record, used)
+        else:
+            self._queues.budgets.drop(growing(record.gang.id), self._progress.clock)
+
     def _count_promise(self, record: GangRecord) -> None:
-        budgets, gang = self._queues.budgets, record.gang
-        if not budgets.accounts or record.promise is None:
-            return
-        milli = {flavor: each.gpu_milli for flavor, each in record.pledged}
-        path, key = self._queues.shares.path(gang.queue), promised(gang.id)
-        limit = gang.time_limit_ms or 0
-        budgets.promise(key, path, gang.kind.value, milli, limit, self._progress.clock)
+        if record.promise is not None and self._queues.budgets.accounts:
+            self._pledge(promised(record.gang.id), record, record.pledged)
+
+    def _pledge(self, key: str, record: GangRecord, used: Iterable[tuple[str, Usage]]) -> None:
+        milli = {flavor: each.gpu_milli for flavor, each in used}
+        gang, now, path = record.gang, self._progress.clock, self._queues.shares.path
+        limit, queue = gang.time_limit_ms, path(gang.queue)
+        self._queues.budgets.promise(key, queue, gang.kind.value, milli, limit, now)
 
     def _remember(self, record: GangRecord, sign: int) -> None:
         self._queues.remember(record.gang, record.charged, sign, self._progress.clock)

@@ -99,6 +99,8 @@ class _Season:
             state.agenda.growth_cut = not self._deal([growers[name] for name in left])
         finally:
             self._tentative.undo()
+            for each in growers.values():
+                state.holdings.count_growth(each.record, ())
         if state.agenda.growth_cut:
             state.agenda.again_at = self._now + 1
         self._emit()
@@ -173,7 +175,14 @@ class _Season:
         self._tentative.seat(asker, place)
         self._seats.append(place)
         grower.take(place, now=clear)
+        self._count(grower)
         return clear
+
+    def _count(self, grower: Grower) -> None:
+        """Budgets know what it gets in this round."""
+        assert grower.record.placement
+        more = grower.pods[len(grower.record.placement.pods) :]
+        self._state.holdings.count_growth(grower.record, tuple(more))
 
     def _keeps(self, grower: Grower, asker: GangRecord, place: Placement) -> bool:
         """Whether no other gang gains a right to what the gang would get.
@@ -238,6 +247,7 @@ class _Season:
             self._moved[record.gang.id] = record, place, grower.record
         self._tentative.seat(asker, trade.placement)
         grower.take(trade.placement, now=False)
+        self._count(grower)
         return True
 
     def _trade(self, grower: Grower, asker: GangRecord) -> None:

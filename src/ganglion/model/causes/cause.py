@@ -54,6 +54,8 @@ class CauseKind(StrEnum):
     """A replica of a service without requests."""
     IDLE = "idle"
     """A workspace that is not used; `text` is what was found."""
+    BUDGET_SPENT = "budget_spent"
+    """The budget of queue `name` is spent; the gang starts again once it allows that."""
     RESUMED = "resumed"
     ADDRESS_OPENED = "address_opened"
     OWN_PRIORITY = "own_priority"
@@ -137,8 +139,8 @@ class Cause(Struct, frozen=True, omit_defaults=True):
 _K = CauseKind
 CANCELS = frozenset({_K.CANCELLED, _K.RELEASED, _K.GIVEN_UP})
 """The gang is not wanted any more."""
-SUSPENDS = frozenset({_K.SUSPENDED, _K.ASLEEP, _K.IDLE})
-"""The gang sleeps until it is resumed."""
+SUSPENDS = frozenset({_K.SUSPENDED, _K.ASLEEP, _K.IDLE, _K.BUDGET_SPENT})
+"""The gang sleeps until it is resumed, or may start again."""
 MOVES = frozenset({_K.MOVED, _K.MOVED_FOR_BOOKING, _K.EMPTIED})
 """The gang goes on elsewhere."""
 
@@ -176,6 +178,7 @@ WORDS: Mapping[CauseKind, tuple[str, str]] = {
     _K.SUSPENDED: ("suspended", _BY),
     _K.ASLEEP: ("suspended: it sleeps until there is a request", ""),
     _K.IDLE: ("suspended: {text}", ""),
+    _K.BUDGET_SPENT: ("suspended: the budget of queue {name} is spent", ""),
     _K.RESUMED: ("resumed", _BY),
     _K.ADDRESS_OPENED: ("resumed: its address was opened", ""),
     _K.OWN_PRIORITY: ("it has started and has its own priority again", ""),

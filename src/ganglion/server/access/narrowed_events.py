@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 
 from ganglion.identity.roles import AccessVerb, ResourceKind
+from ganglion.lifecycle.budgets import QUEUES
 from ganglion.lifecycle.clusters import place_of
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.veil import Veil
@@ -84,12 +85,22 @@ def may_read(event: Mapping[str, Any], caller: Caller, queues: Queues) -> bool:
         return True
     if kind == "cluster_event":
         return caller.sees(place_of(str(event["cluster"])))
-    if kind in ("budget_set", "budget_removed"):
-        return caller.sees(event["queue"] if kind == "budget_removed" else event["budget"]["queue"])
-    if kind == "queue_set":
-        return caller.sees(event["queue"]["name"])
-    queue = _queue_of(event, queues)
+    queue = _named(event, kind) or _queue_of(event, queues)
     return bool(queue) and caller.sees(queue)
+
+
+def _named(event: Mapping[str, Any], kind: str) -> str:
+    """The queue that an event itself names; empty = it names none."""
+    match kind:
+        case "budget_set":
+            return str(event["budget"]["queue"])
+        case "queue_set":
+            return str(event["queue"]["name"])
+        case "budget_removed":
+            return str(event["queue"])
+        case "alarm_set" if str(event["subject"]).startswith(QUEUES):
+            return str(event["subject"]).removeprefix(QUEUES)
+    return ""
 
 
 def _may_audit(event: Mapping[str, Any], caller: Caller, queues: Queues) -> bool:

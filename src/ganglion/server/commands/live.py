@@ -92,6 +92,12 @@ def withdraw(draft: Transaction, record: GangRecord, cause: Cause, *, force: boo
     if record.phase in WAITING:
         draft.apply(GangEnded(draft.now, gang, attempt, Outcome.CANCELLED, message=sentence(cause)))
         return
+    halt(draft, record, cause, force=force)
+
+
+def halt(draft: Transaction, record: GangRecord, cause: Cause, *, force: bool = False) -> None:
+    """Stop a gang that runs; what follows depends on the cause. `force`: leave no grace."""
+    gang, attempt = record.gang.id, record.attempt
     draft.apply(GangStopping(draft.now, gang, attempt, cause))
     draft.orders.append(_stop(Stop(gang, attempt, cause), draft.now, force))
 

@@ -29,8 +29,8 @@ HOOK_S = 10.0
 """How long a webhook may stay silent."""
 COMMAND_S = 60.0
 """How long a command may take."""
-GLASS = "break-glass"
-"""What notices of broken glass are called."""
+GLASS, BUDGET = "break-glass", "budget"
+"""What notices of broken glass, and of budgets that are nearly or wholly spent, are called."""
 SAID = 200
 """Characters of a failed command's output that are shown."""
 KEY_PREFIX = "whsec_"
@@ -44,7 +44,7 @@ class Notice(Struct):
     Attributes:
         seq: number of the event that it is about.
         workload: id of the workload; empty = it is about none.
-        event: `end`, `failure`, `start` or `preemption`, or `break-glass`.
+        event: `end`, `failure`, `start`, `preemption` or `budget`, or `break-glass`.
         channel: `mail`, `command` or `webhook`.
         to: the address, the command, or the URL or the secret that holds it.
         facts: its content, by name of an environment variable without prefix.
@@ -124,6 +124,9 @@ def subject(notice: Notice) -> str:
         place = f"queue {queue}" if (queue := notice.facts["QUEUE"]) else "the whole fleet"
         role, user = notice.facts["ROLE"], notice.facts["USER"]
         return f"{user} broke the glass: role {role} on {place} until {notice.facts['UNTIL']}"
+    if notice.event == BUDGET:
+        about = f"{notice.workload}, " if notice.workload else ""
+        return f"{about}budget of queue {notice.facts['QUEUE']}"
     state = notice.facts["STATE"] if notice.event in ("end", "failure") else notice.event
     code = notice.facts["EXIT_CODE"]
     return f"{notice.workload} {state}" + (f", exit code {code}" if code not in ("", "0") else "")
@@ -132,7 +135,8 @@ def subject(notice: Notice) -> str:
 def body(notice: Notice) -> str:
     """Return the whole text."""
     lines = [f"{name.lower().replace('_', ' ')}: {text}" for name, text in notice.facts.items()]
-    more = f"describe {notice.workload}" if notice.workload else "audit show --glass"
+    more = "audit show --glass" if notice.event == GLASS else "budget list"
+    more = f"describe {notice.workload}" if notice.workload else more
     return "\n".join([*lines, "", f"ganglion {more}", ""])
 
 

@@ -16,12 +16,13 @@ import structlog
 from msgspec import Struct, field
 
 from ganglion.ledger.records import Entry, Filed
+from ganglion.lifecycle.budgets import ALARMS, QUEUES
 from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Notify
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import GangEnded, GangStarted, GlassBroken, Outcome
+from ganglion.model.events import AlarmSet, GangEnded, GangStarted, GlassBroken, Outcome
 from ganglion.seams.files import replace_whole
-from ganglion.server.notify.notices import GLASS, Notice, Recipients, send
+from ganglion.server.notify.notices import BUDGET, GLASS, Notice, Recipients, send
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ FIRST_MS, LONGEST_MS = 5_000, 3_600_000
 GIVE_UP_MS = 24 * 3_600_000
 TROUBLE_S = 5.0
 
-_HEARD = msgspec.json.Decoder(GangStarted | GangEnded | GlassBroken)
-_KINDS = frozenset({"gang_started", "gang_ended", "glass_broken"})
+_HEARD = msgspec.json.Decoder(GangStarted | GangEnded | GlassBroken | AlarmSet)
+_KINDS = frozenset({"gang_started", "gang_ended", "glass_broken", "alarm_set"})
 
 log = structlog.get_logger(__name__)
 
@@ -150,6 +151,10 @@ class Notifier:
             if usual and GLASS in usual.on:
                 yield from _addressed(entry.seq, "", GLASS, _facts_of_glass(event), usual)
             return
+        if isinstance(event, AlarmSet):
+            if event.alarm.startswith(ALARMS) and event.message:
+                yield from self._of_budget(entry.seq, event, usual)
+            return
         workload = event.gang.rpartition("/")[0]
         known = workload in self._wanted
         if known and usual is None and self._wanted[workload] is None:
@@ -163,6 +168,20 @@ class Notifier:
             if wanted and kind in wanted.on:
                 facts = _facts(kind, event, filed)
                 yield from _addressed(entry.seq, filed.id, kind, facts, wanted)
+
+    def _of_budget(self, seq: int, event: AlarmSet, usual: Notify | None) -> Iterator[Notice]:
+        """That a budget is nearly or wholly spent, or what that means for one workload."""
+        facts = {"QUEUE": event.subject.removeprefix(QUEUES), "MESSAGE": event.message}
+        workload, wanted = "", usual
+        if not event.subject.startswith(QUEUES):
+            filed = self._ledger.history.by_id(event.subject)
+            if filed is None:
+                return
+            workload, wanted = filed.id, filed.workload.notify or usual
+            facts |= {"JOB_ID": filed.id, "NAME": filed.name, "QUEUE": filed.workload.queue}
+            facts["USER"] = filed.workload.user
+        if wanted and BUDGET in wanted.on:
+            yield from _addressed(seq, workload, BUDGET, facts, wanted)
 
     def _remember(self, workload: str, wanted: Notify | None) -> None:
         if len(self._wanted) >= REMEMBERED:

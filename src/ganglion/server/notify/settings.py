@@ -39,15 +39,15 @@ class NotifySettings(Struct, frozen=True, forbid_unknown_fields=True):
         smtp: the mail server; None = `sendmail` of this machine.
         sendmail: that program.
         commands: whether commands of workloads are run, as the server's user.
-        on, mail, command, webhook, signing_key: for workloads that do not say `notify`, and for
-            broken glass.
+        on, mail, command, webhook, signing_key: for workloads that do not say `notify`, for
+            broken glass and for budgets of queues.
     """
 
     sender: str = ""
     smtp: Smtp | None = None
     sendmail: str = "/usr/sbin/sendmail"
     commands: bool = False
-    on: tuple[str, ...] = ("end", "break-glass")
+    on: tuple[str, ...] = ("end", "break-glass", "budget")
     mail: tuple[str, ...] = ()
     command: str = ""
     webhook: tuple[str, ...] = ()

@@ -54,7 +54,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
     "erase_user": {"user": "eve", "reason": "request of 2030-01-07"},
     "deliver_records": {"scheduler": "019a-example", "records": []},
-    "set_budget": {"micro": 50_000_000_000, "zone": "Europe/Berlin", "carry_over": True},
+    "set_budget": {"micro": 50_000_000_000, "zone": "Europe/Berlin", "warn": [80, 95]},
     "set_price": {"micro": 2_500_000, "currency": "EUR"},
     "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
     "bootstrap": {"if_needed": True},

@@ -3,9 +3,12 @@
 from msgspec.structs import replace
 
 from ganglion.api.money.budgets import BudgetLine, BudgetPage
+from ganglion.engine.queues.budgets import BudgetView
+from ganglion.lifecycle.budgets import crossed, is_spent, spent_since
 from ganglion.model.events import BudgetSet
 from ganglion.model.queue import Budget
 from ganglion.pricing.zones import month_of
+from ganglion.server.state.registry import Registry
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views.usage import opened, usage_report
 
@@ -25,10 +28,19 @@ def budget_page(mind: Mind, now: int) -> BudgetPage:
             end=each.end,
             zone=each.budget.zone,
             carry_over=each.budget.carry_over,
+            warn=each.budget.warn,
+            grace_ms=each.budget.grace_ms,
+            crossed=crossed(each),
+            suspends_at=_suspends_at(mind.book, each),
         )
         for each in budgets.views(now)
     )
     return BudgetPage(items=lines, currency=budgets.prices.currency)
+
+
+def _suspends_at(book: Registry, view: BudgetView) -> int | None:
+    since = spent_since(book.alarms, view.budget.queue)
+    return None if since is None or not is_spent(view) else since + view.budget.grace_ms
 
 
 def set_budget(draft: Transaction, budget: Budget, user: str) -> None:

@@ -21,6 +21,8 @@ from ganglion.specs.grammar.times.hours import parse_zone
 
 router = Routes(tags=["money"], responses=ERRORS)
 
+MOST_GRACE_MS = 7 * 24 * 3_600_000
+
 Name = Annotated[str, Path(max_length=200)]
 
 
@@ -31,6 +33,12 @@ class BudgetWish(Input):
     zone: str = Field("UTC", max_length=60, description="time zone in which months begin")
     carry_over: bool = Field(
         False, description="whether what is left of a month is added to the next one"
+    )
+    warn: tuple[Annotated[int, Field(ge=1, le=99)], ...] = Field(
+        (50, 80, 95), max_length=20, description="percentages at which people are notified"
+    )
+    grace_ms: int = Field(
+        900_000, ge=0, le=MOST_GRACE_MS, description="how long what runs goes on once it is spent"
     )
 
 
@@ -47,9 +55,12 @@ def list_budgets(here: Here) -> BudgetPage:
 def set_budget(here: Here, name: Name, wish: BudgetWish) -> BudgetLine:
     """Set what a queue and all below it may spend in a month.
 
-    What was spent since the month began counts. Nothing that runs is stopped for it.
+    What was spent since the month began counts. Once all of it is spent, nothing starts, and
+    what runs is suspended after the grace, at its next checkpoint.
     """
-    budget = Budget(name, wish.micro, parse_zone(wish.zone), wish.carry_over)
+    warn = tuple(sorted(set(wish.warn)))
+    zone = parse_zone(wish.zone)
+    budget = Budget(name, wish.micro, zone, wish.carry_over, warn, wish.grace_ms)
 
     def carry_out(draft: Transaction) -> BudgetLine:
         budgets.set_budget(draft, budget, here.user)

@@ -1,0 +1,171 @@
+"""What follows from how a budget stands: what people are notified of, and what is suspended when.
+
+Nothing is stopped without a warning: what runs without a time limit is warned before its last
+hour is paid, and once the limit is spent there is a grace; then a gang is suspended right after a
+checkpoint. Replicas of a service's floor go on, and so does what would lose its work and has a time
+limit, as that was reserved when it started.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+
+from msgspec import Struct, field
+
+from ganglion.engine.gangs.preemption_cost import next_save
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.queues.budgets import BudgetView
+from ganglion.model.events import AlarmSet
+from ganglion.pricing.zones import date_there
+
+ALARMS = "budget."
+"""How alarms about budgets begin: `budget.80` of a queue, `budget.spent` of a workload."""
+SPENT, ENDING = f"{ALARMS}spent", f"{ALARMS}ending"
+ALL = 100
+MINUTE_MS = 60_000
+QUEUES = "queues/"
+"""How subjects of alarms about queues begin."""
+
+
+class Fate(StrEnum):
+    """What becomes of a gang once a budget above it is spent; the values are for people."""
+
+    FLOOR = "the service goes on with the replicas of its floor"
+    LIMIT = "it goes on until its time limit, as it saves no checkpoints"
+    SAVED = "it is suspended at its next checkpoint after a grace of {grace}"
+    STOPPED = "it is stopped after a grace of {grace}, and starts again once the budget allows that"
+
+
+class BudgetedGang(Struct, frozen=True):
+    """A gang that holds a place which costs something.
+
+    Attributes:
+        record: the gang.
+        floor: whether it is one of the replicas that its service has at least.
+    """
+
+    record: GangRecord
+    floor: bool = False
+
+
+class BudgetVerdict(Struct):
+    """What follows from how one budget stands.
+
+    Attributes:
+        alarms: about the queue, alarm -> what it says.
+        warnings: about workloads, id -> (alarm, what it says).
+        suspends: gangs that are to be stopped now.
+        due: when the next ones are, in ms; None = not by the time alone.
+    """
+
+    alarms: dict[str, str]
+    warnings: dict[str, tuple[str, str]] = field(default_factory=dict)
+    suspends: list[GangRecord] = field(default_factory=list)
+    due: int | None = None
+
+
+def decide(
+    view: BudgetView, since: int | None, now: int, gangs: Iterable[BudgetedGang]
+) -> BudgetVerdict:
+    """What follows from how a budget stands.
+
+    Args:
+        view: how it stands.
+        since: when people were notified that all of it is spent, in ms; None = they were not.
+        now: the time in ms.
+        gangs: all that hold a place below it.
+    """
+    verdict = BudgetVerdict(dict(_crossed(view)))
+    if not is_spent(view):
+        if view.spent + view.reserved > view.limit:
+            _warn(verdict, view, gangs)
+        return verdict
+    after = (now if since is None else since) + view.budget.grace_ms
+    for each in gangs:
+        gang, fate = each.record.gang, fate_of(each)
+        said = f"the budget of queue {view.budget.queue} is spent: {_words(fate, view)}"
+        verdict.warnings.setdefault(gang.workload, (SPENT, said))
+        if fate not in (Fate.SAVED, Fate.STOPPED):
+            continue
+        at = leaves_at(each.record, after)
+        if at <= now:
+            verdict.suspends.append(each.record)
+        else:
+            verdict.due = min(at, verdict.due or at)
+    return verdict
+
+
+def subject_of(queue: str) -> str:
+    """The subject of alarms about the budget of a queue."""
+    return f"{QUEUES}{queue}"
+
+
+def spent_since(alarms: Mapping[tuple[str, str], AlarmSet], queue: str) -> int | None:
+    """When people were notified that a budget is spent, in ms; None = it is not.
+
+    Args:
+        alarms: those that stand, by subject and code.
+        queue: whose budget it is.
+    """
+    told = alarms.get((subject_of(queue), f"{ALARMS}{ALL}"))
+    return told.at if told else None
+
+
+def is_spent(view: BudgetView) -> bool:
+    """Whether all of a budget is spent."""
+    return view.spent >= view.limit
+
+
+def crossed(view: BudgetView) -> int:
+    """The highest threshold, in percent of the limit, that was crossed; 0 = none."""
+    marks = (*view.budget.warn, ALL)
+    return max((mark for mark in marks if view.spent * ALL >= view.limit * mark), default=0)
+
+
+def fate_of(each: BudgetedGang) -> Fate:
+    """What becomes of a gang once a budget above it is spent."""
+    gang = each.record.gang
+    if each.floor:
+        return Fate.FLOOR
+    if gang.checkpoint is not None:
+        return Fate.SAVED
+    return Fate.LIMIT if gang.time_limit_ms else Fate.STOPPED
+
+
+def leaves_at(record: GangRecord, after: int) -> int:
+    """When a gang is suspended, in ms: right after its first checkpoint after a time in ms.
+
+    What saves whenever it is asked to leave, or never, leaves at that time.
+    """
+    if record.committed_at >= after:
+        return after
+    return max(after, next_save(record, after) or after)
+
+
+def _crossed(view: BudgetView) -> Iterator[tuple[str, str]]:
+    """An alarm for each threshold; what it says stays the same for as long as it is crossed."""
+    most, queue = crossed(view), view.budget.queue
+    end = f"of this month, which ends on {date_there(view.end, view.budget.zone)}"
+    for mark in sorted({*view.budget.warn, ALL}):
+        if mark > most:
+            return
+        said = f"queue {queue} has spent {mark} % of its budget {end}"
+        if mark == ALL:
+            said = f"queue {queue} has spent its budget {end}: nothing starts until then"
+        yield f"{ALARMS}{mark}", said
+
+
+def _warn(verdict: BudgetVerdict, view: BudgetView, gangs: Iterable[BudgetedGang]) -> None:
+    """Warn what runs without a time limit that its next hour is not paid any more."""
+    for each in gangs:
+        fate, gang = fate_of(each), each.record.gang
+        if gang.time_limit_ms or fate not in (Fate.SAVED, Fate.STOPPED):
+            continue
+        said = (
+            f"the budget of queue {view.budget.queue} lasts less than an hour of what runs: once"
+            f" it is spent, {_words(fate, view)}"
+        )
+        verdict.warnings.setdefault(gang.workload, (ENDING, said))
+
+
+def _words(fate: Fate, view: BudgetView) -> str:
+    return fate.value.format(grace=f"{view.budget.grace_ms // MINUTE_MS} min")

@@ -1,0 +1,108 @@
+"""What follows from how a budget stands: notices, what goes on, and what is suspended when."""
+
+from typing import Any
+
+import pytest
+from tests.engine.build import gang
+
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.queues.budgets import BudgetView
+from ganglion.lifecycle.budgets import BudgetedGang, Fate, crossed, decide, fate_of
+from ganglion.model.queue import Budget
+from ganglion.model.workload import Checkpoint, Kind
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+GRACE = 15 * MINUTE
+END = 31 * 24 * HOUR
+SAVES = Checkpoint(interval_ms=30 * MINUTE)
+
+
+def stands(spent: int, reserved: int = 0, limit: int = 100, **more: Any) -> BudgetView:
+    return BudgetView(Budget("team", limit, **more), limit, spent, reserved, 0, 0, END)
+
+
+def running(
+    name: str = "a", *, floor: bool = False, committed: int = 0, **more: Any
+) -> BudgetedGang:
+    record = GangRecord(gang(name, **more), (), None)
+    record.started, record.committed_at = 1, committed
+    return BudgetedGang(record, floor)
+
+
+@pytest.mark.parametrize(
+    ("spent", "marks"),
+    [(0, []), (49, []), (50, [50]), (94, [50, 80]), (95, [50, 80, 95]), (100, [50, 80, 95, 100])],
+)
+def test_a_threshold_is_crossed_where_its_part_is_spent(spent: int, marks: list[int]) -> None:
+    view = stands(spent)
+    assert list(decide(view, None, 0, []).alarms) == [f"budget.{mark}" for mark in marks]
+    assert crossed(view) == max(marks, default=0)
+
+
+def test_what_an_alarm_says_does_not_change_while_more_is_spent() -> None:
+    before, after = (decide(stands(spent), None, 0, []).alarms for spent in (50, 79))
+    assert before == after
+    assert before["budget.50"].startswith("queue team has spent 50 % of its budget of this month")
+
+
+def test_a_budget_of_nothing_is_spent_and_one_of_other_thresholds_names_those() -> None:
+    assert crossed(stands(0, limit=0)) == 100
+    assert list(decide(stands(70, warn=(60,)), None, 0, []).alarms) == ["budget.60"]
+
+
+@pytest.mark.parametrize(
+    ("each", "fate"),
+    [
+        (running(kind=Kind.SERVICE, floor=True), Fate.FLOOR),
+        (running(kind=Kind.SERVICE), Fate.STOPPED),
+        (running(checkpoint=SAVES, time_limit_ms=HOUR), Fate.SAVED),
+        (running(checkpoint=SAVES), Fate.SAVED),
+        (running(time_limit_ms=HOUR), Fate.LIMIT),
+        (running(), Fate.STOPPED),
+    ],
+)
+def test_what_becomes_of_a_gang_depends_on_what_it_would_lose(
+    each: BudgetedGang, fate: Fate
+) -> None:
+    assert fate_of(each) is fate
+    verdict = decide(stands(100), 0, GRACE + 2 * HOUR, [each])
+    alarm, said = verdict.warnings["a"]
+    assert alarm == "budget.spent"
+    assert said.startswith("the budget of queue team is spent: ")
+    assert bool(verdict.suspends) == (fate in (Fate.SAVED, Fate.STOPPED))
+
+
+def test_nothing_is_suspended_before_its_grace_is_over() -> None:
+    each = running()
+    before = decide(stands(100), 0, GRACE - 1, [each])
+    assert (before.suspends, before.due) == ([], GRACE)
+    assert decide(stands(100), 0, GRACE, [each]).suspends == [each.record]
+    new = decide(stands(100), None, GRACE, [each])
+    assert (new.suspends, new.due) == ([], 2 * GRACE)
+
+
+def test_what_reports_checkpoints_leaves_right_after_one() -> None:
+    early = running(checkpoint=SAVES, committed=GRACE - MINUTE)
+    waits = decide(stands(100), 0, GRACE + 5 * MINUTE, [early])
+    assert waits.suspends == []
+    assert waits.due is not None and waits.due > GRACE + 29 * MINUTE
+    saved = running(checkpoint=SAVES, committed=GRACE + MINUTE)
+    assert decide(stands(100), 0, GRACE + 2 * MINUTE, [saved]).suspends == [saved.record]
+    assert decide(stands(100), 0, waits.due, [early]).suspends == [early.record]
+
+
+def test_what_saves_when_it_is_asked_to_leave_leaves_at_the_end_of_the_grace() -> None:
+    each = running(checkpoint=Checkpoint())
+    assert decide(stands(100), 0, GRACE, [each]).suspends == [each.record]
+
+
+def test_before_its_last_hour_what_has_no_time_limit_is_warned() -> None:
+    gangs = [running("a"), running("b", time_limit_ms=HOUR), running("c", floor=True)]
+    assert decide(stands(40, 60), None, 0, gangs).warnings == {}
+    warned = decide(stands(41, 60), None, 0, gangs).warnings
+    assert list(warned) == ["a"]
+    alarm, said = warned["a"]
+    assert alarm == "budget.ending"
+    assert "lasts less than an hour" in said
+    assert "grace of 15 min" in said
