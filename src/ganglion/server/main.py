@@ -72,7 +72,7 @@ UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
-Background = TypeVar("Background", Notifier, LedgerRetention, Signing)
+Background = TypeVar("Background", Notifier, LedgerRetention, Signing, WhatIfQuestions)
 
 
 def serve(

@@ -9,7 +9,7 @@ from pydantic import Field
 from ganglion.api.whatif.report import WhatIf, WhatIfPage, WhatIfReport
 from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.lifecycle.expand import gangs_of
-from ganglion.model.errors import EnvironmentFault, FieldError, NotFound
+from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.workload import Gang
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.checks import check_submit
@@ -115,7 +115,7 @@ def _sees(caller: Caller, found: WhatIf) -> bool:
 
 def _questions(here: ServerContext) -> WhatIfQuestions:
     if here.questions is None:
-        raise EnvironmentFault("this server answers no such questions")
+        raise NotFound("this server answers no questions about the past")
     return here.questions
 
 

@@ -73,7 +73,8 @@ def answer(
     Raises:
         GanglionError: the ledger cannot be read, or the change does not fit its past.
     """
-    reader = Reader.at_rest(task.ledger, effects)
+    where = task.ledger if "://" in task.ledger else Path(task.ledger)
+    reader = Reader.at_rest(where, effects)
     try:
         with no_collection(stays=False):
             past = read_past(reader, task.since, task.until)
