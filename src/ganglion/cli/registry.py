@@ -220,6 +220,11 @@ COMMANDS: dict[str, CommandEntry] = {
     "sim": CommandEntry(
         "ganglion.cli.simulation.sim:sim", "Replay a trace on a simulated cluster.", TRY
     ),
+    "whatif": CommandEntry(
+        "ganglion.cli.whatif.whatif:whatif",
+        "Ask what would have happened, had something been otherwise.",
+        TRY,
+    ),
     "scenarios": CommandEntry(
         "ganglion.cli.simulation.scenarios:scenarios",
         "Test a policy by scenarios.",

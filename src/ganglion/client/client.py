@@ -33,6 +33,7 @@ from ganglion.client.calls.placed import placed
 from ganglion.client.calls.policies import Policies
 from ganglion.client.calls.secrets import Secrets
 from ganglion.client.calls.terminals import Terminals
+from ganglion.client.calls.whatif import WhatIfs
 from ganglion.client.filters import Filters, body_of
 from ganglion.client.home import UNIX, home, read_token, server_of
 from ganglion.client.http import UNIX_URL, Http, path_of
@@ -113,6 +114,11 @@ class Client(Policies):
     def money(self) -> Money:
         """Prices and budgets."""
         return Money(self._http)
+
+    @property
+    def what_ifs(self) -> WhatIfs:
+        """Questions about a past that was otherwise."""
+        return WhatIfs(self._http)
 
     @property
     def daily(self) -> Daily:

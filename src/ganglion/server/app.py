@@ -35,6 +35,7 @@ from ganglion.server.routes import (
     secrets,
     services,
     terminals,
+    whatif,
     workloads,
     workspaces,
 )
@@ -69,6 +70,7 @@ _ROUTES = (
     users,
     audit,
     clusters,
+    whatif,
 )
 
 

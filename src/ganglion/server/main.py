@@ -52,6 +52,7 @@ from ganglion.server.state.set_apart import isolates, told_flaws
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
+from ganglion.server.whatif.questions import WhatIfQuestions
 from ganglion.specs.policy.policy import PolicyFile
 from ganglion.transport.egress import Egress
 from ganglion.transport.hosts import Hosts, is_loopback
@@ -71,7 +72,7 @@ UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
-Background = TypeVar("Background", Notifier, LedgerRetention, Signing)
+Background = TypeVar("Background", Notifier, LedgerRetention, Signing, WhatIfQuestions)
 
 
 def serve(
@@ -227,6 +228,7 @@ def serve(
             unhelped=unhelped,
             host=accounts,
             effects=effects,
+            questions=_started(stack, WhatIfQuestions(place.root, target, effects)),
         )
         app = _guarded(context, host, host_names, login)
         url = url_of(taken[0], host, tls=shown is not None)

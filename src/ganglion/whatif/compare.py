@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ganglion.api.whatif.report import WhatIfFigure, WhatIfGroup, WhatIfMover
 from ganglion.whatif.fates import Fates, GangFate
-from ganglion.whatif.figures import Figures, GroupedBy, Key, nearest
+from ganglion.whatif.figures import RESOLUTION, Figures, GroupedBy, Key, Measure, nearest
 
 MOVERS = 10
 """Most winners, and most losers, that are named."""
@@ -31,17 +31,19 @@ def groups_of(found: Three) -> tuple[WhatIfGroup, ...]:
 def _group(found: Three, key: Key) -> WhatIfGroup:
     past, replay, changed = (each[key] for each in (found.past, found.replay, found.changed))
     figures = {
-        name.value: figure(past.values[name], value, changed.values[name])
-        for name, value in replay.values.items()
-        if name in past.values and name in changed.values
+        name.value: figure(
+            past.values[name], replay.values[name], changed.values[name], RESOLUTION[name]
+        )
+        for name in Measure
+        if all(name in each.values for each in (past, replay, changed))
     }
     return WhatIfGroup(key[0].value, key[1], past.jobs, changed.waiting, figures)
 
 
-def figure(past: int, replay: int, changed: int) -> WhatIfFigure:
-    """One figure with its error bar."""
+def figure(past: int, replay: int, changed: int, least: int) -> WhatIfFigure:
+    """One figure with its error bar; a difference of `least` or less is no difference."""
     bar = abs(replay - past)
-    return WhatIfFigure(past, replay, changed, bar, abs(changed - replay) > bar)
+    return WhatIfFigure(past, replay, changed, bar, abs(changed - replay) > max(bar, least))
 
 
 def movers(
@@ -61,6 +63,7 @@ def movers(
     there, before, after = (_waits(each.of.values(), until) for each in (past, replay, changed))
     errors = {name: abs(wait - there[name]) for name, wait in before.items() if name in there}
     usual = nearest(sorted(errors.values()), 50) if errors else 0
+    usual = max(usual, RESOLUTION[Measure.WAIT_P50])
     names: Mapping[str, GangFate] = {each.gang.workload: each for each in past.of.values()}
     found = [
         _mover(names[name], before[name], after[name], max(error, usual))

@@ -1,6 +1,6 @@
 """Figures over the fates of gangs: what people compare policies by. Integers all through."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -25,6 +25,17 @@ class Measure(StrEnum):
     HELD = "held_gpu_ms"
     FAIRNESS = "fairness_permille"
     SPEND = "spend_micro"
+
+
+RESOLUTION: Mapping[Measure, int] = {
+    Measure.WAIT_P50: 1_000,
+    Measure.WAIT_P95: 1_000,
+    Measure.LOST: 1_000,
+    Measure.HELD: 1_000,
+    Measure.FAIRNESS: 1,
+    Measure.SPEND: 10_000,
+}
+"""Differences that are no larger than this say nothing, however small the error is."""
 
 
 class GroupedBy(StrEnum):

@@ -21,6 +21,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
     "list_usage": EVERY,
+    **dict.fromkeys(("ask_what_if", "list_what_ifs", "show_what_if"), EVERY),
     **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_clusters"), EVERY),
@@ -92,6 +93,7 @@ VALUES = {
     "{hold}": "none",
     "{user}": "none",
     "{flavor}": "H100",
+    "{question}": "none",
 }
 
 

@@ -190,12 +190,13 @@ FOLDERS: dict[str, dict[str, str]] = {
         "fleet": "output options connection",
         "logs": "output options connection",
         "pods": "output errors options connection logs",
-        "queues": "output options connection filters",
+        "queues": "output options connection filters whatif",
         "money": "output options connection",
         "workloads": "output options connection filters fleet",
         "server": "output options connection workloads",
         "submission": "output cluster errors options connection logs pods workloads",
         "simulation": "output options submission",
+        "whatif": "output options connection submission simulation",
     },
     "server": {
         "state": "",
@@ -208,11 +209,12 @@ FOLDERS: dict[str, dict[str, str]] = {
         "recovery": "state controllers",
         "delivered": "state",
         "loop": "state rest telemetry views controllers recovery delivered",
+        "whatif": "state recovery",
         "accounts": "rest",
         "access": "state rest commands loop accounts",
         "login": "rest commands loop access",
-        "requests": "state rest telemetry signals loop accounts access",
-        "routes": "state rest access commands views delivered requests",
+        "requests": "state rest telemetry signals loop accounts access whatif",
+        "routes": "state rest access commands views delivered requests whatif",
         "notify": "",
         "audit": "",
         "direct": "rest requests routes",
@@ -220,7 +222,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "parts": ("state rest signals commands controllers recovery loop accounts notify"),
         "main": (
             "state rest telemetry signals commands controllers recovery loop access accounts login "
-            "requests notify audit app parts"
+            "requests notify audit app parts whatif"
         ),
         "cluster": "state rest telemetry signals views",
         "__main__": "rest main",

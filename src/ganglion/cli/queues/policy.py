@@ -1,5 +1,6 @@
 """`ganglion policy`."""
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -79,19 +80,33 @@ def diff(file: str, form: str) -> None:
         note(f"nothing differs from version {found.version}")
 
 
-@command("apply", "policy apply policy.yaml", "policy apply slurm-like")
+@command(
+    "apply",
+    "policy apply policy.yaml",
+    "policy apply policy.yaml --plan",
+    "policy apply slurm-like",
+)
 @FILE
+@click.option(
+    "--plan", is_flag=True, help="Show first what it would have done in the last seven days."
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask after --plan.")
 @click.option("--allow-unknown-flavors", is_flag=True, help="Accept flavors that no node has yet.")
 @BASE
 @output("text", "json")
-def apply(file: str, allow_unknown_flavors: bool, base: int | None, form: str) -> None:
+def apply(
+    file: str, allow_unknown_flavors: bool, base: int | None, form: str, *, plan: bool, yes: bool
+) -> None:
     """Put a policy in force.
 
     Running jobs are not affected. If the file lists queues, empty queues that it leaves out are
-    removed.
+    removed. With --plan, see `ganglion whatif`, a terminal asks before anything is set; elsewhere
+    nothing is set without -y.
     """
     text, name = _source(file)
     with connect() as client:
+        if plan:
+            base = _planned(client, (text, name), base, form, yes=yes)
         found = client.set_policy(
             text,
             file=name,
@@ -146,6 +161,28 @@ def rollback(version: int, base: int | None, form: str) -> None:
 
 for each in (check, diff, apply, show, history, rollback):
     policy.add_command(each)
+
+
+def _planned(
+    client: "Client", source: tuple[str, str], base: int | None, form: str, *, yes: bool
+) -> int:
+    """Show what a policy changes, and would have done; returns the version that it replaces."""
+    from ganglion.cli.whatif.whatif import policy_question
+
+    text, name = source
+    found = client.check_policy(text, file=name)
+    if form != "text":
+        raise click.UsageError(
+            "--plan prints text; for data: ganglion whatif --policy FILE -o json"
+        )
+    _warn(found.warnings)
+    print_changes(found.changes)
+    policy_question(client, text, name)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InputError("nothing was set", "give -y to set it without a question")
+        click.confirm("Set it?", abort=True, err=True)
+    return found.version if base is None else base
 
 
 def _etag(client: "Client", base: int | None) -> str:

@@ -107,6 +107,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "check_policy": _VIEW_POLICY,
         "set_policy": _CHANGE_POLICY,
         "roll_back_policy": _CHANGE_POLICY,
+        **dict.fromkeys(("ask_what_if", "list_what_ifs", "show_what_if"), _VIEW_JOBS),
         "list_schedules": _VIEW_JOBS,
         "remove_schedule": Rule(_V.SUBMIT, _K.WORKLOAD, _W.NARROWED),
         "list_secrets": _SECRETS,

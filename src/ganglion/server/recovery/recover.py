@@ -4,6 +4,7 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import chain
 from types import MappingProxyType
 from typing import TypedDict
 
@@ -16,7 +17,7 @@ from ganglion.extensions import load
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.metering import last_ends
 from ganglion.ledger.reader import Reader
-from ganglion.ledger.records import Snapshot
+from ganglion.ledger.records import Cycle, Snapshot
 from ganglion.model.errors import EnvironmentFault, PluginError
 from ganglion.model.events import PolicySet
 from ganglion.model.fleet.node import Node
@@ -80,6 +81,43 @@ def beginning(ledger: Reader, policy: Policy) -> tuple[Mind, int]:
             except Unusable as error:
                 log.warning("snapshot left out", seq=snapshot.seq, reason=error.message)
     raise _gone(base.seq)
+
+
+def as_of(ledger: Reader, policy: Policy, at: int) -> tuple[Mind, int, Iterator[Cycle]]:
+    """The state at a time of the past, and what happened after it.
+
+    Args:
+        ledger: where events and snapshots lie.
+        policy: in force as long as the ledger holds none.
+        at: the time in ms.
+
+    Returns:
+        the state; its time, which is later where the ledger begins later; the cycles after it.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+        PluginError: as of `replayed`.
+    """
+    mind, after, plugins = None, 0, _plugins(ledger, policy)
+    for snapshot in ledger.snapshots():
+        row = next(iter(ledger.events(snapshot.seq - 1, 1)), None)
+        if row is None or row.seq != snapshot.seq or row.at > at:
+            continue
+        try:
+            mind, after = _fitting(ledger, snapshot).mind(plugins), snapshot.seq
+        except Unusable as error:
+            log.warning("snapshot left out", seq=snapshot.seq, reason=error.message)
+        else:
+            break
+    if mind is None:
+        mind, after = beginning(ledger, policy)
+    cycles, taken = ledger.cycles(after), after > 0
+    for cycle in cycles:
+        if cycle.at > at:
+            return mind, at if taken else cycle.at, chain((cycle,), cycles)
+        take(mind, cycle, ignored)
+        taken = True
+    return mind, at, iter(())
 
 
 def _check_whole(ledger: Reader) -> None:

@@ -31,6 +31,7 @@ from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Metrics
+from ganglion.server.whatif.questions import WhatIfQuestions
 from ganglion.transport.tls.certificate import ServedCertificate
 from ganglion.worlds.local.machine.use import UseReader
 
@@ -84,6 +85,7 @@ class ServerContext(Struct):
         shares_account: whether programs of users without an account run as that of the server,
             and so could do all that the server can.
         host: accounts of users, and the helper that starts programs as them; None = none are.
+        questions: about a past that was otherwise; None = none are answered.
         made_by: who makes the request that this is for; None = it is for none.
     """
 
@@ -115,6 +117,7 @@ class ServerContext(Struct):
     effects: Effects = SYSTEM
     shares_account: bool = True
     host: SharedHost | None = None
+    questions: WhatIfQuestions | None = None
     made_by: Caller | None = None
 
     @property

@@ -24,6 +24,7 @@ from ganglion.api import (
     workloads,
 )
 from ganglion.api.money import budgets, prices
+from ganglion.api.whatif import report
 from ganglion.transport import problem
 
 _PLACE = "#/components/schemas/"
@@ -58,6 +59,7 @@ ANSWERS = _structs(
     problem,
     queues,
     reasons,
+    report,
     schedules,
     server,
     use,

@@ -56,6 +56,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "deliver_records": {"scheduler": "019a-example", "records": []},
     "set_budget": {"micro": 50_000_000_000, "zone": "Europe/Berlin", "warn": [80, 95]},
     "set_price": {"micro": 2_500_000, "currency": "EUR"},
+    "ask_what_if": {"since": "7d", "policy": {"text": _POLICY}, "nodes": ["+4xH100:8"]},
     "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
     "bootstrap": {"if_needed": True},
     "add_user": {"user": "eve", "password": "nine blue trains to Ulm"},

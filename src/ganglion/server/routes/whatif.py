@@ -1,0 +1,182 @@
+"""Routes for questions about a past that was otherwise."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+from msgspec.structs import replace
+from pydantic import Field
+
+from ganglion.api.whatif.report import WhatIf, WhatIfPage, WhatIfReport
+from ganglion.identity.roles import AccessVerb, ResourceKind
+from ganglion.lifecycle.expand import gangs_of
+from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.workload import Gang
+from ganglion.server.access.caller import Caller
+from ganglion.server.access.checks import check_submit
+from ganglion.server.commands import policies
+from ganglion.server.commands.submission import submit
+from ganglion.server.requests.context import Here, ServerContext
+from ganglion.server.rest.filters import instant
+from ganglion.server.rest.inputs import Input
+from ganglion.server.rest.pages import Paging, cut
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
+from ganglion.server.whatif.questions import WhatIfQuestions
+from ganglion.specs.policy.policy import PolicyFile, parse_policy
+from ganglion.whatif.changes import WhatIfChange
+from ganglion.whatif.wishes import parse_nodes, parse_price, parse_queue
+
+router = Routes(tags=["whatif"], responses=ERRORS)
+
+SHOWN = 5
+"""Most keys of a policy that the words of a question name."""
+Text = Annotated[str, Field(max_length=300)]
+
+
+class OtherPolicy(Input):
+    """A policy file."""
+
+    text: str = Field(min_length=1, description="YAML or JSON")
+    file: str = Field("", max_length=1000, description="name of the file in errors")
+
+
+class Question(Input):
+    """What should have been otherwise; without anything, how well the past is replayed."""
+
+    since: str = Field("7d", max_length=60, description="begin of the past: `7d` ago, or a date")
+    until: str = Field("", max_length=60, description="its end; empty = now")
+    policy: OtherPolicy | None = None
+    nodes: list[Text] = Field([], max_length=20, description="`+4xH100:8` join, `-2xH100` leave")
+    queues: list[Text] = Field([], max_length=100, description="as `research=quota:H100:16`")
+    prices: list[Text] = Field([], max_length=100, description="of a GPU-hour, as `H100=2.50`")
+    workload: dict[str, Any] | None = Field(None, description="a workload file that is submitted")
+    at: str = Field("", max_length=60, description="when it is submitted; needed with it")
+
+
+@router.post("/whatif", status_code=202)
+def ask_what_if(here: Here, question: Question) -> WhatIf:
+    """Ask what would have happened, had something been otherwise.
+
+    A process of low priority answers; poll the question until its state is `done` or `failed`.
+    """
+    asked = _questions(here)
+    here.take_dry_run()
+    now = here.service.now()
+    period = (
+        instant(question.since, now, "since") or 0,
+        instant(question.until, now, "until") or now,
+    )
+    if not period[0] < period[1] <= now:
+        raise FieldError("the period is empty, or not over", key="until", hint="give it a past")
+    change, words = _change(here, question, period)
+    return asked.ask(here.user, now, period, change, words)
+
+
+@router.get("/whatif")
+def list_what_ifs(here: Here, page: Annotated[Paging, Query()]) -> WhatIfPage:
+    """List questions without their answers, the newest first: all of them, or the caller's own."""
+    mine = [each for each in _questions(here).all() if _sees(here.caller, each)]
+    shown, following = cut("whatif", mine, lambda each: (-each.at, each.id), page)
+    return WhatIfPage(items=tuple(shown), next=following)
+
+
+@router.get("/whatif/{question}")
+def show_what_if(here: Here, question: Annotated[str, Path(max_length=100)]) -> WhatIf:
+    """Return a question with its answer, or how far it is.
+
+    A caller who does not see the whole fleet gets what is about the queues that it sees.
+    """
+    found = _questions(here).find(question)
+    if not _sees(here.caller, found):
+        raise NotFound(f"there is no question {question!r}", "see: ganglion whatif list")
+    if found.report is None or here.caller.sees_all:
+        return found
+    return replace(found, report=narrowed(found.report, here.caller))
+
+
+def narrowed(report: WhatIfReport, caller: Caller) -> WhatIfReport:
+    """What a caller may see of a report: of queues that it sees, and nothing summed over others."""
+    return replace(
+        report,
+        jobs=sum(g.jobs for g in report.groups if g.by == "queue" and caller.sees(g.name)),
+        groups=tuple(g for g in report.groups if g.by == "queue" and caller.sees(g.name)),
+        winners=tuple(each for each in report.winners if caller.sees(each.queue)),
+        losers=tuple(each for each in report.losers if caller.sees(each.queue)),
+        starts=tuple(
+            each if caller.sees(each.queue) else replace(each, message="") for each in report.starts
+        ),
+        assumptions=(),
+    )
+
+
+def _sees(caller: Caller, found: WhatIf) -> bool:
+    return caller.sees_all or found.user == caller.subject.user
+
+
+def _questions(here: ServerContext) -> WhatIfQuestions:
+    if here.questions is None:
+        raise NotFound("this server answers no questions about the past")
+    return here.questions
+
+
+def _change(
+    here: ServerContext, question: Question, period: tuple[int, int]
+) -> tuple[WhatIfChange, tuple[str, ...]]:
+    """What is otherwise, and the same in words.
+
+    Raises:
+        Forbidden: the caller may not see the policy, or not submit to the queue.
+        FieldError, Conflict: a part of it is wrong.
+    """
+    if question.policy or question.nodes or question.queues or question.prices:
+        here.caller.require(AccessVerb.VIEW, ResourceKind.POLICY)
+    words = list[str]()
+    file: PolicyFile | None = None
+    if question.policy is not None:
+        file, said = _policy(here, question.policy)
+        words.append(said)
+    nodes = tuple(parse_nodes(each) for each in question.nodes)
+    queues = tuple(parse_queue(each) for each in question.queues)
+    prices = tuple(parse_price(each) for each in question.prices)
+    words += [f"nodes {each}" for each in question.nodes]
+    words += [f"queue {each}" for each in question.queues]
+    words += [f"price {each}" for each in question.prices]
+    gangs: tuple[Gang, ...] = ()
+    if question.workload is not None:
+        gangs = _gangs(here, question, period)
+        words.append(f"submit {gangs[0].name} at {question.at}")
+    change = WhatIfChange(
+        file.policy if file else None,
+        file.queues if file else None,
+        nodes,
+        queues,
+        prices,
+        gangs,
+    )
+    return change, tuple(words)
+
+
+def _policy(here: ServerContext, proposal: OtherPolicy) -> tuple[PolicyFile, str]:
+    with here.service.read() as mind:
+        file = parse_policy(proposal.text, proposal.file, policies.flavors_of(mind.state))
+        changes = policies.check(mind, file).changes
+    keys = ", ".join(each.key for each in changes[:SHOWN]) or "as it is in force"
+    more = ", …" if len(changes) > SHOWN else ""
+    return file, f"policy {proposal.file or 'as given'}: {keys}{more}"
+
+
+def _gangs(here: ServerContext, question: Question, period: tuple[int, int]) -> tuple[Gang, ...]:
+    """The gangs of a workload that is submitted in the past; it waits for no other."""
+    at = instant(question.at, here.service.now(), "at")
+    if at is None or not period[0] <= at < period[1]:
+        raise FieldError(
+            "the time of the submission lies outside of the period",
+            key="at",
+            hint="give a time of the past, as 24h (ago) or 2026-11-01T14:00",
+        )
+    request = submit.checked(question.workload or {}, user=here.user)
+    with here.service.read() as mind:
+        check_submit(here.caller, mind, here.service.ledger, request.file)
+        workload = submit.understood(mind, here.service.ledger, request, here.service.now())
+    bare = replace(workload, after=(), after_any=(), held=False)
+    return gangs_of(f"whatif-{workload.name}", bare, at)

@@ -1,0 +1,121 @@
+"""From a question to its answer, in a process of its own."""
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ganglion.api.whatif.report import WhatIfReport
+from ganglion.collector import relax
+from ganglion.ledger.reader import Reader
+from ganglion.model.errors import EnvironmentFault, GanglionError
+from ganglion.model.policy import Policy
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import exists, replace_whole
+from ganglion.server.recovery.recover import as_of, no_collection
+from ganglion.whatif.changes import WhatIfChange
+from ganglion.whatif.past import PastPeriod, PastReader
+from ganglion.whatif.replay import Told, answered
+
+READ_PERMILLE = 200
+"""How far the question is once the past was read."""
+
+
+class WhatIfTask(Struct, frozen=True):
+    """A question for the process that answers it.
+
+    Attributes:
+        ledger: path of a SQLite file, or a database URL.
+        since, until: the period, in ms.
+        change: what is otherwise.
+        words: the same, for people.
+        progress: file in which it says how far it is, in thousandths; once it is gone, there is
+            no need of an answer. Empty = it says nothing.
+    """
+
+    ledger: str
+    since: int
+    until: int
+    change: WhatIfChange
+    words: tuple[str, ...] = ()
+    progress: str = ""
+
+
+class WhatIfAnswer(Struct, frozen=True):
+    """What the process answers: a report, or what is wrong with the question."""
+
+    report: WhatIfReport | None = None
+    message: str = ""
+    hint: str = ""
+
+
+def main(raw: bytes, effects: Effects = SYSTEM) -> bytes:
+    """Answer a task, both as JSON."""
+    relax()
+    task = msgspec.json.decode(raw, type=WhatIfTask)
+    try:
+        found = WhatIfAnswer(answer(task, _written(task.progress, effects), effects))
+    except GanglionError as error:
+        found = WhatIfAnswer(message=error.message, hint=error.hint)
+    return msgspec.json.encode(found)
+
+
+def answer(
+    task: WhatIfTask, told: Told = lambda _: None, effects: Effects = SYSTEM
+) -> WhatIfReport:
+    """Read the past of a ledger, and replay it.
+
+    Args:
+        task: the question.
+        told: called with how far it is, in thousandths.
+        effects: the database.
+
+    Raises:
+        GanglionError: the ledger cannot be read, or the change does not fit its past.
+    """
+    where = task.ledger if "://" in task.ledger else Path(task.ledger)
+    reader = Reader.at_rest(where, effects)
+    try:
+        with no_collection(stays=False):
+            past = read_past(reader, task.since, task.until)
+    finally:
+        reader.leave()
+    told(READ_PERMILLE)
+    rest = 1000 - READ_PERMILLE
+    with no_collection(stays=False):
+        return answered(
+            past,
+            task.change,
+            task.words,
+            lambda permille: told(READ_PERMILLE + permille * rest // 1000),
+        )
+
+
+def read_past(reader: Reader, since: int, until: int) -> PastPeriod:
+    """The past of a period; it begins later where the ledger does.
+
+    Raises:
+        InputError: there were no jobs.
+        EnvironmentFault: the database does not answer.
+    """
+    mind, begin, cycles = as_of(reader, Policy(), since)
+    past = PastReader(mind.state, (begin, max(until, begin)), mind.book.prices.records)
+    for cycle in cycles:
+        past.take(cycle.incoming, cycle.decisions)
+    return past.past()
+
+
+def _written(path: str, effects: Effects) -> Told:
+    """Writes how far it is into a file, whenever that has changed."""
+    last = -1
+
+    def told(permille: int) -> None:
+        nonlocal last
+        if path and permille > last:
+            last = permille
+            if not exists(effects.files, path):
+                raise EnvironmentFault("the server has ended", "ask again once it runs")
+            mark = effects.processes.own()
+            replace_whole(effects.files, Path(path), b"%d" % permille, mark, durable=False)
+
+    return told
