@@ -18,7 +18,7 @@ from joserfc.jwk import RSAKey
 
 from ganglion.server.cluster.callers import HEADER, OPEN, VIEWS, CallerGate
 from ganglion.server.cluster.readonly import make_readonly_app
-from ganglion.server.cluster.reviews import (
+from ganglion.server.access.reviews import (
     ACCESS,
     LASTS_S,
     LONGEST_TOKEN,

@@ -226,7 +226,7 @@ FOLDERS: dict[str, dict[str, str]] = {
             "state rest telemetry signals commands controllers recovery loop access accounts login "
             "requests notify audit app parts"
         ),
-        "cluster": "state rest telemetry signals views",
+        "cluster": "state rest telemetry signals views access",
         "__main__": "rest main",
     },
 }
