@@ -10,7 +10,7 @@ import pytest
 
 from ganglion.model.errors import InputError
 from ganglion.server.login.exchange.grant import JWT
-from ganglion.server.login.exchange.rules import ExchangeRule
+from ganglion.server.login.exchange.rules import ClaimValue, ExchangeRule
 from ganglion.server.login.settings import FILE, LoginSettings, read_login
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import cluster, control_plane, control_plane_programs
@@ -23,7 +23,7 @@ from tests.server.login.exchange.issuer import CiIssuer
 __all__ = ["cluster", "control_plane", "control_plane_programs"]
 
 SPACE = "research"
-TRAINER = {"namespace": SPACE, "name": "trainer"}
+TRAINER: dict[str, ClaimValue] = {"namespace": SPACE, "name": "trainer"}
 
 
 class Accounts:
@@ -42,7 +42,7 @@ class Accounts:
 
 
 def token_of(cluster: Cluster, name: str, space: str, audience: str) -> str:
-    body: dict[str, Any] = {
+    body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
         "spec": {"audiences": [audience] if audience else [], "expirationSeconds": 600},
