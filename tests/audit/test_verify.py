@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.audit.trail import lines_of, signed, write
+from tests.audit.trail import cut, lines_of, signed, write
 
 from ganglion.audit.anchored import read_anchor
 from ganglion.audit.export import ExportedEvent, ExportEnd, ExportHeader
@@ -39,6 +39,13 @@ def anchor(home: Path) -> Path:
     path = home.parent / "anchor"
     path.write_text("\n".join(each.note for each in AuditFolder(home).sealed()), "utf-8")
     return path
+
+
+def test_a_file_that_begins_after_a_cut_is_sound_and_says_where_it_begins(home: Path) -> None:
+    cut(home, 4)
+    found = verified(lines_of(home), AuditFolder(home).public())
+    assert problems(found) == ""
+    assert (found.after, found.first, found.last) == (4, 5, 13)
 
 
 def test_what_was_not_changed_is_sound_and_its_tail_is_called_unsigned(home: Path) -> None:

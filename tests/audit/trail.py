@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from ganglion.audit.export import exported
@@ -9,8 +10,8 @@ from ganglion.audit.folder import AuditFolder
 from ganglion.audit.sealing import Sealer
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader
-from ganglion.ledger.records import Batch
-from ganglion.model.events import Event, NodeAdded, NodeCordoned
+from ganglion.ledger.records import Batch, Cut, Snapshot
+from ganglion.model.events import Event, LedgerCut, NodeAdded, NodeCordoned
 from ganglion.model.fleet.node import Node
 
 
@@ -49,3 +50,17 @@ def lines_of(home: Path) -> list[bytes]:
     """The lines of an export."""
     with at_rest(home) as reader:
         return list(exported(reader, AuditFolder(home)))
+
+
+def cut(home: Path, seq: int) -> None:
+    """Cut the events up to one off, as retention does; a checkpoint has to cover it."""
+    ledger = Ledger.open(home / "ledger.db")
+    (entry,) = ledger.events(seq - 1, 1)
+    checksum, body = entry.checksum or b"", b"state"
+    ledger.keep(Snapshot(seq, entry.cycle, entry.at, "0", checksum, body))
+    digest = sha256(body).digest()
+    now = 1_000 * (ledger.cycle + 1)
+    said = LedgerCut(now, seq, checksum.hex(), digest.hex())
+    ledger.append(Batch(now, [said], [], cut=Cut(seq, now, checksum, digest)))
+    ledger.drop_cut(seq)
+    ledger.close()

@@ -97,6 +97,13 @@ def test_the_ledger_lies_in_the_volume_or_in_the_database_that_a_secret_names() 
     assert variables["GANGLION_DB"]["valueFrom"]["secretKeyRef"] == {"name": "pg", "key": "url"}
 
 
+def test_without_a_certificate_the_server_gets_the_flag_for_plain_http() -> None:
+    for values in ((), ("server.tlsSecret=cert",)):
+        server = one(rendered("server.enabled=true", *values), "StatefulSet", "ganglion-server")
+        given = parsed(pod(server)["containers"][0])
+        assert (given["behind_proxy"], bool(given["tls_cert"])) == (not values, bool(values))
+
+
 def test_an_outbox_may_lie_in_a_volume_that_survives_its_pod() -> None:
     values = (*EAST, "history.url=https://audit.example.org", "history.caSecret=ca")
     claim = "history.volume.persistentVolumeClaim.claimName=outbox"

@@ -19,14 +19,17 @@ from ganglion.model.errors import FileError
 from ganglion.model.events import (
     AccessDenied,
     AccountJoined,
+    DeliveredEvent,
     Event,
     GangEnded,
     GangStopping,
+    GangSubmitted,
     NodeLost,
     Outcome,
     RoleGranted,
     UserErased,
 )
+from ganglion.model.workload import Gang
 
 EVE = "eve@example.org"
 EVENTS: tuple[Event, ...] = (
@@ -149,6 +152,19 @@ def test_a_changed_name_is_found_and_not_shown(tmp_path: Path) -> None:
     (flaw,) = audited(ledger).flaws
     assert "was changed" in flaw.problem
     ledger.close()
+
+
+def test_names_in_records_of_clusters_are_hidden_as_all_others() -> None:
+    gang = Gang("team/train", "team/train", "health", user=EVE)
+    inner = GangSubmitted(1, gang)
+    event = DeliveredEvent(2, "east", "s1", 1, inner, actor="reporter")
+    names, body = Names(), msgspec.json.encode(event)
+    stored, new = names.hidden(body)
+    assert {each.name for each in new} == {EVE, "reporter"}
+    assert EVE.encode() not in stored
+    assert names.shown(stored) == body
+    names.forget(names.token(EVE))
+    assert EVE.encode() not in names.shown(stored)
 
 
 def test_names_move_with_a_ledger(tmp_path: Path) -> None:

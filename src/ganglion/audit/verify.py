@@ -63,6 +63,8 @@ class AuditVerdict(Struct):
         log: name of the log.
         key: id of its key, in hexadecimal.
         trusted: whether the key was given; else it is what the file itself says.
+        after: number of the newest event that was cut off before the first one: of it and those
+            before only the tree is there, as it was signed; 0 = the file begins with the first.
         first, last: numbers of the first and the last event; 0 = there is none.
         events: how many were read.
         checkpoints: how many checkpoints fit.
@@ -74,6 +76,7 @@ class AuditVerdict(Struct):
     log: str
     key: str
     trusted: bool
+    after: int = 0
     first: int = 0
     last: int = 0
     events: int = 0
@@ -156,6 +159,7 @@ class _Check:
         own = key_of(header.key)
         self._key = key or own
         self.found = AuditVerdict(self._key.name, self._key.id.hex(), key is not None)
+        self.found.after = header.after
         self._line = 1
         if own != self._key:
             self._flaw(0, f"the file is of key {own.id.hex()} of log {own.name}, not of this key")

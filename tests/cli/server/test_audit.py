@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.audit.trail import lines_of, signed, write
+from tests.audit.trail import cut, lines_of, signed, write
 from tests.cli.harness import FakeServer, Ganglion, refusal
 
 from ganglion.audit.folder import AuditFolder
@@ -47,6 +47,16 @@ def test_an_export_verifies_where_the_home_is_not(
     for key in (str(public), public.read_text("utf-8").strip()):
         found = json.loads(ganglion("audit", "verify", str(file), "--key", key, "-o", "json").out)
         assert (found["sound"], found["trusted"], found["unsigned"]) == (True, True, 2)
+
+
+def test_an_export_after_a_cut_names_its_minimum_index(
+    ganglion: Ganglion, home: Path, tmp_path: Path
+) -> None:
+    cut(home, 4)
+    file = tmp_path / "cut.jsonl"
+    assert ganglion("audit", "export", str(file)).code == 0
+    done = ganglion("audit", "verify", str(file))
+    assert (done.code, "minimum index 5: events before it were cut off" in done.out) == (0, True)
 
 
 def test_an_export_goes_to_the_standard_output_too(ganglion: Ganglion, home: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.cli.harness import Ganglion
+from tests.cli.harness import Done, Ganglion
 from tests.server.process import living, until
 
 from ganglion.cli.server.background import _until, start
@@ -272,7 +272,17 @@ def test_an_address_for_other_machines_is_handed_on() -> None:
 def test_other_machines_are_not_let_in_without_tls(
     ganglion: Ganglion, home: Path, host: str, more: tuple[str, ...]
 ) -> None:
-    done = ganglion("up", "--host", host, *more)
+    assert_refused(home, host, ganglion("up", "--host", host, *more))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7"])
+def test_a_server_of_clusters_lets_no_other_machines_in_without_tls(
+    ganglion: Ganglion, home: Path, host: str
+) -> None:
+    assert_refused(home, host, ganglion("server", "--host", host))
+
+
+def assert_refused(home: Path, host: str, done: Done) -> None:
     assert (done.code, done.out) == (2, "")
     assert f"--host: other machines reach {host}" in done.err
     assert "--behind-proxy" in done.err

@@ -16,9 +16,7 @@ from fastapi.testclient import TestClient
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from ganglion.server.cluster.callers import HEADER, OPEN, VIEWS, CallerGate
-from ganglion.server.cluster.readonly import make_readonly_app
-from ganglion.server.cluster.reviews import (
+from ganglion.server.access.reviews import (
     ACCESS,
     LASTS_S,
     LONGEST_TOKEN,
@@ -28,6 +26,8 @@ from ganglion.server.cluster.reviews import (
     ReviewedRight,
     ServiceAccount,
 )
+from ganglion.server.cluster.callers import HEADER, OPEN, VIEWS, CallerGate
+from ganglion.server.cluster.readonly import make_readonly_app
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.session import Params
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint, load

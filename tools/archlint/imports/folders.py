@@ -224,7 +224,7 @@ FOLDERS: dict[str, dict[str, str]] = {
             "state rest telemetry signals commands controllers recovery loop access accounts login "
             "requests notify audit app parts whatif"
         ),
-        "cluster": "state rest telemetry signals views",
+        "cluster": "state rest telemetry signals views access",
         "__main__": "rest main",
     },
 }

@@ -227,6 +227,9 @@ for each in (show, placement, export, verify, hold, erase):
 def _print(found: "AuditVerdict", file: str) -> None:
     span = f"events {found.first}..{found.last}" if found.events else "no events"
     click.echo(f"{file or 'ledger'}: {span} of log {found.log}, key {found.key}")
+    if found.after:
+        said = "events before it were cut off"
+        click.echo(f"minimum index {found.after + 1}: {said}")
     click.echo(f"{plural(found.checkpoints, 'checkpoint')}, signed up to event {found.signed}")
     if found.anchored:
         click.echo(f"anchored up to event {found.anchored}")

@@ -262,11 +262,21 @@ def _log_to_stderr(level: str) -> None:
 
 @command(
     "server",
-    "server --host 0.0.0.0 --host-name ganglion-server:7077",
-    "server --db postgresql://ganglion@db/ganglion --tls-cert tls.crt --tls-key tls.key",
+    "server --host 0.0.0.0 --host-name ganglion:7077 --tls-cert tls.crt --tls-key tls.key",
+    "server --db postgresql://ganglion@db/ganglion",
 )
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where to listen; for other machines too, with TLS.",
+)
+@click.option(
+    "--behind-proxy",
+    is_flag=True,
+    help="Let --host do without TLS, since only what speaks it, or a network of a cluster that"
+    " encrypts, reaches that address.",
 )
 @click.option(
     "--port",
@@ -294,6 +304,7 @@ def _log_to_stderr(level: str) -> None:
 )
 def server(
     host: str,
+    behind_proxy: bool,
     port: int,
     host_name: tuple[str, ...],
     tls_cert: str,
@@ -315,7 +326,7 @@ def server(
         nodes=(),
         port=port,
         host=host,
-        behind_proxy=True,  # of the cluster: what reaches it there is the chart's concern
+        behind_proxy=behind_proxy,
         host_names=host_name,
         tls=tls_files("", tls_cert, tls_key),
         database_url=db,

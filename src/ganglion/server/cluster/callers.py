@@ -11,8 +11,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ganglion.model.errors import Conflict, Forbidden, GanglionError, NotFound
+from ganglion.server.access.reviews import CallerReviews, ReviewedRight, ServiceAccount
 from ganglion.server.cluster.readonly import ViewSource, find
-from ganglion.server.cluster.reviews import CallerReviews, ReviewedRight, ServiceAccount
 from ganglion.server.rest.paths import Paths
 from ganglion.server.rest.problems import answer
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
+from ganglion.server.access.reviews import CallerReviews
 from ganglion.server.cluster.callers import CallerGate
 from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.server.cluster.readonly import make_readonly_app
-from ganglion.server.cluster.reviews import CallerReviews
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.rest.listening.listen import HttpListener
 from ganglion.server.state.audience import Show

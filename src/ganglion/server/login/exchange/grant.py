@@ -15,6 +15,7 @@ from ganglion.seams.effects import Effects
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.commands.access import WantedToken, exchange_token, new_token
+from ganglion.server.login.exchange.accounts import ReviewedAccounts
 from ganglion.server.login.exchange.rules import ExchangeRule, label_of, unfit
 from ganglion.server.login.exchange.spent import SpentTokens, mark_of
 from ganglion.server.login.forms import NO_STORE, Form, address_of, field_of, oauth_error
@@ -66,6 +67,11 @@ class TokenExchange:
         self._issuers = {
             (each.issuer, each.ca_file): Issuer(each.issuer, each.ca_file, effects)
             for each in self._rules
+        }
+        self._reviewed = {
+            (each.review, self._audience(each)): ReviewedAccounts(each.review, self._audience(each))
+            for each in self._rules
+            if each.review
         }
         self._tries, self._spent = Tries(PER_ADDRESS), SpentTokens()
         self._begun_s = effects.clock.now_ms() // 1000
@@ -173,15 +179,21 @@ class TokenExchange:
         """
         reasons = list[str]()
         for rule in rules:
-            issuer = self._issuers[rule.issuer, rule.ca_file]
-            keys, now_ms = await issuer.keys_for(key_id(token)), self._effects.clock.now_ms()
-            wanted = IdTokenRules(rule.issuer, self._audience(rule), LEEWAY_S)
-            claims = verified(token, keys, wanted, None, now_ms)
+            claims = await self._verified(token, rule)
             wrong = unfit(rule, claims)
             if not wrong:
                 return rule, claims
             reasons.append(f"the rule for {rule.user} wants another {wrong}")
         raise _Unfit("; ".join(reasons[:MOST_NAMED]))
+
+    async def _verified(self, token: str, rule: ExchangeRule) -> Claims:
+        """What a token says, once it is proven. Raises what `_proven` does, but for Forbidden."""
+        if rule.review:
+            return await self._reviewed[rule.review, self._audience(rule)].claims(token)
+        issuer = self._issuers[rule.issuer, rule.ca_file]
+        keys, now_ms = await issuer.keys_for(key_id(token)), self._effects.clock.now_ms()
+        wanted = IdTokenRules(rule.issuer, self._audience(rule), LEEWAY_S)
+        return verified(token, keys, wanted, None, now_ms)
 
     async def _given(
         self, text: str, claims: Claims, rule: ExchangeRule
@@ -191,17 +203,8 @@ class TokenExchange:
         Raises:
             GanglionError: the ID token was exchanged before, or the rule cannot be followed.
         """
-        now_s = self._effects.clock.now_ms() // 1000
-        if claims["iat"] < self._begun_s:
-            # What was exchanged before is not known any more.
-            raise BadIdToken(
-                "the ID token was issued before this server was started", "ask for another one"
-            )
-        if not self._spent.has_room(now_s):
-            raise EnvironmentFault("too many ID tokens were exchanged that have not expired yet")
-        mark = mark_of(text, claims)
-        if not self._spent.spend(mark, claims["exp"] + LEEWAY_S):
-            raise BadIdToken("the ID token was exchanged before", "ask for another one")
+        # A service account's token is in use until its pod ends; the API server forgets it then.
+        mark = b"" if rule.review else self._spend(text, claims)
         token, now_ms = new_token(self._effects.randomness), self._service.now()
         wish = WantedToken(
             rule.user,
@@ -215,10 +218,30 @@ class TokenExchange:
         try:
             made = await self._service.answer(lambda draft: exchange_token(draft, wish, token))
         except GanglionError:
-            self._spent.give_back(mark)
+            if mark:
+                self._spent.give_back(mark)
             raise
         log.info("an ID token was exchanged", user=made.user, token=made.token, label=made.label)
         return made, token
+
+    def _spend(self, text: str, claims: Claims) -> bytes:
+        """Take down that an ID token is exchanged; returns what it is known by.
+
+        Raises:
+            GanglionError: it was before, or may have been.
+        """
+        now_s = self._effects.clock.now_ms() // 1000
+        if claims["iat"] < self._begun_s:
+            # What was exchanged before is not known any more.
+            raise BadIdToken(
+                "the ID token was issued before this server was started", "ask for another one"
+            )
+        if not self._spent.has_room(now_s):
+            raise EnvironmentFault("too many ID tokens were exchanged that have not expired yet")
+        mark = mark_of(text, claims)
+        if not self._spent.spend(mark, claims["exp"] + LEEWAY_S):
+            raise BadIdToken("the ID token was exchanged before", "ask for another one")
+        return mark
 
 
 class _Unfit(Forbidden):

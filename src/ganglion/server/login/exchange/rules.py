@@ -63,6 +63,8 @@ class ExchangeRule(Struct, frozen=True, forbid_unknown_fields=True):
         queue: where; empty = the whole fleet.
         lasting: how long the personal token counts.
         ca_file: certificates by which the issuer is recognised; empty = those of the machine.
+        review: kubeconfig file of the cluster whose API server says whether a token counts, or
+            `in-cluster`; empty = the keys that the issuer publishes prove it.
     """
 
     issuer: str
@@ -73,6 +75,7 @@ class ExchangeRule(Struct, frozen=True, forbid_unknown_fields=True):
     queue: str = ""
     lasting: str = "1h"
     ca_file: str = ""
+    review: str = ""
 
     @property
     def lasting_ms(self) -> int:
@@ -107,7 +110,13 @@ def troubles(rule: ExchangeRule, of_url: str, key: str, owner: str) -> Iterator[
     else:
         if not fits:
             yield FieldError(f"{rule.lasting} is not up to 24h", key=f"{key}.lasting")
-    if not of_url:
+    if rule.review and rule.ca_file:
+        hint = "the kubeconfig file names certificates"
+        yield FieldError("`review` asks the API server", key=f"{key}.ca_file", hint=hint)
+    if rule.review and not {"namespace", "uid"} & rule.claims.keys():
+        hint = "name the namespace and the name, or the uid"
+        yield FieldError("accounts of every namespace would match", key=f"{key}.claims", hint=hint)
+    elif not of_url:
         yield from _of_claims(rule, f"{key}.claims")
 
 

@@ -26,6 +26,7 @@ LONGEST_TOKEN = 16_384
 ACCOUNT = "system:serviceaccount:"
 """How the user names of service accounts begin."""
 GROUP = "ganglion.dev"
+MISSING = "it needs ClusterRole system:auth-delegator; of the chart, features.callers"
 TRIES = 2
 """A review changes nothing, and may be repeated."""
 WAIT_S = 5
@@ -201,7 +202,7 @@ class CallerReviews:
         try:
             return await self._api.create(path, body, form, tries=TRIES)
         except ApiError as error:
-            hint = "is features.callers of the chart on?" if _is_right(error) else error.hint
+            hint = MISSING if _is_right(error) else error.hint
             raise _unavailable(kind, error, hint, error.retry_after_s) from error
         except EnvironmentFault as error:
             raise _unavailable(kind, error, error.hint) from error
