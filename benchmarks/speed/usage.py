@@ -1,7 +1,7 @@
 """How long usage takes to be summed up in a ledger with many intervals."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -10,10 +10,15 @@ from typing import Any
 
 from benchmarks.registry import Bench, BenchOptions, Progress, Report, Table
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import UsageWanted, usage_sums
+from ganglion.ledger.metering import UsageWanted, held_by_part, usage_sums
 from ganglion.ledger.records import Batch
+from ganglion.metering.day_runs import day_runs, days_of
 from ganglion.metering.intervals import DAY_MS, UsageInterval, by_day
-from ganglion.metering.sums import UsageBy
+from ganglion.metering.rating import Rates, rounded
+from ganglion.metering.sums import Group, UsageBy
+from ganglion.model.events import PriceSet
+from ganglion.model.fleet.price import Price
+from ganglion.pricing.book import PriceBook, PriceTable
 
 INTERVALS = 1_000_000
 DAYS = 90
@@ -33,6 +38,8 @@ QUESTIONS: tuple[tuple[UsageBy, ...], ...] = (
 )
 PERIODS = (DAYS + 1, 7)
 """Days before the end that are summed up."""
+DEAR, CHEAP = 2_500_000, 1_200_000
+"""Prices by day, and from 20:00 to 08:00 in Berlin."""
 AIM_S = 2.0
 
 
@@ -43,13 +50,14 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     with TemporaryDirectory() as folder:
         ledger = Ledger.open(Path(folder) / "ledger.db")
         held, end = _fill(ledger, count, progress)
-        for days in PERIODS:
-            for by in QUESTIONS:
-                name = f"{days} days by {', '.join(by) or 'nothing'}"
-                progress(len(asked), len(PERIODS) * len(QUESTIONS), name)
-                since = max(end - days * DAY_MS, 0)
-                wanted = UsageWanted(by, since, end, ledger.cycle)
-                asked[name] = _timed(ledger, wanted)
+        for priced in (False, True):
+            book = _prices() if priced else None
+            for days in PERIODS:
+                for by in QUESTIONS:
+                    name = f"{days} days by {', '.join(by) or 'nothing'}"
+                    name += ", hour prices" * priced
+                    progress(len(asked), 2 * len(PERIODS) * len(QUESTIONS), name)
+                    asked[name] = _timed(ledger, book, by, (max(end - days * DAY_MS, 0), end))
         ledger.close()
     for name, each in asked.items():
         if name.startswith(str(PERIODS[0])) and each["held_gpu_us"] != held:
@@ -64,13 +72,38 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     return Report(data, (table,), (f"SQLite, one thread; the aim is {AIM_S:g} s.",))
 
 
-def _timed(ledger: Ledger, wanted: UsageWanted) -> dict[str, Any]:
+def _timed(
+    ledger: Ledger, book: PriceBook | None, by: Sequence[UsageBy], period: tuple[int, int]
+) -> dict[str, Any]:
+    """Sum a period up, and with prices rate it, as the server does for a report."""
     wall, cpu = perf_counter_ns(), thread_time_ns()
-    sums = usage_sums(ledger, wanted)
+    fine = tuple(dict.fromkeys((*by, UsageBy.FLAVOR, UsageBy.KIND))) if book else tuple(by)
+    wanted, cost = UsageWanted(fine, *period, ledger.cycle), 0
+    sums: dict[Group, int] = {}
+    if book is None:
+        sums = {group: each.held_gpu_us for group, each in usage_sums(ledger, wanted).items()}
+    else:
+        rates, places = Rates(book), [fine.index(each) for each in by]
+        flavor, kind = fine.index(UsageBy.FLAVOR), fine.index(UsageBy.KIND)
+        for run in day_runs(PriceTable(book, *days_of(*period))):
+            for group, (each, held) in held_by_part(ledger, wanted, run):
+                coarse = tuple(group[place] for place in places)
+                sums[coarse] = sums.get(coarse, 0) + each.held_gpu_us
+                cost += rates.charged(held, group[flavor], group[kind]).cost
     spent = {"cpu_s": thread_time_ns() - cpu, "wall_s": perf_counter_ns() - wall}
-    held = sum(each.held_gpu_us for each in sums.values())
     took = {name: round(value / 1e9, 3) for name, value in spent.items()}
-    return {"groups": len(sums), "held_gpu_us": held, **took}
+    (cost_micro,) = rounded([cost])
+    held_gpu_us = sum(sums.values())
+    return {"groups": len(sums), "held_gpu_us": held_gpu_us, "cost_micro": cost_micro, **took}
+
+
+def _prices() -> PriceBook:
+    """A price by day and one by night for each flavor."""
+    book = PriceBook()
+    for flavor in FLAVORS:
+        book.note(PriceSet(1, Price(flavor, 0, DEAR, currency="EUR")))
+        book.note(PriceSet(1, Price(flavor, 0, CHEAP, "", 1_200, 480, "Europe/Berlin", "EUR")))
+    return book
 
 
 def _fill(ledger: Ledger, count: int, progress: Progress) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from ganglion.metering.rating import (
     HOUR_GPU_US,
     Charge,
     HeldIn,
-    charged,
+    Rates,
     divided,
     held_in,
     rounded,
@@ -47,7 +47,7 @@ def costs(table: PriceTable, book: PriceBook, usage: list[UsageInterval]) -> Cha
     for each in usage:
         held: HeldIn = {}
         held_in(table, each, each.held_milli, held)
-        total.plus(charged(book, held, each.flavor, each.kind))
+        total.plus(Rates(book).charged(held, each.flavor, each.kind))
     return total
 
 

@@ -1,6 +1,7 @@
 """Intervals of usage and supply in a ledger; they are written once, and never change or leave."""
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -11,9 +12,10 @@ from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Batch
 from ganglion.ledger.sql.statements import Prepared, Session
 from ganglion.ledger.sql.tables import supply, usage
-from ganglion.metering.day_runs import DayRun
+from ganglion.metering.day_runs import DayPart, DayRun
 from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
 from ganglion.metering.sums import Group, SupplySum, UsageBy, UsageSum, date_of
+from ganglion.pricing.book import PriceState
 
 _NEW_USAGE, _NEW_SUPPLY = (Prepared(insert(each)) for each in (usage, supply))
 
@@ -120,44 +122,74 @@ def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    table, by, since, until = usage.c, wanted.by, wanted.since, wanted.until
-    groups = [_group(each) for each in by]
-    lasted = _overlap(usage, since, until)
-    begun = case((table.begun & (table.begin_ms >= since), 1), else_=0)
-    sums = (func.sum(table.held_milli * lasted), func.sum(table.requested_milli * lasted))
-    # `>=`: an attempt that ended at once has an interval of no length, and is counted.
-    found = select(*groups, *sums, func.sum(begun)).where(*_chosen(wanted, since, until))
-    made: dict[Group, UsageSum] = {}
-    width = len(by)
-    for row in reader.rows(found.group_by(*groups) if groups else found):
-        held, requested, attempts = row[width:]
-        if held or attempts:
-            made[_named(row[:width], by)] = UsageSum(int(held), int(requested), int(attempts))
-    return made
+    sums: dict[Group, UsageSum] = {}
+    for begin, end in _pieces(wanted.since, wanted.until):
+        for group, (each, _) in _summed(reader, wanted, begin, end, ()):
+            if group in sums:
+                sums[group].add(each.held_gpu_us, each.requested_gpu_us, each.attempts)
+            else:
+                sums[group] = each
+    return sums
 
 
-def held_by_part(reader: Reader, wanted: UsageWanted, run: DayRun) -> dict[Group, list[int]]:
-    """GPU-microseconds held on the days of a run, by group, in each part of these days.
+def held_by_part(
+    reader: Reader, wanted: UsageWanted, run: DayRun
+) -> Iterator[tuple[Group, tuple[UsageSum, dict[PriceState, int]]]]:
+    """Closed usage on the days of a run, by group; with GPU-microseconds held, by their prices.
+
+    A group may come several times: its sums are the sums of all of them.
 
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    low, high = max(wanted.since, run.begin), min(wanted.until, run.end)
-    begin: Case[int] = case((usage.c.begin_ms < low, low), else_=usage.c.begin_ms)
-    end: Case[int] = case((usage.c.end_ms > high, high), else_=usage.c.end_ms)
+    found: dict[PriceState, list[DayPart]] = {}
+    for part in run.parts:
+        found.setdefault(part.state, []).append(part)
+    # What lies in none of the others is what is left: the largest question is not asked.
+    rest, *others = sorted(found, key=lambda state: len(found[state]), reverse=True)
     midnight = usage.c.begin_ms // DAY_MS * DAY_MS
-    sums = [
-        func.sum(
-            usage.c.held_milli * _shared(begin - midnight, end - midnight, each.begin, each.end)
-        )
-        for each in run.parts
-    ]
-    groups = [_group(each) for each in wanted.by]
-    found = select(*groups, *sums).where(*_chosen(wanted, low, high))
-    made, width = dict[Group, list[int]](), len(wanted.by)
-    for row in reader.rows(found.group_by(*groups)):
-        made[_named(row[:width], wanted.by)] = [int(each) for each in row[width:]]
-    return made
+    for low, high in _pieces(max(wanted.since, run.begin), min(wanted.until, run.end)):
+        begin, end = (each - midnight for each in _within_days(low, high))
+        sums = [
+            func.sum(
+                usage.c.held_milli
+                * sum(_shared(begin, end, part.begin, part.end) for part in found[state])
+            )
+            for state in others
+        ]
+        for group, (each, parts) in _summed(reader, wanted, low, high, sums):
+            held = {state: int(part) for state, part in zip(others, parts, strict=True)}
+            held[rest] = each.held_gpu_us - sum(held.values())
+            yield group, (each, {state: gpu_us for state, gpu_us in held.items() if gpu_us})
+
+
+def _pieces(since: int, until: int) -> Iterator[tuple[int, int]]:
+    """A period as whole days, with what is left before and after them: whole days need no cuts."""
+    first, last = -(-since // DAY_MS) * DAY_MS, until // DAY_MS * DAY_MS
+    cuts = [since, *(each for each in (first, last) if since < each < until), until]
+    yield from pairwise(dict.fromkeys(cuts))
+
+
+def _summed(
+    reader: Reader,
+    wanted: UsageWanted,
+    since: int,
+    until: int,
+    more: Sequence[ColumnElement[int]],
+) -> Iterator[tuple[Group, tuple[UsageSum, Sequence[int]]]]:
+    """Usage of a part of a period, by group, with further sums."""
+    table, groups = usage.c, [_group(each) for each in wanted.by]
+    begin, end = _within_days(since, until)
+    begun = case((table.begun & (table.begin_ms >= since), 1), else_=0)
+    sums = [func.sum(each * (end - begin)) for each in (table.held_milli, table.requested_milli)]
+    # `>=`: an attempt that ended at once has an interval of no length, and is counted.
+    found = select(*groups, *sums, func.sum(begun), *more).where(*_chosen(wanted, since, until))
+    width = len(groups)
+    for row in reader.rows(found.group_by(*groups) if groups else found):
+        held, requested, attempts, *others = row[width:]
+        if held or attempts:
+            total = UsageSum(int(held), int(requested), int(attempts))
+            yield _named(row[:width], wanted.by), (total, others)
 
 
 def supply_held(reader: Reader, since: int, until: int, cycle: int) -> Iterator[SupplyInterval]:
@@ -211,14 +243,31 @@ def _group(by: UsageBy) -> ColumnElement[Any]:
 
 def _overlap(table: Table, since: int, until: int) -> ColumnElement[int]:
     """How much of a row lies in a period, in ms."""
+    begin, end = _clipped(table, since, until)
+    return end - begin
+
+
+def _clipped(table: Table, since: int, until: int) -> tuple[Case[int], Case[int]]:
+    """Begin and end of the part of a row that lies in a period, in ms."""
     begin: Case[int] = case((table.c.begin_ms < since, since), else_=table.c.begin_ms)
     end: Case[int] = case((table.c.end_ms > until, until), else_=table.c.end_ms)
-    return end - begin
+    return begin, end
+
+
+def _within_days(since: int, until: int) -> tuple[ColumnElement[int], ColumnElement[int]]:
+    """The same for rows of usage, which lie within one day: midnights cut none of them."""
+    begin, end = _clipped(usage, since, until)
+    return (
+        begin if since % DAY_MS else usage.c.begin_ms,
+        end if until % DAY_MS else usage.c.end_ms,
+    )
 
 
 def _chosen(wanted: UsageWanted, since: int, until: int) -> Iterator[ColumnElement[bool]]:
     """Which rows of usage count in a period."""
     yield from _within(usage, since, until)
+    if since and not since % DAY_MS:
+        yield usage.c.begin_ms >= since
     yield usage.c.cycle <= wanted.cycle
     if wanted.queues is not None:
         yield usage.c.queue.in_(sorted(wanted.queues))

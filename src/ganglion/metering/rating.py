@@ -45,29 +45,61 @@ class Charge(Struct):
             self.corrections[number] = self.corrections.get(number, 0) + change
 
 
-def charged(book: PriceBook, held: Mapping[PriceState, int], flavor: str, kind: str) -> Charge:
-    """What was held of a flavor by workloads of a kind costs.
+class _Rate(Struct, frozen=True):
+    """What one GPU-microsecond costs while some prices hold.
+
+    Attributes:
+        price: None = there is none.
+        standard: by the price for all kinds of workloads.
+        changes: number of each price that corrected it -> by how much.
+    """
+
+    price: int | None
+    standard: int
+    changes: tuple[tuple[int, int], ...]
+
+
+class Rates:
+    """Charges for GPU time; what each flavor and kind costs is worked out once.
 
     Args:
         book: with the prices.
-        held: GPU-microseconds by the prices that held.
-        flavor: kind of node.
-        kind: of the workload.
     """
-    made = Charge()
-    for state, gpu_us in held.items():
-        price = book.price(state.now, flavor, kind)
-        made.standard += gpu_us * (book.price(state.now, flavor) or 0)
-        made.unpriced_gpu_us += gpu_us if price is None else 0
-        made.cost += gpu_us * (price or 0)
-        after = price or 0
+
+    def __init__(self, book: PriceBook) -> None:
+        self._book = book
+        self._known: dict[tuple[str, str], dict[PriceState, _Rate]] = {}
+
+    def charged(self, held: Mapping[PriceState, int], flavor: str, kind: str) -> Charge:
+        """What was held of a flavor by workloads of a kind costs.
+
+        Args:
+            held: GPU-microseconds by the prices that held.
+            flavor: kind of node.
+            kind: of the workload.
+        """
+        made, known = Charge(), self._known.setdefault((flavor, kind), {})
+        for state, gpu_us in held.items():
+            rate = known.get(state)
+            if rate is None:
+                rate = known[state] = self._rate(state, flavor, kind)
+            made.standard += gpu_us * rate.standard
+            made.unpriced_gpu_us += gpu_us if rate.price is None else 0
+            made.cost += gpu_us * (rate.price or 0)
+            for number, change in rate.changes:
+                made.corrected += gpu_us * change
+                made.corrections[number] = made.corrections.get(number, 0) + gpu_us * change
+        return made
+
+    def _rate(self, state: PriceState, flavor: str, kind: str) -> _Rate:
+        price, book = self._book.price(state.now, flavor, kind), self._book
+        after, changes = price or 0, list[tuple[int, int]]()
         for number, numbers in reversed(state.versions):
             before = book.price(numbers, flavor, kind) or 0
-            change, after = gpu_us * (after - before), before
-            if change:
-                made.corrected += change
-                made.corrections[number] = made.corrections.get(number, 0) + change
-    return made
+            if after != before:
+                changes.append((number, after - before))
+            after = before
+        return _Rate(price, book.price(state.now, flavor) or 0, tuple(changes))
 
 
 def supply_charge(book: PriceBook, gpu_us: Mapping[PriceState, int], flavor: str) -> int:

@@ -10,18 +10,18 @@ from msgspec.structs import replace
 from ganglion.api.use import CorrectionView, FlavorUsage
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, held_by_part, supply_held
-from ganglion.metering.day_runs import DayRun, day_runs, days_of
+from ganglion.metering.day_runs import day_runs, days_of
 from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day
 from ganglion.metering.rating import (
     Charge,
     HeldIn,
-    charged,
+    Rates,
     divided,
     held_in,
     rounded,
     supply_charge,
 )
-from ganglion.metering.sums import Group, UsageBy, group_of, overlap_ms
+from ganglion.metering.sums import Group, UsageBy, UsageSum, add_usage, group_of, overlap_ms
 from ganglion.pricing.book import PriceBook, PriceTable
 
 Interval = TypeVar("Interval", UsageInterval, SupplyInterval)
@@ -48,22 +48,20 @@ def rated_period(book: PriceBook, since: int, until: int) -> RatedPeriod:
 
 
 def steady(
-    rated: RatedPeriod, held: Mapping[Group, int], by: Sequence[UsageBy]
-) -> dict[Group, Charge] | None:
-    """What was held costs, where no price changes in the period; None = one does.
+    rated: RatedPeriod, sums: Mapping[Group, UsageSum], by: Sequence[UsageBy]
+) -> dict[Group, Charge]:
+    """What was held costs, where no price changes in the period.
 
     Args:
         rated: the period.
-        held: GPU-microseconds of the period by group.
+        sums: what was held in it, by group.
         by: what it is grouped by; flavor and kind are among it.
     """
-    if len(rated.table.spans) != 1:
-        return None
-    state = rated.table.spans[0].state
+    state, rates = rated.table.spans[0].state, Rates(rated.book)
     flavor, kind = by.index(UsageBy.FLAVOR), by.index(UsageBy.KIND)
     return {
-        group: charged(rated.book, {state: gpu_us}, group[flavor], group[kind])
-        for group, gpu_us in held.items()
+        group: rates.charged({state: each.held_gpu_us}, group[flavor], group[kind])
+        for group, each in sums.items()
     }
 
 
@@ -72,8 +70,8 @@ def usage_charges(
     open_usage: Sequence[UsageInterval],
     rated: RatedPeriod,
     wanted: UsageWanted,
-) -> dict[Group, Charge]:
-    """What was held in a period costs, by group.
+) -> tuple[dict[Group, UsageSum], dict[Group, Charge]]:
+    """What was held in a period, and what it costs, by group.
 
     Args:
         ledger: with the closed intervals.
@@ -84,27 +82,29 @@ def usage_charges(
     Raises:
         EnvironmentFault: the database does not answer.
     """
+    sums: dict[Group, UsageSum] = {}
     held: dict[Group, HeldIn] = {}
     by = wanted.by
     for run in day_runs(rated.table):
-        _add_run(held, run, held_by_part(ledger, wanted, run))
-    for each in chain.from_iterable(map(by_day, open_usage)):
-        clipped = _clipped(each, rated)
+        for group, (each, parts) in held_by_part(ledger, wanted, run):
+            if group not in sums:
+                sums[group], held[group] = each, parts
+                continue
+            sums[group].add(each.held_gpu_us, each.requested_gpu_us, each.attempts)
+            into = held[group]
+            for state, gpu_us in parts.items():
+                into[state] = into.get(state, 0) + gpu_us
+    add_usage(sums, open_usage, by, rated.since, rated.until)
+    for interval in chain.from_iterable(map(by_day, open_usage)):
+        clipped = _clipped(interval, rated)
         if clipped:
             into = held.setdefault(group_of(clipped, by), {})
             held_in(rated.table, clipped, clipped.held_milli, into)
+    rates = Rates(rated.book)
     flavor, kind = by.index(UsageBy.FLAVOR), by.index(UsageBy.KIND)
-    return {
-        group: charged(rated.book, each, group[flavor], group[kind]) for group, each in held.items()
+    return sums, {
+        group: rates.charged(each, group[flavor], group[kind]) for group, each in held.items()
     }
-
-
-def _add_run(held: dict[Group, HeldIn], run: DayRun, found: Mapping[Group, Sequence[int]]) -> None:
-    for group, amounts in found.items():
-        into = held.setdefault(group, {})
-        for part, gpu_us in zip(run.parts, amounts, strict=True):
-            if gpu_us:
-                into[part.state] = into.get(part.state, 0) + gpu_us
 
 
 def _clipped(interval: Interval, rated: RatedPeriod) -> Interval | None:

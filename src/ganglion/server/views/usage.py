@@ -101,16 +101,20 @@ def usage_report(
     # With flavors, so that what is held of each is known without asking twice.
     rates = (UsageBy.FLAVOR, UsageBy.KIND) if found.prices.records else (UsageBy.FLAVOR,)
     fine = tuple(dict.fromkeys((*by, *rates)))
-    sums = usage_sums(ledger, UsageWanted(fine, since, until, found.cycle, queues))
     mine = [each for each in found.usage if queues is None or each.queue in queues]
-    add_usage(sums, mine, fine, since, until)
-    charges, supply = dict[Group, Charge](), dict[str, SupplyCharge]()
+    wanted = UsageWanted(fine, since, until, found.cycle, queues)
+    rated = None
     if found.prices.records and found.since is not None:
         rated = rated_period(found.prices, max(since, found.since), until)
-        same = steady(rated, {group: each.held_gpu_us for group, each in sums.items()}, fine)
-        wanted = UsageWanted(fine, rated.since, rated.until, found.cycle, queues)
-        charges = same or usage_charges(ledger, mine, rated, wanted)
-        supply = supply_charges(ledger, found.supply, rated, found.cycle) if fleet else {}
+    charges, supply = dict[Group, Charge](), dict[str, SupplyCharge]()
+    if rated is None or len(rated.table.spans) == 1:
+        sums = usage_sums(ledger, wanted)
+        add_usage(sums, mine, fine, since, until)
+        charges = steady(rated, sums, fine) if rated else {}
+    else:
+        sums, charges = usage_charges(ledger, mine, rated, wanted)
+    if rated and fleet:
+        supply = supply_charges(ledger, found.supply, rated, found.cycle)
     shown = _flavors(ledger, found, sums, fine, (since, until)) if fleet else None
     if shown is not None:
         held = _charges_by(charges, fine, (UsageBy.FLAVOR,))

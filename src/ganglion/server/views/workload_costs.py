@@ -13,7 +13,7 @@ from ganglion.ledger.metering import UsageWanted
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.metering.intervals import UsageInterval
 from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
-from ganglion.metering.sums import Group, UsageBy
+from ganglion.metering.sums import UsageBy
 from ganglion.model.workload import Workload
 from ganglion.pricing.book import PriceBook
 from ganglion.server.state.transaction import Mind
@@ -86,7 +86,7 @@ def costs_of(ledger: Ledger, found: OpenCosts) -> dict[str, WorkloadCost]:
     rated = rated_period(found.prices, found.since, found.until)
     wanted = UsageWanted(BY, found.since, found.until, found.cycle, workloads=found.workloads)
     sums = {each: Charge() for each in found.workloads}
-    charges: dict[Group, Charge] = usage_charges(ledger, found.usage, rated, wanted)
+    _, charges = usage_charges(ledger, found.usage, rated, wanted)
     for (workload, *_), charge in charges.items():
         sums[workload].plus(charge)
     unit = found.prices.currency
