@@ -1,5 +1,6 @@
 """What `--dry-run` prints: where it would start now, or why not."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from math import prod
@@ -46,6 +47,7 @@ def print_verdicts(client: "WorkloadClient", documents: "Sequence[Document]", fo
         for document, verdict in zip(documents, verdicts, strict=True):
             _print(_subject(document), verdict)
             if verdict.plan:
+                sys.stdout.flush()  # where both go to one place, this line is the last
                 note(
                     f"plan {verdict.plan} of event {verdict.snapshot}: --if-plan submits just this"
                 )
