@@ -1,12 +1,14 @@
 """Submissions that name the plan of a dry run."""
 
+from typing import Any
+
 from fastapi.testclient import TestClient
 
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, post, problem
 
 
-def plan(client: TestClient, **document: object) -> str:
+def plan(client: TestClient, **document: Any) -> str:
     found = post(client, params_={"dry_run": True}, **document).json()
     return str(found["plan"])
 
