@@ -38,6 +38,7 @@ BENCHES: dict[str, str] = {
     "audit": "benchmarks.speed.audit_trail:BENCH",
     "usage": "benchmarks.speed.usage:BENCH",
     "budgets": "benchmarks.speed.budgets:BENCH",
+    "whatif": "benchmarks.speed.whatif:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 

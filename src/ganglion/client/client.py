@@ -182,7 +182,9 @@ class Client(Policies):
 
     # Workloads
 
-    def submit(self, document: Document, *, key: str = "", force: bool = False) -> Accepted:
+    def submit(
+        self, document: Document, *, key: str = "", force: bool = False, if_plan: str = ""
+    ) -> Accepted:
         """Submit one workload.
 
         Args:
@@ -190,12 +192,13 @@ class Client(Policies):
                 directory of the caller.
             key: idempotency key; the same key never submits twice. Made up when empty.
             force: submit it although it could never start as things are.
+            if_plan: `plan` of a verdict: raise PlanChanged unless it holds still.
         """
         return self._http.call(
             "POST",
             "/workloads",
             Accepted,
-            params={"force": force or None},
+            params={"force": force or None, "if_plan": if_plan or None},
             body=placed(document),
             key=key or uuid4().hex,
         )

@@ -75,9 +75,14 @@ class WorkloadClient(Logs, Protocol):
         """Close it."""
 
     def submit(
-        self, document: Mapping[str, Any], *, key: str = "", force: bool = False
+        self,
+        document: Mapping[str, Any],
+        *,
+        key: str = "",
+        force: bool = False,
+        if_plan: str = "",
     ) -> "Accepted":
-        """Submit one workload."""
+        """Submit one workload; with `if_plan` only where a verdict's plan holds still."""
 
     def verdict(self, document: Mapping[str, Any]) -> "Verdict":
         """Say what would happen to a workload, without submitting it."""

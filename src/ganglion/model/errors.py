@@ -138,6 +138,12 @@ class Stale(Conflict):
     etag = ""
 
 
+class PlanChanged(Conflict):
+    """A dry run would say something else now than what was agreed to; nothing was submitted."""
+
+    code = "state.plan"
+
+
 class RateLimited(StateError):
     """It was asked for too often; the message says what, and the hint how long to wait.
 

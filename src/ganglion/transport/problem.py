@@ -30,6 +30,7 @@ _TITLES: Mapping[str, str] = {
     "plugin": "Plugin failed",
     "state.conflict": "Conflict with the present state",
     "state.not_found": "Not found",
+    "state.plan": "Another plan by now",
     "state.rate_limited": "Asked too often",
     "state.stale": "Changed meanwhile",
 }

@@ -443,6 +443,19 @@ def test_a_dry_run_as_json_is_the_verdict(
     assert json.loads(done.out)["reason"]["never"] is True
 
 
+def test_a_dry_run_names_its_plan_and_a_submit_asks_for_it(
+    ganglion: Ganglion, server: FakeServer, workload: str
+) -> None:
+    server.on(POST, {"placement": answers.PLACEMENT, "plan": "0123456789", "snapshot": 41})
+    assert "plan 0123456789 of event 41" in ganglion("submit", workload, "--dry-run").err
+    server.on(POST, ACCEPTED)
+    ganglion("submit", workload, "-d", "--if-plan", "0123456789")
+    assert server.requests[-1].url.params["if_plan"] == "0123456789"
+    done = ganglion("submit", workload, workload, "-d", "--if-plan", "0123456789")
+    assert done.code == 2
+    assert "a plan is that of one workload" in done.err
+
+
 def test_a_dry_run_of_a_sweep_says_that_it_looked_at_the_first_trial(
     ganglion: Ganglion, server: FakeServer, tmp_path: Path
 ) -> None:

@@ -114,15 +114,20 @@ class ClusterClient:
         self._bridge.call(self._check_class(document))
         self._bridge.call(rehearse(self._api, self.manifests(document)))
 
-    def submit(self, document: Document, *, key: str = "", force: bool = False) -> Accepted:
+    def submit(
+        self, document: Document, *, key: str = "", force: bool = False, if_plan: str = ""
+    ) -> Accepted:
         """Create the objects of a workload: all or none, once for each key.
 
         Args:
             document: keys as in a workload file.
             key: idempotency key.
             force: nothing is refused here for being too large.
+            if_plan: raises LocalOnly: a cluster shows no plans.
         """
         del force
+        if if_plan:
+            raise LocalOnly("a cluster shows no plans", "leave --if-plan out")
         manifests = self.manifests(document)
         self._bridge.call(self._check_class(document))
         self._bridge.call(create(self._api, manifests, key=key))

@@ -1,5 +1,6 @@
 """What `--dry-run` prints: where it would start now, or why not."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from math import prod
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from ganglion.cli.output.explanation import grid, reason_lines, suggestion_lines
 from ganglion.cli.output.formats import both, most_cost, ranges
-from ganglion.cli.output.screen import out
+from ganglion.cli.output.screen import note, out
 from ganglion.cli.output.tables import Column, print_data, print_table, table_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ def print_verdicts(client: "WorkloadClient", documents: "Sequence[Document]", fo
     else:
         for document, verdict in zip(documents, verdicts, strict=True):
             _print(_subject(document), verdict)
+            if verdict.plan:
+                sys.stdout.flush()  # where both go to one place, this line is the last
+                note(
+                    f"plan {verdict.plan} of event {verdict.snapshot}: --if-plan submits just this"
+                )
     return FITS if all(verdict.placement for verdict in verdicts) else WAITS
 
 

@@ -30,6 +30,7 @@ def run(
     all_ranks: bool,
     dry_run: bool,
     force: bool,
+    if_plan: str,
     pty: bool,
     form: str,
     **flags: Any,  # noqa: ANN401  # the flags of `workload_options`
@@ -51,6 +52,5 @@ def run(
 
         job = terminal_of(job)
     with connect() as client:
-        return carry_out(
-            client, [job], AfterSubmit(detach, wait, all_ranks, dry_run, force, form, pty=pty)
-        )
+        mode = AfterSubmit(detach, wait, all_ranks, dry_run, force, form, pty=pty, if_plan=if_plan)
+        return carry_out(client, [job], mode)

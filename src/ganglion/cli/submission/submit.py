@@ -33,6 +33,7 @@ def submit(
     all_ranks: bool,
     dry_run: bool,
     force: bool,
+    if_plan: str,
     form: str,
     where: ChosenCluster | None,
     **flags: Any,  # noqa: ANN401  # the flags of `workload_options`
@@ -44,7 +45,8 @@ def submit(
     printed and nothing is followed.
 
     FILE is YAML, JSON or a script with #SBATCH lines; - is the standard input. Flags win over
-    keys of the file. --dry-run exits with 0 when it would start now and 1 when it would wait.
+    keys of the file. --dry-run exits with 0 when it would start now and 1 when it would wait; the
+    plan that it prints can be given to --if-plan, so that only what was shown is submitted.
 
     With --context the workload becomes objects of that cluster; --dry-run has the cluster check
     them, and -o yaml prints them.
@@ -52,7 +54,7 @@ def submit(
     if not files + more:
         raise click.UsageError("which file? as: ganglion submit train.yaml, or - for stdin")
     jobs = from_files(files + more, flags, wrong_flags(detach=detach, wait=wait))
-    mode = AfterSubmit(detach, wait, all_ranks, dry_run, force, form)
+    mode = AfterSubmit(detach, wait, all_ranks, dry_run, force, form, if_plan=if_plan)
     if where is not None:
         from ganglion.cli.submission.cluster import carry_out_in
 

@@ -24,6 +24,12 @@ OPTIONS = (
     click.option("--all-ranks", is_flag=True, help="Print the logs of every process."),
     click.option("--force", is_flag=True, help="Submit it even if it could never start."),
     click.option("--dry-run", is_flag=True, help="Print whether it fits now; submit nothing."),
+    click.option(
+        "--if-plan",
+        default="",
+        metavar="HASH",
+        help="Submit it only if a dry run would still print this plan.",
+    ),
 )
 
 
@@ -33,6 +39,7 @@ class AfterSubmit(NamedTuple):
     Attributes:
         where: flags that commands about it need, as ` --context prod`; empty = none.
         pty: stay in its terminal.
+        if_plan: plan that has to hold still; empty = none has to.
     """
 
     detach: bool
@@ -43,6 +50,7 @@ class AfterSubmit(NamedTuple):
     form: str
     where: str = ""
     pty: bool = False
+    if_plan: str = ""
 
 
 def submit_options(function: F) -> F:
@@ -67,7 +75,9 @@ def carry_out(client: "WorkloadClient", jobs: "Sequence[Submission]", mode: Afte
 
         documents = [freely_named(client, job) for job in jobs]
         return print_verdicts(client, documents, mode.form)
-    answers = [_submit(client, job, nth, mode.force) for nth, job in enumerate(jobs)]
+    if mode.if_plan and len(jobs) > 1:
+        raise FieldError("a plan is that of one workload", key="--if-plan", hint="submit one file")
+    answers = [_submit(client, job, nth, mode) for nth, job in enumerate(jobs)]
     dated = [answer for answer in answers if answer.due]
     if mode.form != "text" and (dated or not mode.wait):
         print_data(answers[0] if len(answers) == 1 else answers, mode.form)
@@ -87,7 +97,9 @@ def carry_out(client: "WorkloadClient", jobs: "Sequence[Submission]", mode: Afte
     return 0
 
 
-def _submit(client: "WorkloadClient", wanted: "Submission", nth: int, force: bool) -> "Accepted":
+def _submit(
+    client: "WorkloadClient", wanted: "Submission", nth: int, mode: AfterSubmit
+) -> "Accepted":
     """Submit one document exactly once, however often this is interrupted and repeated."""
     from ganglion.client.home import home
     from ganglion.client.pending import attempt
@@ -98,7 +110,8 @@ def _submit(client: "WorkloadClient", wanted: "Submission", nth: int, force: boo
         with attempt(home(), document, sent, nth) as this:
             if this.resumed:
                 note(f"Resuming the interrupted submit of {this.document['name']}.")
-            return client.submit(this.document, key=this.key, force=force)
+            more = {"if_plan": mode.if_plan} if mode.if_plan else {}
+            return client.submit(this.document, key=this.key, force=mode.force, **more)
     except InputError as error:
         error.hint = error.hint.replace("force=true", "--force")
         raise

@@ -101,18 +101,25 @@ async def submit_workload(
     body: Document,
     dry_run: Annotated[bool, Query(description="only say what would happen")] = False,
     force: Annotated[bool, Query(description="take it though it can never start now")] = False,
+    if_plan: Annotated[
+        str, Query(max_length=100, description="`plan` of a dry run: take it only if it holds")
+    ] = "",
     idempotency_key: Key = "",
 ) -> Response:
     """Submit a workload. The same Idempotency-Key gets the same answer and submits once."""
     if not dry_run:
-        return await taken(here, body, key=idempotency_key, force=force)
+        if if_plan:
+            here.take_dry_run()
+        return await taken(here, body, key=idempotency_key, force=force, if_plan=if_plan)
     here.take_dry_run()
     request = await _checked(here, body, key=idempotency_key, force=force)
     tried = await anyio.to_thread.run_sync(_tried, here, request)
     return sent(tried)
 
 
-async def taken(here: ServerContext, body: Body, *, key: str = "", force: bool = False) -> Response:
+async def taken(
+    here: ServerContext, body: Body, *, key: str = "", force: bool = False, if_plan: str = ""
+) -> Response:
     """Submit a workload, and answer.
 
     Args:
@@ -120,12 +127,14 @@ async def taken(here: ServerContext, body: Body, *, key: str = "", force: bool =
         body: the workload file.
         key: idempotency key; empty = none.
         force: take it although it can never start now.
+        if_plan: hash of a plan, which has to hold still; empty = none has to.
 
     Raises:
         GanglionError: it is refused.
     """
     account = await _account(here)
-    request = replace(await _checked(here, body, key=key, force=force), account=account)
+    checked = await _checked(here, body, key=key, force=force)
+    request = replace(checked, account=account, if_plan=if_plan)
     accepted = await here.service.answer(lambda draft: admitted(here.caller, draft, request))
     return sent(accepted, 201)
 
@@ -172,7 +181,10 @@ def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
         now = here.service.now()
         found = submit.try_out(mind, here.service.ledger, request, now)
         cost = trial_cost(mind, submit.understood(mind, here.service.ledger, request, now), now)
+        snapshot = here.service.ledger.head
     return reasons.Verdict(
+        snapshot=snapshot,
+        plan=submit.plan_of(request, found),
         placement=placement_view(found.placement),
         stops=found.stops,
         reason=reason_view(found.reason),

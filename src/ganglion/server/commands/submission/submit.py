@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +20,7 @@ from ganglion.lifecycle.schedules import next_date
 from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Schedule
 from ganglion.model.causes import Cause, CauseKind
-from ganglion.model.errors import Conflict, FieldError, InputError
+from ganglion.model.errors import Conflict, FieldError, InputError, PlanChanged
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.plan import Verdict
 from ganglion.model.workload import Kind, UnixAccount, Workload
@@ -48,6 +49,10 @@ class TooLarge(InputError):
     code = "input.never"
 
 
+PLAN_DIGITS = 20
+"""Of the hash of a plan, in hexadecimal."""
+
+
 class Request(Struct, frozen=True):
     """A submission, checked as far as that needs no state.
 
@@ -58,6 +63,7 @@ class Request(Struct, frozen=True):
         digest: of the body, to distinguish a repetition from a key used twice.
         force: take it although it can never start as things are.
         account: Unix account that its programs run as; None = that of the server.
+        if_plan: hash of the plan that was shown; empty = take it whatever would happen.
     """
 
     file: WorkloadFile
@@ -66,6 +72,7 @@ class Request(Struct, frozen=True):
     digest: str = ""
     force: bool = False
     account: UnixAccount | None = None
+    if_plan: str = ""
 
 
 def checked(data: dict[str, Any], raw: bytes = b"", **others: Any) -> Request:  # noqa: ANN401 - fields of Request
@@ -113,6 +120,7 @@ def submit(draft: Transaction, request: Request, known: Known | None = None) -> 
     Raises:
         InputError: the queue is wrong, or the workload larger than the fleet.
         Conflict: the name is taken, the queue full, a dependency failed, the key was used.
+        PlanChanged: something else would happen to it than what was shown.
     """
     repeated = _repeated(draft, request, known)
     if repeated:
@@ -121,6 +129,8 @@ def submit(draft: Transaction, request: Request, known: Known | None = None) -> 
     if workload.schedule:
         return _keep(draft, request, workload, workload.schedule)
     _check_name(draft.mind, workload)
+    if request.if_plan:
+        _check_plan(draft, request)
     _check_room(draft, workload)
     if workload.kind is Kind.WORKSPACE:
         check_awake(draft.mind, workload.user)
@@ -180,6 +190,28 @@ def try_out(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Verdict
     workload = understood(mind, ledger, request, now)
     _check_name(mind, workload)
     return verdict(mind.state, gangs_of("trial-0", workload, now)[0], now)
+
+
+def plan_of(request: Request, found: Verdict) -> str:
+    """Hash of what would happen to a workload: where it would start, for whose sake others stop.
+
+    Of a workload that would wait, it is the kind of the reason, not its numbers.
+    """
+    reason = found.reason and (found.reason.token, found.reason.never)
+    said = (request.digest, found.placement, sorted(found.stops), reason)
+    return sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()[:PLAN_DIGITS]
+
+
+def _check_plan(draft: Transaction, request: Request) -> None:
+    """Raises PlanChanged unless the same would happen as was shown."""
+    found = try_out(draft.mind, draft.ledger, request, draft.now)
+    plan = plan_of(request, found)
+    if plan != request.if_plan:
+        raise PlanChanged(
+            f"the plan is {plan} by now, not {request.if_plan}: the workload or the fleet is"
+            " another than the dry run saw",
+            "look at it again, with --dry-run",
+        )
 
 
 def understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Workload:
