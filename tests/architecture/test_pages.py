@@ -5,9 +5,9 @@ from pathlib import Path
 from tools.archlint.texts.pages import dead_links, unknown_commands
 from tools.archlint.texts.words import plain_beside, plain_pages, tracked
 
-from ganglion.cli.registry import ALIASES, COMMANDS
+from ganglion.cli.registry import COMMANDS
 
-KNOWN = {*COMMANDS, *ALIASES}
+KNOWN = {*COMMANDS}
 
 
 def page(tmp_path: Path, text: str) -> list[Path]:
