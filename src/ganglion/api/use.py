@@ -1,4 +1,4 @@
-"""Present use, everything about one node, and usage over a period.
+"""Present use, everything about one node, usage over a period, and a report of the fleet.
 
 Usage is in GPU-microseconds: thousandths of a GPU times milliseconds, so that it is an integer and
 every sum is exact. 3,600,000,000 of them are one GPU-hour.
@@ -217,3 +217,103 @@ class UsagePage(Page):
     fleet: tuple[FlavorUsage, ...] | None = None
     currency: str = ""
     corrections: tuple[CorrectionView, ...] = ()
+
+
+class UtilisationRow(Struct):
+    """GPUs of one queue, or of the fleet.
+
+    Attributes:
+        queue: leaf queue; empty = all that were asked for.
+        allocated_gpu_us: GPU time that attempts held in the period.
+        capacity_gpu_us: GPU time that there was; None = of a queue, or it may not be seen.
+        held_milli: thousandths of GPUs held at this moment.
+        active_milli: thousandths of GPUs that compute at this moment, as their driver says;
+            None = it was not measured for each of those held.
+        lost_gpu_ms: work thrown away since the server started, in GPU-ms.
+    """
+
+    queue: str = ""
+    allocated_gpu_us: int = 0
+    capacity_gpu_us: int | None = None
+    held_milli: int = 0
+    active_milli: int | None = None
+    lost_gpu_ms: int = 0
+
+
+class WaitRow(Struct):
+    """Waiting times of workloads, from their submission to the first place of their first gang.
+
+    Attributes:
+        queue: leaf queue; empty = all that were asked for.
+        size: class of GPUs: `0`, `1`, `2-8`, `9-64`, `65-512`, `513+`; empty = all.
+        started: workloads that got their first place in the period.
+        p50_ms, p95_ms: waits that half, and 95 %, of them did not pass, at most a quarter too
+            large; None = there are none.
+        waiting: workloads that wait for their first place at this moment.
+        longest_ms: how long the oldest of these has waited; None = there are none.
+    """
+
+    queue: str = ""
+    size: str = ""
+    started: int = 0
+    p50_ms: int | None = None
+    p95_ms: int | None = None
+    waiting: int = 0
+    longest_ms: int | None = None
+
+
+class OverheadRow(Struct):
+    """How long a step of scheduling takes, since the server started.
+
+    Attributes:
+        step: `decision`: one cycle of the engine; `running`: from the decision until all pods
+            run; `ready`: from the decision until a replica of a service answers.
+        count: how many were measured.
+        p50_ms, p95_ms: upper bounds of the steps of a histogram; None = there are none, or it
+            was longer than the last of them.
+    """
+
+    step: str
+    count: int = 0
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+
+
+class ReportSpan(Struct):
+    """A day, or in longer periods a week from Monday on, of UTC.
+
+    Attributes:
+        begin: its first date.
+        allocated_gpu_us, capacity_gpu_us: as of `UtilisationRow`.
+        started, p50_ms, p95_ms: as of `WaitRow`.
+    """
+
+    begin: str
+    allocated_gpu_us: int = 0
+    capacity_gpu_us: int | None = None
+    started: int = 0
+    p50_ms: int | None = None
+    p95_ms: int | None = None
+
+
+class Report(Struct):
+    """The three metrics over a period.
+
+    Attributes:
+        since, until: the period, in ms.
+        metered_since: since when there are figures, in ms; None = there are none yet.
+        utilisation: by queue, all together first.
+        waits: by queue and size, all together first, each queue as a whole before its sizes.
+        overhead: of the server; empty = the caller may not see the whole fleet.
+        cpu_ms: CPU time that the server has spent since it started; None = unknown, or as above.
+        spans: history by day or week, oldest first.
+    """
+
+    since: int
+    until: int
+    metered_since: int | None = None
+    utilisation: tuple[UtilisationRow, ...] = ()
+    waits: tuple[WaitRow, ...] = ()
+    overhead: tuple[OverheadRow, ...] = ()
+    cpu_ms: int | None = None
+    spans: tuple[ReportSpan, ...] = ()

@@ -110,6 +110,11 @@ COMMANDS: dict[str, CommandEntry] = {
         "Sum up the GPU-hours that were held, and what they cost.",
         LOOK,
     ),
+    "report": CommandEntry(
+        "ganglion.cli.queues.report:report",
+        "Report GPU utilisation, waiting times and scheduling overhead.",
+        LOOK,
+    ),
     "price": CommandEntry(
         "ganglion.cli.money.price:price", "Set and list what an hour of a GPU costs.", CLUSTER
     ),

@@ -191,7 +191,7 @@ def serve(
             metrics,
             [
                 workspaces,
-                *keepers_of(stack, door, egress, effects.clock),
+                *keepers_of(stack, door, egress, effects.clock, metrics.ready),
                 SecretsKeeper(secrets),
             ],
             secrets=secrets,

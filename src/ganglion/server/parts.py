@@ -17,7 +17,7 @@ from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.controllers.budgets import BudgetsController
 from ganglion.server.controllers.controller import Controller
 from ganglion.server.controllers.failures import FailuresController
-from ganglion.server.controllers.services import ServicesController
+from ganglion.server.controllers.services import Ready, ServicesController
 from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.loop.timekeeping import newest_time
 from ganglion.server.notify.notifier import Notifier
@@ -59,12 +59,14 @@ def local_world(
     )
 
 
-def keepers_of(stack: ExitStack, door: Door, egress: Egress, clock: Clock) -> list[Controller]:
+def keepers_of(
+    stack: ExitStack, door: Door, egress: Egress, clock: Clock, ready: Ready
+) -> list[Controller]:
     """The keepers of each kind of workload; their threads end with the stack."""
     scraper = Scraper(egress, clock)
     scraper.start()
     stack.callback(scraper.stop)
-    services = ServicesController(door, Loads(scraper))
+    services = ServicesController(door, Loads(scraper), ready)
     failures, sweeps = FailuresController(), SweepsController()
     return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps, BudgetsController()]
 

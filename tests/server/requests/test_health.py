@@ -129,7 +129,9 @@ def test_waits_commits_and_ends_are_measured(client: TestClient, rig: Rig) -> No
     rig.machine.end("a-1/0")
     wait_for(client, "a", "SUCCEEDED")
     found = samples(client)
-    assert found["ganglion_queue_wait_seconds_count", ("default",)] == 1
+    assert found["ganglion_queue_wait_seconds_count", ("default", "1")] == 1
+    assert found["ganglion_start_seconds_count", ("default",)] == 1
+    assert found["process_cpu_seconds_total", ()] > 0
     assert found["ganglion_attempts_ended_total", ("none", "succeeded")] == 1
     assert found["ganglion_commit_seconds_count", ()] >= 3
     assert found["ganglion_commits_failed_total", ()] == 0

@@ -1,5 +1,6 @@
 """`ganglion run`."""
 
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -27,6 +28,8 @@ def run(
     words: tuple[str, ...],
     detach: bool,
     wait: bool,
+    cancel_on_signal: bool,
+    summary: Path | None,
     all_ranks: bool,
     dry_run: bool,
     force: bool,
@@ -46,11 +49,23 @@ def run(
 
     COMMAND is a program and its arguments, or one quoted line for the shell.
     """
-    job = from_words(words, flags, wrong_flags(detach=detach, wait=wait))
+    stays = wrong_flags(
+        detach=detach, wait=wait, cancel_on_signal=cancel_on_signal, summary=summary
+    )
+    job = from_words(words, flags, stays)
     if pty:
         from ganglion.cli.submission.shell import terminal_of
 
         job = terminal_of(job)
     with connect() as client:
-        mode = AfterSubmit(detach, wait, all_ranks, dry_run, force, form, pty=pty, if_plan=if_plan)
-        return carry_out(client, [job], mode)
+        return carry_out(
+            client,
+            [job],
+            AfterSubmit(
+                *(detach, wait, all_ranks, dry_run, force, form),
+                pty=pty,
+                if_plan=if_plan,
+                cancels=cancel_on_signal,
+                summary=summary,
+            ),
+        )

@@ -1,5 +1,6 @@
 """`ganglion submit`."""
 
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -15,6 +16,7 @@ from ganglion.cli.submission.submitting import AfterSubmit, carry_out, submit_op
     "submit",
     "submit train.yaml",
     "submit train.sh --queue research -d",
+    "submit train.yaml --cancel-on-signal --summary summary.md",
     "submit train.yaml --gpus H100:8 --dry-run",
     "submit - < jobs.yaml",
     "submit train.yaml --context prod --dry-run -o yaml",
@@ -30,6 +32,8 @@ def submit(
     more: tuple[str, ...],
     detach: bool,
     wait: bool,
+    cancel_on_signal: bool,
+    summary: Path | None,
     all_ranks: bool,
     dry_run: bool,
     force: bool,
@@ -53,8 +57,16 @@ def submit(
     """
     if not files + more:
         raise click.UsageError("which file? as: ganglion submit train.yaml, or - for stdin")
-    jobs = from_files(files + more, flags, wrong_flags(detach=detach, wait=wait))
-    mode = AfterSubmit(detach, wait, all_ranks, dry_run, force, form, if_plan=if_plan)
+    stays = wrong_flags(
+        detach=detach, wait=wait, cancel_on_signal=cancel_on_signal, summary=summary
+    )
+    jobs = from_files(files + more, flags, stays)
+    mode = AfterSubmit(
+        *(detach, wait, all_ranks, dry_run, force, form),
+        if_plan=if_plan,
+        cancels=cancel_on_signal,
+        summary=summary,
+    )
     if where is not None:
         from ganglion.cli.submission.cluster import carry_out_in
 

@@ -1,6 +1,8 @@
 """From documents to running workloads: submit once, then detach, wait or follow."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import rich_click as click
@@ -14,6 +16,7 @@ from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 if TYPE_CHECKING:
     from ganglion.api.workloads import Accepted
     from ganglion.cli.submission.documents import Submission
+    from ganglion.cli.submission.unattended import SignalWatch
     from ganglion.client.workload_client import WorkloadClient
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,6 +24,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 OPTIONS = (
     click.option("-d", "--detach", is_flag=True, help="Submit, print the id, and leave."),
     click.option("--wait", is_flag=True, help="Wait for the end without printing logs."),
+    click.option(
+        "--cancel-on-signal",
+        is_flag=True,
+        help="SIGINT and SIGTERM cancel it; without this flag it goes on.",
+    ),
+    click.option(
+        "--summary",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Append a table in Markdown to FILE when it has ended.",
+    ),
     click.option("--all-ranks", is_flag=True, help="Print the logs of every process."),
     click.option("--force", is_flag=True, help="Submit it even if it could never start."),
     click.option("--dry-run", is_flag=True, help="Print whether it fits now; submit nothing."),
@@ -40,6 +54,8 @@ class AfterSubmit(NamedTuple):
         where: flags that commands about it need, as ` --context prod`; empty = none.
         pty: stay in its terminal.
         if_plan: plan that has to hold still; empty = none has to.
+        cancels: whether signals cancel what was submitted.
+        summary: file that a table is appended to; None = none.
     """
 
     detach: bool
@@ -51,6 +67,8 @@ class AfterSubmit(NamedTuple):
     where: str = ""
     pty: bool = False
     if_plan: str = ""
+    cancels: bool = False
+    summary: Path | None = None
 
 
 def submit_options(function: F) -> F:
@@ -60,12 +78,19 @@ def submit_options(function: F) -> F:
     return function
 
 
-def wrong_flags(*, detach: bool, wait: bool) -> list[FieldError]:
-    """Flags that say what happens after a submit and contradict each other."""
-    if not (detach and wait):
-        return []
+def wrong_flags(*, detach: bool, **stays: object) -> list[FieldError]:
+    """Flags that say what happens after a submit and contradict each other.
+
+    Args:
+        detach: whether to leave at once.
+        stays: flags, by their names with `_` for `-`, that ask to stay.
+    """
     problem = "stays until the end, and --detach leaves"
-    return [FieldError(problem, key="--wait", hint="give one of them")]
+    return [
+        FieldError(problem, key=f"--{name.replace('_', '-')}", hint="give one of them")
+        for name, given in stays.items()
+        if detach and given
+    ]
 
 
 def carry_out(client: "WorkloadClient", jobs: "Sequence[Submission]", mode: AfterSubmit) -> int:
@@ -77,6 +102,22 @@ def carry_out(client: "WorkloadClient", jobs: "Sequence[Submission]", mode: Afte
         return print_verdicts(client, documents, mode.form)
     if mode.if_plan and len(jobs) > 1:
         raise FieldError("a plan is that of one workload", key="--if-plan", hint="submit one file")
+    with ExitStack() as stack:
+        watch = None
+        if mode.cancels:
+            from ganglion.cli.submission.unattended import watched
+
+            watch = stack.enter_context(watched())
+        return _submitted(client, jobs, mode, watch)
+
+
+def _submitted(
+    client: "WorkloadClient",
+    jobs: "Sequence[Submission]",
+    mode: AfterSubmit,
+    watch: "SignalWatch | None",
+) -> int:
+    """Submit jobs, and do what is asked for after that."""
     answers = [_submit(client, job, nth, mode) for nth, job in enumerate(jobs)]
     dated = [answer for answer in answers if answer.due]
     if mode.form != "text" and (dated or not mode.wait):
@@ -92,7 +133,7 @@ def carry_out(client: "WorkloadClient", jobs: "Sequence[Submission]", mode: Afte
 
         return stay_in_terminal(client, answers[0].id)
     if not mode.detach:
-        return _stay(client, answers, mode)
+        return _stay(client, answers, mode, watch)
     _say_submitted(answers, mode.where)
     return 0
 
@@ -158,17 +199,48 @@ def next_commands(job: str) -> str:
     )
 
 
-def _stay(client: "WorkloadClient", answers: "Sequence[Accepted]", mode: AfterSubmit) -> int:
+def _stay(
+    client: "WorkloadClient",
+    answers: "Sequence[Accepted]",
+    mode: AfterSubmit,
+    watch: "SignalWatch | None",
+) -> int:
     """Follow workloads to their ends; the first that failed gives the exit code."""
+    code = _watched(client, answers, mode, watch) if watch else _follow(client, answers, mode)
+    if mode.summary:
+        from ganglion.cli.submission.unattended import add_summary
+
+        add_summary(mode.summary, client, [each.id for each in answers])
+    return code
+
+
+def _watched(
+    client: "WorkloadClient", answers: "Sequence[Accepted]", mode: AfterSubmit, watch: "SignalWatch"
+) -> int:
+    """Follow workloads; a signal cancels all of them."""
+    from ganglion.cli.submission.unattended import SignalledEnd, cancel_all
+
+    try:
+        watch.begin()
+        return _follow(client, answers, mode)
+    except SignalledEnd as end:
+        cancel_all(client, [each.id for each in answers])
+        return end.exit_code
+
+
+def _follow(client: "WorkloadClient", answers: "Sequence[Accepted]", mode: AfterSubmit) -> int:
     from ganglion.cli.logs.follow import Follower
 
     codes = []
     for answer in answers:
-        note(f"Submitted {answer.id}. Ctrl-C leaves it running.")
+        leaves = "cancels it" if mode.cancels else "leaves it running"
+        note(f"Submitted {answer.id}. Ctrl-C {leaves}.")
         try:
             follower = Follower(client, answer.id, logs=not mode.wait, all_ranks=mode.all_ranks)
             codes.append(follower.run())
         except KeyboardInterrupt:
+            if mode.cancels:
+                raise
             _say_detached(answer.id, mode.where)
             return INTERRUPTED
         except EnvironmentFault:

@@ -9,7 +9,7 @@ import httpx2
 import msgspec
 
 from ganglion.api.events import ClusterDelivery, ClusterPage, EventView
-from ganglion.api.use import NodeDetail, UsagePage, UsePage
+from ganglion.api.use import NodeDetail, Report, UsagePage, UsePage
 from ganglion.api.workloads import HistoryItem, HistoryPage
 from ganglion.client.calls.paging import paged
 from ganglion.client.errors import ended, fault_of
@@ -88,6 +88,19 @@ class Daily:
         params = {"by": tuple(by), "since": str(since), "until": str(until) or None}
         params |= {"queue": tuple(queues) or None}
         return self._http.call("GET", "/usage", UsagePage, params=params)
+
+    def report(
+        self, *, since: str | int = "7d", until: str | int = "", queues: Sequence[str] = ()
+    ) -> Report:
+        """Return GPU utilisation, waiting times and scheduling overhead over a period.
+
+        Args:
+            since: begin of the period: `7d` ago, a date and time, or ms.
+            until: its end, written as `since`; empty = now.
+            queues: only these and those below them; empty = all.
+        """
+        params = {"since": str(since), "until": str(until) or None, "queue": tuple(queues) or None}
+        return self._http.call("GET", "/report", Report, params=params)
 
     def node(self, name: str) -> NodeDetail:
         """Return everything about a node."""

@@ -66,6 +66,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "list_workloads": _VIEW_JOBS,
         "history": _VIEW_JOBS,
         "list_usage": _VIEW_JOBS,
+        "show_report": _VIEW_JOBS,
         "show_workload": _VIEW_JOB,
         "explain_workload": _VIEW_JOB,
         "read_log": _VIEW_JOB,

@@ -1,5 +1,7 @@
 """The local host of services: observes them, scales and drains as is decided, routes replicas."""
 
+from collections.abc import Callable
+
 from msgspec import Struct, structs
 
 from ganglion.lifecycle.autoscaling.memory import Learnt, recalled
@@ -14,7 +16,14 @@ from ganglion.lifecycle.autoscaling.trust import IMPLAUSIBLE, LOST
 from ganglion.lifecycle.services import Part, Replica, drained
 from ganglion.model.behaviour import Scaling
 from ganglion.model.causes import Cause, CauseKind
-from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated, ServiceLearnt
+from ganglion.model.events import (
+    Event,
+    GangEnded,
+    GangPlaced,
+    GangSubmitted,
+    GangUpdated,
+    ServiceLearnt,
+)
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang, Kind
 from ganglion.router.balancing.table import RoutedService
@@ -59,6 +68,14 @@ class _View(Struct, frozen=True):
         return [each.gang for each in self.replicas if each.part is part]
 
 
+Ready = Callable[[str, int], None]
+"""Gets a queue and a time in ms."""
+
+
+def _unmeasured(_queue: str, _took_ms: int) -> None:
+    """Measure nothing."""
+
+
 class _Look(Struct, frozen=True):
     """Result of reconciling one service.
 
@@ -79,12 +96,14 @@ class ServicesController:
     Args:
         door: where services are reached.
         loads: reports their load.
+        ready: gets the queue of a replica, and how long after its placement it answered, in ms.
     """
 
     name = "services"
 
-    def __init__(self, door: Door, loads: Loads) -> None:
-        self._door, self._loads = door, loads
+    def __init__(self, door: Door, loads: Loads, ready: Ready = _unmeasured) -> None:
+        self._door, self._loads, self._ready = door, loads, ready
+        self._placed: dict[str, int] = {}
         self.reconciler = Services()
         self._decided: dict[str, int] = {}
         self._looks: dict[str, _Look] = {}
@@ -98,14 +117,18 @@ class ServicesController:
                 self._decided[gang.id] = event.at
             case GangUpdated(held=False) if event.gang in self._decided:
                 self._decided[event.gang] = event.at
+            case GangPlaced() if event.gang in self._decided:
+                self._placed[event.gang] = event.at
             case GangEnded():
                 self._decided.pop(event.gang, None)
+                self._placed.pop(event.gang, None)
         if self._looks:
             self._looks.pop(_service_of(event), None)
 
     def forget(self) -> None:
         """Forget what was noted; load and what was learnt of it stay."""
         self._decided.clear()
+        self._placed.clear()
         self._looks.clear()
         self._told = None
 
@@ -181,6 +204,8 @@ class ServicesController:
         entry, now = view.entry, draft.now
         active = set(view.of(Part.ACTIVE))
         took = {each: now - self._decided.pop(each, now + 1) for each in view.ready}
+        for each in view.ready & self._placed.keys():
+            self._ready(entry.workload.queue, now - self._placed.pop(each))
         held = draft.book.replicas.held.get(entry.id, 0) > now
         return ObservedService(
             self._loads.look(entry, view.ready, heard, now),

@@ -11,6 +11,7 @@ from ganglion.ledger.records import Ended, Entry
 from ganglion.lifecycle.failures.blame import blamed
 from ganglion.lifecycle.failures.retries import decide
 from ganglion.lifecycle.losses import measured
+from ganglion.metering.waits import size_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import (
     AlarmSet,
@@ -165,10 +166,21 @@ class Turn:
         for event in self.draft.batch.decisions:
             if isinstance(event, GangPlaced) and event.attempt == 1:
                 gang = self.draft.state.gangs.records[event.gang].gang
-                self._metrics.placed(gang.queue, self.draft.now - gang.submitted)
+                milli = sum(pod.milli * len(pod.devices) for pod in event.placement.pods)
+                waited = self.draft.now - gang.submitted
+                self._metrics.placed(gang.queue, size_of(milli), waited)
         for event in self.draft.batch.incoming:
-            if isinstance(event, GangEnded) and event.attempt:
-                self._metrics.ended(event)
+            if isinstance(event, GangEnded | GangStarted) and event.attempt:
+                self._measure_attempt(event)
+
+    def _measure_attempt(self, event: GangEnded | GangStarted) -> None:
+        record = self.draft.state.gangs.records.get(event.gang)
+        if record is None:
+            return
+        if isinstance(event, GangEnded):
+            self._metrics.ended(event, record.gang.queue)
+        else:
+            self._metrics.started(record.gang.queue, event.at - record.placed_at)
 
 
 def _stops(plan: Plan) -> Order:

@@ -99,17 +99,22 @@ class BookingQuery(StateQuery):
     user: list[Value] = Field([], max_length=MOST_VALUES)
 
 
-class UsageQuery(Paging):
-    """Which usage."""
+class PeriodQuery(BaseModel):
+    """Which period, of which queues."""
 
-    by: list[UsageBy] = Field(
-        [UsageBy.QUEUE], max_length=MOST_VALUES, description="what to group by"
-    )
     queue: list[Value] = Field(
         [], max_length=MOST_VALUES, description="by name or path; those below it count too"
     )
     since: When = Field("7d", description="begin of the period: `7d` ago, or a time")
     until: When = Field("", description="its end, written as `since`; empty = now")
+
+
+class UsageQuery(PeriodQuery, Paging):
+    """Which usage."""
+
+    by: list[UsageBy] = Field(
+        [UsageBy.QUEUE], max_length=MOST_VALUES, description="what to group by"
+    )
 
 
 class VersionQuery(UserQuery):

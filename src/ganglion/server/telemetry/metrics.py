@@ -2,9 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -22,6 +29,8 @@ WAITS = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
 MOST_LABELS = 50
 """Most values of a label that users choose; what comes after is counted as `other`."""
 OTHER = "other"
+STARTS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0)
+HOUR_MS = 3_600_000
 METHODS = frozenset(("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"))
 
 
@@ -175,10 +184,25 @@ class Metrics:
         self._waits = Histogram(
             "ganglion_queue_wait_seconds",
             "From submission to the first place.",
-            ["queue"],
+            ["queue", "size"],
             buckets=WAITS,
             registry=self.registry,
         )
+        self._starts, self._readies = (
+            Histogram(name, text, ["queue"], buckets=STARTS, registry=self.registry)
+            for name, text in (
+                ("ganglion_start_seconds", "From the decision to start until all pods run."),
+                ("ganglion_ready_seconds", "From the decision until a replica answers."),
+            )
+        )
+        self._lost = Counter(
+            "ganglion_gpu_hours_lost",
+            "Lost work, by cause: of the last checkpoint, or the start.",
+            ["queue", "cause"],
+            registry=self.registry,
+        )
+        self._process = ProcessCollector(registry=self.registry)
+        self._lost_gpu_ms: dict[str, int] = {}
         self._attempts = Counter(
             "ganglion_attempts_ended",
             "Attempts that ended, by outcome and cause.",
@@ -215,12 +239,24 @@ class Metrics:
             raise
         self._commits.observe(self._clock.monotonic() - began)
 
-    def placed(self, queue: str, waited_ms: int) -> None:
-        """A gang got its first place."""
-        self._waits.labels(self._queues.of(queue)).observe(max(0, waited_ms) / 1000)
+    def placed(self, queue: str, size: str, waited_ms: int) -> None:
+        """A gang, of a class of `metering.waits`, got its first place."""
+        self._waits.labels(self._queues.of(queue), size).observe(max(0, waited_ms) / 1000)
 
-    def ended(self, event: GangEnded) -> None:
+    def started(self, queue: str, took_ms: int) -> None:
+        """All pods of an attempt run, so long after the decision."""
+        self._starts.labels(self._queues.of(queue)).observe(max(0, took_ms) / 1000)
+
+    def ready(self, queue: str, took_ms: int) -> None:
+        """A replica answers, so long after the decision."""
+        self._readies.labels(self._queues.of(queue)).observe(max(0, took_ms) / 1000)
+
+    def ended(self, event: GangEnded, queue: str) -> None:
         """An attempt ended."""
+        if event.lost_gpu_ms:
+            label, cause = self._queues.of(queue), event.outcome.value
+            self._lost.labels(label, cause).inc(event.lost_gpu_ms / HOUR_MS)
+            self._lost_gpu_ms[label] = self._lost_gpu_ms.get(label, 0) + event.lost_gpu_ms
         cause = event.cause if event.cause in CAUSES else OTHER if event.cause else "none"
         self._attempts.labels(event.outcome.value, cause).inc()
         if event.cause == SUPERVISOR:
@@ -241,6 +277,44 @@ class Metrics:
         """The engine failed in a stage of its cycle, or over an event."""
         self._defects.labels(stage).inc()
 
+    def lost(self) -> dict[str, int]:
+        """Queue -> work that was thrown away since the start, in GPU-ms."""
+        return dict(self._lost_gpu_ms)
+
+    def timings(self) -> list[tuple[str, int, float | None, float | None]]:
+        """Name, number, and upper bounds in ms of the median and the 95th percentile, of steps."""
+        named = {"decision": self._cycles, "running": self._starts, "ready": self._readies}
+        return [(name, *_percentiles(each)) for name, each in named.items()]
+
+    def cpu_ms(self) -> int | None:
+        """CPU time that this process has spent; None where the machine does not say."""
+        for family in self._process.collect():
+            for sample in family.samples:
+                if sample.name == "process_cpu_seconds_total":
+                    return round(sample.value * 1000)
+        return None
+
     def text(self) -> bytes:
         """Everything in Prometheus' text format."""
         return generate_latest(self.registry)
+
+
+def _percentiles(histogram: Histogram) -> tuple[int, float | None, float | None]:
+    """Number, median and 95th percentile over all labels, as upper bounds in ms.
+
+    None where there are none, or beyond the last bound.
+    """
+    below: dict[float, int] = {}
+    for family in histogram.collect():
+        for sample in family.samples:
+            if sample.name.endswith("_bucket"):
+                bound = float(sample.labels["le"])
+                below[bound] = below.get(bound, 0) + round(sample.value)
+    total = below.get(inf, 0)
+
+    def at(permille: int) -> float | None:
+        reached = (each for each in sorted(below) if below[each] * 1000 >= total * permille)
+        bound = next(reached, inf) if total else inf
+        return None if bound == inf else bound * 1000
+
+    return total, at(500), at(950)

@@ -1,19 +1,21 @@
-"""The route for usage over a period."""
+"""Routes for usage over a period, and for the report of a fleet."""
 
 from typing import Annotated
 
 from fastapi import Query
 
-from ganglion.api.use import UsagePage, UsageRow
+from ganglion.api.use import OverheadRow, Report, UsagePage, UsageRow
 from ganglion.identity.grants import Tree, lineage
 from ganglion.model.errors import FieldError
 from ganglion.server.access.caller import Caller
 from ganglion.server.requests.context import Here
-from ganglion.server.rest.filters import UsageQuery, instant, leaves
+from ganglion.server.rest.filters import PeriodQuery, UsageQuery, instant, leaves
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
+from ganglion.server.views.report import ReportWanted, SchedulerFigures, open_waits, report
 from ganglion.server.views.usage import opened, usage_report
+from ganglion.server.views.use import measured, snapshot
 
 router = Routes(tags=["cluster"], responses=ERRORS)
 
@@ -47,13 +49,34 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
     )
 
 
+@router.get("/report")
+def show_report(here: Here, query: Annotated[PeriodQuery, Query()]) -> Report:
+    """Report GPU utilisation, waiting times and scheduling overhead over a period.
+
+    Takes half a second if what is used now was not asked before. Who may see the whole fleet is
+    also given what there was, and what the server spends.
+    """
+    now, caller = here.service.now(), here.caller
+    since, until = _period(query, now)
+    with here.service.read() as mind:
+        found = opened(mind, here.service.ledger, now)
+        waits, holding = open_waits(mind), snapshot(mind.state)
+        tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
+    using = measured(holding, here.home.root, here.uses, now).gangs
+    fleet = caller.sees_all and not query.queue
+    wanted = ReportWanted(since, until, _queues(query, caller, tree), fleet)
+    overhead = tuple(OverheadRow(*each) for each in here.metrics.timings())
+    figures = SchedulerFigures(here.metrics.lost(), overhead, here.metrics.cpu_ms())
+    return report(here.service.ledger, found, waits, using, figures, wanted, now)
+
+
 def _rank(row: UsageRow) -> Rank:
     """The group, and a name that no other has."""
     group = (row.queue, row.user, row.workload, row.flavor, row.day, row.kind)
     return *group, "\n".join(group)
 
 
-def _period(query: UsageQuery, now: int) -> tuple[int, int]:
+def _period(query: PeriodQuery, now: int) -> tuple[int, int]:
     """Begin and end in ms. Raises FieldError."""
     since = instant(query.since, now, "since") or 0
     until = instant(query.until, now, "until")
@@ -63,7 +86,7 @@ def _period(query: UsageQuery, now: int) -> tuple[int, int]:
     return since, until
 
 
-def _queues(query: UsageQuery, caller: Caller, tree: Tree) -> frozenset[str] | None:
+def _queues(query: PeriodQuery, caller: Caller, tree: Tree) -> frozenset[str] | None:
     """Leaf queues that are asked for and may be seen; None = all that ever were."""
     seen = None if caller.sees_all else caller.queues
     if not query.queue:

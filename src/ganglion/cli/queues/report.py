@@ -1,0 +1,143 @@
+"""`ganglion report`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connection.connect import complete_queues, connect
+from ganglion.cli.options import command, moment, output, since_ms
+from ganglion.cli.output.formats import DASH, age, clock, now_ms
+from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.cli.queues.usage import hours
+
+if TYPE_CHECKING:
+    from ganglion.api.use import OverheadRow, Report, ReportSpan, UtilisationRow, WaitRow
+
+ALL = "(all)"
+UNKNOWN = "unknown"
+STEPS = {
+    "decision": "decide",
+    "running": "decision to running",
+    "ready": "decision to ready",
+}
+
+
+@command("report", "report", "report --since 30d", "report -q research --since 2026-11-01 -o json")
+@click.option(
+    "--since",
+    metavar="TIME",
+    default="7d",
+    show_default=True,
+    help="Begin: 24h (ago), 2026-11-01, 2026-11-01T08:00; all = ever.",
+)
+@click.option("--until", metavar="TIME", help="End: 1h (ago), 2026-12-01; now if left out.")
+@click.option(
+    "-q",
+    "--queue",
+    "queues",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_queues,
+    help="Only this queue and those below it; may be repeated.",
+)
+@output("text", "json", "yaml")
+def report(since: str, until: str | None, queues: Sequence[str], form: str) -> None:
+    """Report GPU utilisation, waiting times and scheduling overhead.
+
+    Of the fleet and by queue, with history by day, by week in more than 62 days. What is not
+    measured is unknown.
+
+    ALLOCATED are GPU-hours that were held, USED the part of all that there were. ACTIVE NOW is
+    the part of the GPUs held at this moment that compute, LOST the GPU-hours of work that was
+    thrown away since the server started. A wait is the time from the submission of a workload to
+    its first place; P50 and P95 are at most a quarter too large.
+    """
+    now = now_ms()
+    begin, end = since_ms(since, now), moment(until, now, "--until") if until else ""
+    with connect() as client:
+        found = client.daily.report(since=begin, until=end, queues=queues)
+    if form != "text":
+        print_data(found, form)
+        return
+    for title, show in (
+        ("GPU utilisation", _print_utilisation),
+        ("Waiting time", _print_waits),
+        ("Scheduling overhead", _print_overhead),
+        ("History", _print_history),
+    ):
+        if title != "Scheduling overhead" or found.overhead:
+            click.echo(f"{'' if title == 'GPU utilisation' else chr(10)}{title}")
+            show(found)
+    if found.metered_since is not None and found.metered_since > found.since:
+        click.echo(f"\nmetered since {clock(found.metered_since)}")
+
+
+def _print_utilisation(found: "Report") -> None:
+    columns: list[Column[UtilisationRow]] = [
+        Column("QUEUE", lambda row: row.queue or ALL),
+        Column("ALLOCATED", lambda row: hours(row.allocated_gpu_us), right=True),
+        Column("USED", _used, right=True),
+        Column("HELD NOW", lambda row: f"{row.held_milli / 1000:g}", right=True),
+        Column("ACTIVE NOW", _active, right=True),
+        Column("LOST", lambda row: hours(row.lost_gpu_ms * 1000), right=True),
+    ]
+    print_list(found.utilisation, columns, "table", empty="nothing was held")
+
+
+def _used(row: "UtilisationRow | ReportSpan") -> str:
+    there = row.capacity_gpu_us
+    return f"{row.allocated_gpu_us * 100 // there}%" if there else DASH
+
+
+def _active(row: "UtilisationRow") -> str:
+    if not row.held_milli:
+        return DASH
+    return UNKNOWN if row.active_milli is None else f"{row.active_milli * 100 // row.held_milli}%"
+
+
+def _print_waits(found: "Report") -> None:
+    columns: list[Column[WaitRow]] = [
+        Column("QUEUE", lambda row: row.queue or ALL),
+        Column("GPUS", lambda row: row.size or ALL),
+        Column("STARTED", lambda row: str(row.started), right=True),
+        Column("P50", lambda row: _lasting(row.p50_ms), right=True),
+        Column("P95", lambda row: _lasting(row.p95_ms), right=True),
+        Column("WAITING", lambda row: str(row.waiting), right=True),
+        Column("LONGEST", lambda row: _lasting(row.longest_ms), right=True),
+    ]
+    print_list(found.waits, columns, "table", empty="nothing was started")
+
+
+def _print_overhead(found: "Report") -> None:
+    columns: list[Column[OverheadRow]] = [
+        Column("STEP", lambda row: STEPS.get(row.step, row.step)),
+        Column("COUNT", lambda row: str(row.count), right=True),
+        Column("P50", lambda row: _within(row.count, row.p50_ms), right=True),
+        Column("P95", lambda row: _within(row.count, row.p95_ms), right=True),
+    ]
+    print_list(found.overhead, columns, "table", empty="nothing was measured")
+    spent = UNKNOWN if found.cpu_ms is None else f"{found.cpu_ms / 1000:.1f} s"
+    click.echo(f"CPU time since the server started: {spent}")
+
+
+def _print_history(found: "Report") -> None:
+    columns: list[Column[ReportSpan]] = [
+        Column("BEGIN", lambda row: row.begin),
+        Column("ALLOCATED", lambda row: hours(row.allocated_gpu_us), right=True),
+        Column("USED", _used, right=True),
+        Column("STARTED", lambda row: str(row.started), right=True),
+        Column("P50", lambda row: _lasting(row.p50_ms), right=True),
+        Column("P95", lambda row: _lasting(row.p95_ms), right=True),
+    ]
+    print_list(found.spans, columns, "table", empty="nothing is metered yet")
+
+
+def _lasting(ms: int | None) -> str:
+    return DASH if ms is None else age(ms)
+
+
+def _within(count: int, ms: float | None) -> str:
+    if ms is None:
+        return "longer" if count else DASH
+    return f"{ms:g} ms" if ms < 1000 else f"{ms / 1000:g} s"

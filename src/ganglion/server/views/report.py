@@ -1,0 +1,267 @@
+"""The three metrics over a period: what is written, what is open, and what is measured now."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from ganglion.api.use import (
+    GangUse,
+    OverheadRow,
+    Report,
+    ReportSpan,
+    UtilisationRow,
+    WaitRow,
+)
+from ganglion.engine.gangs.record import WAITING
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.metering import UsageWanted, WaitCount, supply_held, usage_sums, wait_counts
+from ganglion.metering.intervals import DAY_MS, UsageInterval
+from ganglion.metering.sums import Group, UsageBy, UsageSum, add_usage, date_of, overlap_ms
+from ganglion.metering.waits import percentile_ms, size_of, span_of, step_of
+from ganglion.server.state.transaction import Mind
+from ganglion.server.views.usage import OpenIntervals
+from ganglion.server.views.workloads import gpus_of
+
+WEEKLY_MS = 62 * DAY_MS
+"""Periods that are longer are shown by week."""
+
+
+class WaitingWorkload(Struct, frozen=True):
+    """A workload that waits for its first place: its queue, size class, and since when, in ms."""
+
+    queue: str
+    size: str
+    since: int
+
+
+class OpenWaits(Struct, frozen=True):
+    """What the state says of waits at one moment.
+
+    Attributes:
+        waiting: what waits for its first place.
+        submitted: first gang of a workload that runs -> when it was submitted, in ms.
+    """
+
+    waiting: tuple[WaitingWorkload, ...]
+    submitted: Mapping[str, int]
+
+
+def open_waits(mind: Mind) -> OpenWaits:
+    """Note who waits, so that summing up need not hold the state still."""
+    waiting: list[WaitingWorkload] = []
+    submitted: dict[str, int] = {}
+    for record in mind.state.gangs.records.values():
+        gang = record.gang
+        if not gang.id.endswith("/0"):
+            continue
+        if record.phase in WAITING and not record.attempt:
+            milli = round(gpus_of(mind.state, record) * 1000)
+            waiting.append(WaitingWorkload(gang.queue, size_of(milli), gang.submitted))
+        elif record.attempt == 1:
+            submitted[gang.id] = gang.submitted
+    return OpenWaits(tuple(waiting), submitted)
+
+
+class SchedulerFigures(Struct, frozen=True):
+    """What the server has measured since it started.
+
+    Attributes:
+        lost: queue -> work that was thrown away, in GPU-ms.
+        overhead: how long steps take.
+        cpu_ms: CPU time spent; None = unknown.
+    """
+
+    lost: Mapping[str, int]
+    overhead: tuple[OverheadRow, ...]
+    cpu_ms: int | None
+
+
+class ReportWanted(Struct, frozen=True):
+    """What to report.
+
+    Attributes:
+        since, until: the period, in ms.
+        queues: leaf queues; None = all.
+        fleet: whether to add what there was, and what the server spends.
+    """
+
+    since: int
+    until: int
+    queues: Collection[str] | None
+    fleet: bool
+
+
+def report(
+    ledger: Ledger,
+    found: OpenIntervals,
+    waits: OpenWaits,
+    using: Sequence[GangUse],
+    figures: SchedulerFigures,
+    wanted: ReportWanted,
+    now: int,
+) -> Report:
+    """Sum up a period.
+
+    Args:
+        ledger: with the closed intervals.
+        found: the open ones.
+        waits: what the state says of waits.
+        using: what gangs use now.
+        figures: of the server.
+        wanted: the period and queues.
+        now: the time in ms.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    # Nothing is older than metering: there are no spans before it.
+    since = max(wanted.since, found.since if found.since is not None else wanted.until)
+    by = (UsageBy.QUEUE, UsageBy.DAY)
+    asked = UsageWanted(by, since, wanted.until, found.cycle, wanted.queues)
+    mine = [each for each in found.usage if _counts(each.queue, wanted.queues)]
+    sums = usage_sums(ledger, asked)
+    add_usage(sums, mine, by, since, wanted.until)
+    capacity = _capacity(ledger, found, since, wanted.until) if wanted.fleet else None
+    first = list(_first_places(mine, waits, since, wanted.until))
+    weekly = wanted.until - since > WEEKLY_MS
+    counts = [*wait_counts(ledger, asked, weekly=weekly), *first]
+    waiting = [each for each in waits.waiting if _counts(each.queue, wanted.queues)]
+    holders = [each for each in using if _counts(each.queue, wanted.queues)]
+    return Report(
+        since=wanted.since,
+        until=wanted.until,
+        metered_since=found.since,
+        utilisation=tuple(_utilisation(sums, capacity, holders, figures.lost, wanted.queues)),
+        waits=tuple(_waits(counts, waiting, now)),
+        overhead=figures.overhead if wanted.fleet else (),
+        cpu_ms=figures.cpu_ms if wanted.fleet else None,
+        spans=tuple(_spans(sums, capacity, counts, (since, wanted.until), weekly=weekly)),
+    )
+
+
+def _counts(queue: str, queues: Collection[str] | None) -> bool:
+    return queues is None or queue in queues
+
+
+def _capacity(ledger: Ledger, found: OpenIntervals, since: int, until: int) -> Counter[int]:
+    """Day -> GPU-microseconds that there were."""
+    made: Counter[int] = Counter()
+    closed = supply_held(ledger, since, until, found.cycle)
+    for each in (*closed, *found.supply):
+        begin, end = max(each.begin_ms, since), min(each.end_ms, until)
+        for day in range(begin // DAY_MS, -(-end // DAY_MS)):
+            lasted = overlap_ms(each, max(since, day * DAY_MS), min(until, (day + 1) * DAY_MS))
+            made[day] += each.gpu_milli * lasted
+    return made
+
+
+def _first_places(
+    intervals: Iterable[UsageInterval], waits: OpenWaits, since: int, until: int
+) -> Iterable[WaitCount]:
+    """Waits of what still is where it was placed first."""
+    placed: dict[str, list[UsageInterval]] = {}
+    for each in intervals:
+        if each.attempt == 1 and each.gang in waits.submitted:
+            placed.setdefault(each.gang, []).append(each)
+    for gang, parts in placed.items():
+        begun = next((each.begin_ms for each in parts if each.begun), None)
+        if begun is None or not since <= begun < until:
+            continue
+        milli = sum(each.requested_milli for each in parts if each.begin_ms == begun)
+        step = step_of(begun - waits.submitted[gang])
+        yield WaitCount(begun // DAY_MS, parts[0].queue, size_of(milli), step, 1)
+
+
+def _utilisation(
+    sums: Mapping[Group, UsageSum],
+    capacity: Counter[int] | None,
+    using: Sequence[GangUse],
+    lost: Mapping[str, int],
+    queues: Collection[str] | None,
+) -> Iterable[UtilisationRow]:
+    """All together, then by queue."""
+    held: Counter[str] = Counter()
+    for (queue, _), each in sums.items():
+        held[queue] += each.held_gpu_us
+    holders: dict[str, list[GangUse]] = {}
+    for gang in using:
+        holders.setdefault(gang.queue, []).append(gang)
+    names = sorted({*held, *holders, *(each for each in lost if _counts(each, queues))})
+    there = None if capacity is None else sum(capacity.values())
+    yield _row("", sum(held.values()), there, using, sum(lost.get(each, 0) for each in names))
+    for name in names:
+        yield _row(name, held[name], None, holders.get(name, ()), lost.get(name, 0))
+
+
+def _row(
+    queue: str, held: int, there: int | None, using: Sequence[GangUse], lost: int
+) -> UtilisationRow:
+    active: int | None = 0
+    for gang in using:
+        if gang.gpus and active is not None:
+            busy = gang.gpu_busy_milli
+            active = None if busy is None else active + round(gang.gpus * busy)
+    now = round(sum(gang.gpus for gang in using) * 1000)
+    return UtilisationRow(queue, held, there, now, active, lost)
+
+
+def _waits(
+    counts: Iterable[WaitCount], waiting: Sequence[WaitingWorkload], now: int
+) -> Iterable[WaitRow]:
+    """All together, then each queue, as a whole and by size."""
+    steps: dict[tuple[str, str], Counter[int]] = {("", ""): Counter()}
+    ages: dict[tuple[str, str], list[int]] = {}
+    for each in counts:
+        for key in (("", ""), (each.queue, ""), (each.queue, each.size)):
+            steps.setdefault(key, Counter())[each.step] += each.count
+    for one in waiting:
+        for key in (("", ""), (one.queue, ""), (one.queue, one.size)):
+            ages.setdefault(key, []).append(max(now - one.since, 0))
+    for key in sorted({*steps, *ages}, key=_by_size):
+        found, since = steps.get(key, Counter()), ages.get(key, [])
+        yield WaitRow(
+            *key,
+            started=found.total(),
+            p50_ms=percentile_ms(found, 500),
+            p95_ms=percentile_ms(found, 950),
+            waiting=len(since),
+            longest_ms=max(since, default=None),
+        )
+
+
+def _by_size(key: tuple[str, str]) -> tuple[str, int]:
+    queue, size = key
+    return queue, int(size.partition("-")[0].rstrip("+")) if size else -1
+
+
+def _spans(
+    sums: Mapping[Group, UsageSum],
+    capacity: Counter[int] | None,
+    counts: Iterable[WaitCount],
+    period: tuple[int, int],
+    *,
+    weekly: bool,
+) -> Iterable[ReportSpan]:
+    """By day, in long periods by week; those in which nothing was held or placed as well."""
+    since, until = period
+    held: Counter[int] = Counter()
+    there: Counter[int] = Counter()
+    days = {date_of(day): day for day in range(since // DAY_MS, until // DAY_MS + 1)}
+    for (_, date), each in sums.items():
+        held[span_of(days[date], weekly=weekly)] += each.held_gpu_us
+    for day, amount in (capacity or {}).items():
+        there[span_of(day, weekly=weekly)] += amount
+    steps: dict[int, Counter[int]] = {}
+    for count in counts:
+        steps.setdefault(span_of(count.day, weekly=weekly), Counter())[count.step] += count.count
+    for span in dict.fromkeys(span_of(day, weekly=weekly) for day in days.values()):
+        waits = steps.get(span, Counter())
+        yield ReportSpan(
+            date_of(span),
+            held[span],
+            None if capacity is None else there[span],
+            waits.total(),
+            percentile_ms(waits, 500),
+            percentile_ms(waits, 950),
+        )
