@@ -220,11 +220,12 @@ FOLDERS: dict[str, dict[str, str]] = {
         "notify": "",
         "audit": "",
         "direct": "rest requests routes",
-        "app": "rest accounts access login telemetry views requests routes direct",
+        "portal": "rest",
+        "app": "rest commands accounts access login portal telemetry views requests routes direct",
         "parts": ("state rest signals commands controllers recovery loop accounts notify"),
         "main": (
             "state rest telemetry signals commands controllers recovery loop access accounts login "
-            "requests notify audit app parts"
+            "portal requests notify audit app parts"
         ),
         "cluster": "state rest telemetry signals views",
         "__main__": "rest main",
