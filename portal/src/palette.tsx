@@ -35,7 +35,7 @@ export function Palette() {
   return (
     <>
       <Button className="small plain" onPress={() => setOpen(true)}>
-        Go to <kbd>Ctrl K</kbd>
+        Go to <kbd className="keys">Ctrl K</kbd>
       </Button>
       <ModalOverlay className="overlay top" isDismissable isOpen={open} onOpenChange={setOpen}>
         <Modal className="modal">

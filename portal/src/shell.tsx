@@ -55,18 +55,22 @@ export function Shell() {
         <div className="bar-end">
           <Palette />
           <LiveMark />
-          <Button className="small plain" onPress={() => setZone(zone === "utc" ? "local" : "utc")}>
-            Times: {zone === "utc" ? "UTC" : "local"}
-          </Button>
-          <Button className="small plain" onPress={() => setTheme(NEXT[theme])}>
-            Theme: {theme}
-          </Button>
-          <span className="who">
-            <Name text={me.user} most={24} />
-          </span>
-          <Button className="small plain" onPress={() => void leave()}>
-            Sign out
-          </Button>
+          <details className="menu">
+            <summary>
+              <Name text={me.user} most={24} />
+            </summary>
+            <div>
+              <Button className="small plain" onPress={() => setZone(zone === "utc" ? "local" : "utc")}>
+                Times: {zone === "utc" ? "UTC" : "local"}
+              </Button>
+              <Button className="small plain" onPress={() => setTheme(NEXT[theme])}>
+                Theme: {theme}
+              </Button>
+              <Button className="small plain" onPress={() => void leave()}>
+                Sign out
+              </Button>
+            </div>
+          </details>
         </div>
       </header>
       <Banners />

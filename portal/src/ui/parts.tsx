@@ -128,8 +128,8 @@ export function Meter(props: { label: string; used: number; of: number; mark?: n
   const whole = Math.max(props.of, props.used, 1e-9);
   return (
     <svg className="meter" role="img" aria-label={props.label} viewBox="0 0 100 8" preserveAspectRatio="none">
-      <rect className="track" width="100" height="8" rx="2" />
-      <rect className="fill" width={(100 * props.used) / whole} height="8" rx="2" />
+      <rect className="track" width="100" height="8" />
+      <rect className="fill" width={(100 * props.used) / whole} height="8" />
       {props.mark !== undefined && props.mark <= whole && (
         <rect className="mark" x={(100 * props.mark) / whole - 0.5} width="1" height="8" />
       )}

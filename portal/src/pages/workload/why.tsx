@@ -65,7 +65,7 @@ function Explanation({ about, several }: { about: Explained; several: boolean })
       <Obstacles counts={about.histogram} />
       {Object.keys(about.closed).length > 0 && (
         <section>
-          <h4>Closed nodes</h4>
+          <h3>Closed nodes</h3>
           <ul className="lines">
             {Object.entries(about.closed).map(([node, cause]) => (
               <li key={node}>
@@ -91,7 +91,7 @@ function Explanation({ about, several }: { about: Explained; several: boolean })
 function Start({ about }: { about: Explained }) {
   return (
     <section>
-      <h4>When it starts</h4>
+      <h3>When it starts</h3>
       {about.start ? (
         <BandLine band={about.start} />
       ) : (
@@ -144,7 +144,7 @@ function Suggestions({ about }: { about: Explained }) {
   if (!about.suggestions.length) return null;
   return (
     <section>
-      <h4>What would start it</h4>
+      <h3>What would start it</h3>
       <p className="quiet">Each was tried on a copy of the present state.</p>
       <ul className="lines">
         {about.suggestions.map((each) => (
@@ -177,7 +177,7 @@ function Job({ id }: { id: string }) {
 function People({ title, ids, all }: { title: string; ids: readonly string[]; all: number }) {
   return (
     <section>
-      <h4>{title}</h4>
+      <h3>{title}</h3>
       <p>
         {ids.map((each, n) => (
           <span key={each}>
@@ -197,7 +197,7 @@ function Obstacles({ counts }: { counts: Record<string, number> }) {
   if (!rows.length) return null;
   return (
     <section>
-      <h4>Nodes by the first obstacle</h4>
+      <h3>Nodes by the first obstacle</h3>
       <ul className="bars">
         {rows.map(([name, value]) => (
           <li key={name}>

@@ -47,9 +47,11 @@ export function WorkloadPage() {
           <Tab id="spec">Specification</Tab>
         </TabList>
         <TabPanel id="why" className="panel">
+          <h2 className="sr">Why</h2>
           {ENDED.has(job.state) ? <Ended job={job} /> : <WhyPanel refOf={job.id} />}
         </TabPanel>
         <TabPanel id="logs" className="panel">
+          <h2 className="sr">Log</h2>
           <Logs
             job={job}
             gang={search.gang ?? 0}
@@ -59,9 +61,11 @@ export function WorkloadPage() {
           />
         </TabPanel>
         <TabPanel id="placement" className="panel">
+          <h2 className="sr">Placement</h2>
           <PlacementPanel job={job} />
         </TabPanel>
         <TabPanel id="spec" className="panel">
+          <h2 className="sr">Specification</h2>
           <Suspense fallback={<Loading what="the specification" />}>
             <Specification job={job} />
           </Suspense>
