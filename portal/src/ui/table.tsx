@@ -12,6 +12,8 @@ export interface Column<Row> {
   /** What it is sorted by, and what CSV has. */
   value(row: Row): string | number | null;
   align?: "end";
+  /** Width on narrow screens, where it differs. */
+  narrow?: string;
   /** Left out on narrow screens. */
   wide?: boolean;
 }
@@ -104,8 +106,12 @@ export function Table<Row>(props: TableProps<Row>) {
       csv([columns.map((each) => each.title), ...rows.map((row) => columns.map((each) => each.value(row)))]),
     );
   const template = columns.map((each) => each.width).join(" ");
-  const narrow = columns.filter((each) => !each.wide).map((each) => each.width).join(" ");
-  const style = { "--columns": template, "--columns-narrow": narrow } as React.CSSProperties;
+  const narrow = columns.filter((each) => !each.wide).map((each) => each.narrow ?? each.width).join(" ");
+  const style = {
+    "--columns": template,
+    "--columns-narrow": narrow,
+    "--rows": Math.max(1, rows.length),
+  } as React.CSSProperties;
   const open = useCallback((n: number) => (setActive(n), onOpen(rows[n] as Row)), [rows, onOpen]);
 
   return (

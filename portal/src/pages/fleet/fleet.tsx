@@ -256,8 +256,8 @@ function NodePanel({ name, close }: { name: string; close(): void }) {
           </p>
           <p>
             {gpus(found.data.node.gpu_free_milli)} of {gpus(found.data.node.gpu_total_milli)}{" "}
-            {harmless(found.data.node.flavor, 40)} GPUs free; {memory(found.data.node.memory_free_mib)} memory free;{" "}
-            {harmless(domainOf(found.data.node), 80)}
+            {harmless(found.data.node.flavor, 40)} GPUs free; {memory(found.data.node.memory_free_mib)} memory free
+            {domainOf(found.data.node) && `; ${harmless(domainOf(found.data.node), 80)}`}
           </p>
           <h3>On it</h3>
           <Occupants items={found.data.occupants} nothing="Nothing." />

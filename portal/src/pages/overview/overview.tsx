@@ -90,16 +90,18 @@ function Mine() {
 function Jobs({ title, jobs }: { title: string; jobs: readonly WorkloadView[] }) {
   return (
     <div className="scroll-x" tabIndex={0} role="region" aria-label={title}>
-      <table className="plain-table">
+      <table className="plain-table jobs">
         <caption>{title}</caption>
         <thead>
           <tr>
             <th scope="col">Workload</th>
-            <th scope="col">State</th>
+            <th scope="col" className="states">
+              State
+            </th>
             <th scope="col" className="wide">
               Queue
             </th>
-            <th scope="col" className="end">
+            <th scope="col" className="end counts">
               GPUs
             </th>
             <th scope="col">What now</th>
@@ -149,11 +151,11 @@ export function standing(queue: QueueView): string {
   const used = queue.gpu_used_milli;
   const quota = Object.values(queue.quota).reduce((sum, each) => sum + (each.gpu_milli ?? 0), 0);
   const waits = queue.waiting ? `; ${plural(queue.waiting, "gang")} waiting` : "";
-  if (!quota) return `uses ${gpus(used)} GPUs and is guaranteed none${waits}`;
+  if (!quota) return `uses ${plural(used / 1000, "GPU")} and is guaranteed none${waits}`;
   const beyond = used - quota;
   const said =
     beyond > 0
-      ? `uses ${gpus(used)} GPUs: its ${gpus(quota)} and ${gpus(beyond)} borrowed, which others may reclaim`
+      ? `uses ${plural(used / 1000, "GPU")}: its ${gpus(quota)} and ${gpus(beyond)} borrowed, which others may reclaim`
       : `uses ${gpus(used)} of its ${gpus(quota)} GPUs; ${gpus(-beyond)} are lent or free`;
   return said + waits;
 }

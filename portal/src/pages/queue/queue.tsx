@@ -18,6 +18,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     key: "position",
     title: "#",
     width: "3.5rem",
+    narrow: "2.75rem",
     align: "end",
     value: (row) => row.position || null,
     cell: (row) => row.position || "–",
@@ -26,6 +27,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     key: "gang",
     title: "Workload",
     width: "minmax(8rem, 1.3fr)",
+    narrow: "minmax(5rem, 1fr)",
     value: (row) => row.gang,
     cell: (row) => (
       <Link to="/workloads/$ref" params={{ ref: row.workload }} tabIndex={-1}>
@@ -37,6 +39,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     key: "reason",
     title: "Waits for",
     width: "minmax(10rem, 3fr)",
+    narrow: "minmax(6rem, 2fr)",
     value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
     cell: (row) => (
       <span title={harmless(row.message, 1000)}>
@@ -50,6 +53,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     key: "gpus",
     title: "GPUs",
     width: "4.5rem",
+    narrow: "4rem",
     align: "end",
     value: (row) => row.gpus,
     cell: (row) => row.gpus,

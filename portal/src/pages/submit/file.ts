@@ -12,7 +12,12 @@ export function parsed(text: string): Parsed {
   const document = parseDocument(text, { prettyErrors: true });
   const [error] = document.errors;
   if (error) return { document, body: null, trouble: error.message };
-  const body: unknown = document.toJS({ maxAliasCount: 100 });
+  let body: unknown;
+  try {
+    body = document.toJS({ maxAliasCount: 100 });
+  } catch (found) {
+    return { document, body: null, trouble: (found as Error).message }; // aliases of aliases
+  }
   if (body === null || typeof body !== "object" || Array.isArray(body))
     return { document, body: null, trouble: text.trim() ? "A file has keys and values, as `run: …`." : "" };
   return { document, body: body as Record<string, unknown>, trouble: "" };

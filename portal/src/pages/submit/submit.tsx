@@ -11,6 +11,7 @@ import { Command, Failure, Name } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { harmless, word } from "../../ui/text";
 import { FIELDS, fieldOf, parsed, withField } from "./file";
+import { Touched } from "../workload/why";
 import { TEMPLATES } from "./templates";
 
 const route = getRouteApi("/submit");
@@ -44,6 +45,9 @@ export function SubmitPage() {
 
   const file = useMemo(() => parsed(text), [text]);
   const plan = usePlan(file.body);
+  const never =
+    (plan.step === "told" && plan.verdict.reason?.never) ||
+    (plan.step === "wrong" && plan.error instanceof Problem && plan.error.code === "input.never");
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
   const key = useRef("");
@@ -60,9 +64,10 @@ export function SubmitPage() {
       sessionStorage.removeItem(KEPT);
       await go({ to: "/workloads/$ref", params: { ref: made.id } });
     } catch (found) {
+      // A refusal is an answer; where none came, the same submission is tried again.
+      if (found instanceof Problem) key.current = "";
       setError(found as Error);
     } finally {
-      if (!(error instanceof Problem)) key.current = "";
       setBusy(false);
     }
   };
@@ -102,10 +107,12 @@ export function SubmitPage() {
           <h2>If submitted now</h2>
           <PlanPanel plan={plan} />
           {error && <Failure error={error} />}
-          <label className="check">
-            <input type="checkbox" checked={forced} onChange={(event) => setForced(event.target.checked)} />
-            Take it although it could never start now
-          </label>
+          {(never || forced) && (
+            <label className="check">
+              <input type="checkbox" checked={forced} onChange={(event) => setForced(event.target.checked)} />
+              Take it although it could never start now
+            </label>
+          )}
           <div className="buttons">
             <Button className="primary" isDisabled={busy || !file.body} onPress={() => void submit()}>
               Submit
@@ -222,7 +229,9 @@ function PlanPanel({ plan }: { plan: Plan }) {
           <h3>What would start it</h3>
           <ul className="lines">
             {suggestions.map((each) => (
-              <li key={each.change}>{harmless(each.change, 500)}</li>
+              <li key={each.change}>
+                {harmless(each.change, 500)} <Touched what="stops or moves" ids={each.stops} />
+              </li>
             ))}
           </ul>
         </>

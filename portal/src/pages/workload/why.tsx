@@ -150,8 +150,8 @@ function Suggestions({ about }: { about: Explained }) {
         {about.suggestions.map((each) => (
           <li key={each.change}>
             {harmless(each.change, 500)}
-            {each.stops.length > 0 && <People title="Stops or moves" ids={each.stops} all={each.stops.length} />}
-            {each.awaits.length > 0 && <People title="Awaits the end of" ids={each.awaits} all={each.awaits.length} />}
+            <Touched what="stops or moves" ids={each.stops} />
+            <Touched what="awaits the end of" ids={each.awaits} />
           </li>
         ))}
       </ul>
@@ -171,6 +171,23 @@ function Job({ id }: { id: string }) {
     <Link to="/workloads/$ref" params={{ ref: id.replace(/\/\d+$/, "") }}>
       <Name text={id.replace(/\/0$/, "")} most={64} />
     </Link>
+  );
+}
+
+/** Whom a suggestion touches. */
+export function Touched({ what, ids }: { what: string; ids: readonly string[] }) {
+  if (!ids.length) return null;
+  return (
+    <span className="quiet">
+      {what}{" "}
+      {ids.slice(0, 10).map((each, n) => (
+        <span key={each}>
+          {n > 0 && ", "}
+          <Job id={each} />
+        </span>
+      ))}
+      {ids.length > 10 && ` and ${count(ids.length - 10)} more`}
+    </span>
   );
 }
 
@@ -203,7 +220,7 @@ function Obstacles({ counts }: { counts: Record<string, number> }) {
           <li key={name}>
             <span>{harmless(name, 120)}</span>
             <svg aria-hidden="true" viewBox="0 0 100 8" preserveAspectRatio="none">
-              <rect className="fill" width={(100 * value) / most} height="8" rx="2" />
+              <rect className="fill" width={(100 * value) / most} height="8" />
             </svg>
             <span className="end">{plural(value, "node")}</span>
           </li>

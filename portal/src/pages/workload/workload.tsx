@@ -114,9 +114,9 @@ function Head({ job }: { job: WorkloadDetail }) {
         <Figure label="GPUs" value={over ? count(job.gpus) : `${count(job.gpus_held)} of ${count(job.gpus)}`}>
           {over ? "asked for" : "held now"}
         </Figure>
-        <Figure label={job.started && !job.ended ? "Runs for" : "Waits or waited"} value={lasting(job, now)} />
+        <Figure label={over ? "Waited" : job.started ? "Runs for" : "Waits for"} value={lasting(job, now)} />
         <Figure label="GPU-hours" value={count(Math.round(gpuHours(job, now) * 100) / 100)}>
-          {job.spent ? "held, all attempts" : "held by the present attempts"}
+          {job.spent ? "of all attempts" : "of present attempts"}
         </Figure>
       </dl>
       <div className="buttons">
