@@ -73,14 +73,18 @@ def environment() -> dict[str, str]:
     numbers = tuple(int(each) for each in said.lstrip("v").split(".")[:2] if each.isdigit())
     if numbers < LEAST:
         least = ".".join(map(str, LEAST))
-        raise Missing(f"Node.js {said or '(unknown)'} is older than {least}: make portal brings one")
+        raise Missing(
+            f"Node.js {said or '(unknown)'} is older than {least}: make portal brings one"
+        )
     return made
 
 
 def npm(*words: str) -> None:
     """Run npm in the folder of the portal. Raises CalledProcessError where it fails."""
     made = environment()
-    subprocess.run([str(shutil.which("npm", path=made["PATH"])), *words], cwd=PORTAL, env=made, check=True)
+    subprocess.run(
+        [str(shutil.which("npm", path=made["PATH"])), *words], cwd=PORTAL, env=made, check=True
+    )
 
 
 def install() -> None:

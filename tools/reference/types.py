@@ -61,15 +61,14 @@ def _answer(operation: Json) -> str:
 def _type(schema: Json) -> str:
     if "$ref" in schema:
         return _word(schema["$ref"].rpartition("/")[2])
-    if "const" in schema:
-        return _literal(schema["const"])
-    if "enum" in schema:
-        return " | ".join(map(_literal, schema["enum"]))
-    for key in ("anyOf", "oneOf"):
-        if key in schema:
-            return " | ".join(dict.fromkeys(_type(each) for each in schema[key]))
-    if "allOf" in schema:
-        return " & ".join(_type(each) for each in schema["allOf"])
+    values = [schema["const"]] if "const" in schema else schema.get("enum", ())
+    parts = [_literal(each) for each in values]
+    parts += [_type(each) for key in ("anyOf", "oneOf") for each in schema.get(key, ())]
+    return " | ".join(dict.fromkeys(parts)) or _plain(schema)
+
+
+def _plain(schema: Json) -> str:
+    """A type without alternatives."""
     kind = schema.get("type")
     if kind == "array":
         return f"Array<{_type(schema.get('items', {}))}>"

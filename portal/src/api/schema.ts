@@ -1265,9 +1265,9 @@ export interface Posts {
   "/tokens": NewToken;
   "/users": UserView;
   "/users:bootstrap": BootstrapLink;
+  "/portal:link": PortalLink;
   "/users/{user}/disable": UserView;
   "/users/{user}/enable": UserView;
-  "/portal:link": PortalLink;
   "/users:erase": ErasureView;
   "/clusters/{name}/records": DeliveryPosition;
 }

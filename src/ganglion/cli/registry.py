@@ -185,7 +185,7 @@ COMMANDS: dict[str, CommandEntry] = {
         LOOK,
     ),
     "portal": CommandEntry(
-        "ganglion.cli.server.portal:portal", "Print a link that opens the portal.", LOOK
+        "ganglion.cli.access.portal:portal", "Print a link that opens the portal.", LOOK
     ),
     "token": CommandEntry(
         "ganglion.cli.access.token:token", "Make, list and revoke personal tokens.", CLUSTER

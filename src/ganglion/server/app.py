@@ -14,8 +14,8 @@ from ganglion.server.access.gate import AccessGate, as_decided
 from ganglion.server.access.permissions import Permissions, SessionRules
 from ganglion.server.access.routed_callers import RoutedCallers
 from ganglion.server.access.tries.token_limit import TokenLimit
-from ganglion.server.direct import Direct
 from ganglion.server.commands.sign_in import BY_LINK
+from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
 from ganglion.server.login.owner import IDLE_MS, OwnerLogin
 from ganglion.server.login.settings import LoginSettings
@@ -44,7 +44,7 @@ from ganglion.server.routes import (
 )
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
-from ganglion.server.routes.identity import access, portal, users
+from ganglion.server.routes.identity import access, users
 from ganglion.server.routes.money import budgets, prices
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
@@ -70,7 +70,6 @@ _ROUTES = (
     terminals,
     access,
     users,
-    portal,
     audit,
     clusters,
 )

@@ -197,7 +197,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "queues": "output options connection filters",
         "money": "output options connection",
         "workloads": "output options connection filters fleet",
-        "server": "output options connection workloads",
+        "server": "output options connection workloads access",
         "submission": "output cluster errors options connection logs pods workloads",
         "simulation": "output options submission",
     },

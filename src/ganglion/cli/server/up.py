@@ -338,6 +338,7 @@ def _say_certificate() -> None:
 
 
 def _start(wish: ServerWish) -> None:
+    from ganglion.cli.access.portal import say_portal
     from ganglion.cli.server.background import START_S, running, said, start
     from ganglion.client.home import home
 
@@ -361,23 +362,9 @@ def _start(wish: ServerWish) -> None:
     _say_ready(record)
     if wish.tls:
         _say_certificate()
-    _say_portal()
+    say_portal()
     if (home() / "login.yaml").exists():
         _say_bootstrap()
-
-
-def _say_portal() -> None:
-    """Print the link of the portal, or why there is none."""
-    from ganglion.cli.connection.connect import connect
-    from ganglion.cli.server.portal import portal_link
-
-    with connect() as client:
-        url, until, trouble = portal_link(client)
-    if trouble:
-        note(f"No portal: {trouble}")
-        return
-    note("The portal, by a link that counts once and for an hour:" if until else "The portal:")
-    click.echo(url)
 
 
 def _say_bootstrap() -> None:

@@ -4,7 +4,6 @@ Only where users do not sign in with a browser. The link has the code behind `#`
 send nowhere: the page of the portal posts it.
 """
 
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,14 @@ from ganglion.server.access.permissions import BadSession, Permissions
 from ganglion.server.access.portal_links import PortalLinks
 from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.commands.sign_in import sign_in_owner, sign_out
-from ganglion.server.login.forms import NO_STORE, address_of, field_of, form_of, require_own_page
+from ganglion.server.login.forms import (
+    NO_STORE,
+    Form,
+    address_of,
+    field_of,
+    form_of,
+    require_own_page,
+)
 from ganglion.server.rest.listening.guard import LoginPages
 from ganglion.server.rest.problems import answer, problem
 from ganglion.transport.hosts import is_loopback
@@ -53,7 +59,7 @@ class OwnerLogin:
         links: what has the codes.
         owner: user of the server.
         effects: clock and chance.
-        home: folder of the server, which names the cookie: other servers of this machine get it too.
+        home: folder of the server, which names the cookie: browsers send it to others here, too.
         secure: whether browsers reach this server by TLS.
         others: pages of programs that sign in; None = there are none.
     """
@@ -100,7 +106,7 @@ class OwnerLogin:
         form = await form_of(request)
         return await (self._enter(request, form) if path == ENTER else self._leave(request, form))
 
-    async def _enter(self, request: Request, form: Mapping[str, list[str]]) -> Response:
+    async def _enter(self, request: Request, form: Form) -> Response:
         """Begin a session.
 
         Raises:
@@ -126,7 +132,7 @@ class OwnerLogin:
         log.info("the owner has opened the portal", session=begun.session)
         return self._with_cookie(cookie, LASTING_MS)
 
-    async def _leave(self, request: Request, form: Mapping[str, list[str]]) -> Response:
+    async def _leave(self, request: Request, form: Form) -> Response:
         sent = request.cookies.get(self.cookie, "")
         try:
             caller = await anyio.to_thread.run_sync(self._permissions.session, sent)
