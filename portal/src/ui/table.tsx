@@ -59,7 +59,7 @@ export function Table<Row>(props: TableProps<Row>) {
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => ROW,
-    overscan: 12,
+    overscan: 6,
     getItemKey: (n) => id(rows[n] as Row),
   });
   const at = Math.min(active, Math.max(0, rows.length - 1));

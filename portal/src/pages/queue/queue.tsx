@@ -7,6 +7,7 @@ import { order } from "../../api/reads";
 import type { OrderItem } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
+import { RowLink } from "../../ui/row_link";
 import { Table, type Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
 import { WhyPanel } from "../workload/why";
@@ -30,9 +31,9 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     narrow: "minmax(5rem, 1fr)",
     value: (row) => row.gang,
     cell: (row) => (
-      <Link to="/workloads/$ref" params={{ ref: row.workload }} tabIndex={-1}>
+      <RowLink job={row.workload}>
         <Name text={row.gang.endsWith("/0") ? row.workload : row.gang} most={64} />
-      </Link>
+      </RowLink>
     ),
   },
   {
