@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     key: "gang",
     title: "Workload",
     width: "minmax(8rem, 1.3fr)",
-    narrow: "minmax(5rem, 1fr)",
+    narrow: "minmax(6rem, 1.3fr)",
     value: (row) => row.gang,
     cell: (row) => (
       <RowLink job={row.workload}>
@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     key: "reason",
     title: "Waits for",
     width: "minmax(10rem, 3fr)",
-    narrow: "minmax(6rem, 2fr)",
+    narrow: "minmax(6rem, 1.3fr)",
     value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
     cell: (row) => (
       <span title={harmless(row.message, 1000)}>

@@ -149,12 +149,12 @@ function QueueRow({ queue, depth, chosen }: { queue: QueueView; depth: number; c
       <td className="end wide">{limit === null ? "none" : gpus(limit)}</td>
       <td className="end">{queue.running}</td>
       <td className="end">
-        {queue.waiting ? (
+        {queue.waiting && queue.leaf ? (
           <Link to="/queue" search={{ queue: queue.name }}>
             {queue.waiting}
           </Link>
         ) : (
-          0
+          queue.waiting
         )}
       </td>
     </tr>
@@ -225,7 +225,9 @@ function QueuePanel({ queue, close }: { queue: QueueView; close(): void }) {
           <dd>{queue.max_pending || "no bound"}</dd>
         </div>
       </dl>
-      <Command line={`ganglion queue -q ${word(queue.name)}`} label="What waits in it, on the command line" />
+      {queue.leaf && (
+        <Command line={`ganglion queue -q ${word(queue.name)}`} label="What waits in it, on the command line" />
+      )}
     </aside>
   );
 }
