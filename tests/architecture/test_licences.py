@@ -11,7 +11,8 @@ from tools.licences import LOCK, PAGE, REQUIREMENTS, bill, bundled, licence, pac
 
 TEXT, LOCKED = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
 PERMITTED = re.compile(
-    r"(?:0BSD|ISC|Unlicense|Apache-2\.0|BSD-[23]-Clause|CC0-1\.0|MIT(?:-0)?|PSF-2\.0|Zlib| AND | OR )+"
+    r"(?:0BSD|ISC|Unlicense|Apache-2\.0|BSD-[23]-Clause|CC0-1\.0|MIT(?:-0)?|PSF-2\.0|Zlib"
+    r"| AND | OR )+"
 )
 WEAK = {"psycopg": "LGPL-3.0-only", "psycopg-binary": "LGPL-3.0-only", "pathspec": "MPL-2.0"}
 """Used as they are, unchanged: the driver of PostgreSQL, and a part of the build tool."""

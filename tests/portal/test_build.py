@@ -1,5 +1,6 @@
 """The portal is built where that is possible; where not, it is said, and nothing else fails."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_what_the_build_reads_is_among_its_sources() -> None:
 def test_a_machine_without_node_is_told_what_brings_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portal.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Missing, match=r"requirements/portal\.txt"):
         environment()
@@ -41,7 +42,7 @@ def test_a_node_that_is_too_old_is_refused(
         program = tmp_path / name
         program.write_text(f"#!/bin/sh\necho {said}\n")
         program.chmod(0o755)
-    monkeypatch.setattr(portal.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(Missing, match=r"is older than 22\.12"):
         environment()
 
@@ -57,6 +58,6 @@ def test_a_portal_that_cannot_be_built_is_said_loudly(
         raise Missing("no registry")
 
     monkeypatch.setattr(portal, "test", refuse)
-    monkeypatch.setattr(portal.sys, "argv", ["portal", "test", *words])
+    monkeypatch.setattr(sys, "argv", ["portal", "test", *words])
     assert main() == status
     assert "THE PORTAL IS NOT BUILT AND NOT TESTED: no registry" in capsys.readouterr().err
