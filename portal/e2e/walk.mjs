@@ -37,7 +37,7 @@ const browser = await chromium.launch({
 const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
 await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: LINK.origin });
 const page = await context.newPage();
-page.setDefaultTimeout(15_000);
+page.setDefaultTimeout(60_000);
 
 // What the policy of contents refuses, and what fails in the page, is an error of the walk.
 const troubles = [];
