@@ -4,6 +4,8 @@
 #   make test          set up, then lint, type-check and run every test
 #   make quick         tests that matter for what was changed, within a minute
 #   make setup         set up only; leaves .venv/bin/ganglion
+#   make portal        build the portal, which `ganglion up` serves then; needs an npm registry
+#   make portal-dev    serve the portal from its sources, in front of a server on this machine
 #   make soak          drawn tests at length, published figures again; TRACES=DIR has their traces
 #   make check         lint, types, architecture, start-up budget of the command line
 #   make docs          build the documentation as a site, out/docs/index.html
@@ -17,7 +19,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test quick soak check lint style ruff types pytest docs bench sbom requirements \
-	clean
+	clean portal portal-dev portal-tested
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -55,6 +57,22 @@ $(VENV)/.dev: requirements/test.txt requirements/check.txt requirements/docs.txt
 
 setup: $(VENV)/.runtime
 
+$(VENV)/.node: requirements/portal.txt $(VENV)/.runtime
+	@echo "Installing Node.js, which builds the portal"
+	@$(PIP) install --require-hashes -r requirements/portal.txt
+	@touch $@
+
+portal: $(VENV)/.node
+	$(BIN)/python -m tools.portal build
+
+portal-dev: $(VENV)/.node
+	$(BIN)/python -m tools.portal dev
+
+# Where Node.js or its packages cannot be had, it says so, and its tests are skipped.
+portal-tested: $(VENV)/.dev
+	@$(MAKE) --no-print-directory $(VENV)/.node || true
+	@$(BIN)/python -m tools.portal test --if-possible
+
 demo: setup
 	@$(BIN)/ganglion demo
 
@@ -76,7 +94,7 @@ check: style
 	$(BIN)/python tools/import_budget.py
 
 # Types are checked beside the tests, which wait for a part of their time.
-test: ruff
+test: ruff portal-tested
 	$(BIN)/python tools/import_budget.py
 	@$(MAKE) --no-print-directory --jobs 2 types pytest
 
@@ -120,7 +138,7 @@ sbom: setup
 
 requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv
-	for name in runtime test check docs jupyter; do \
+	for name in runtime test check docs jupyter portal; do \
 		case $$name in \
 			runtime) from="pyproject.toml --all-extras --group build" ;; \
 			docs) from="--group docs -c requirements/runtime.txt -c requirements/test.txt -c requirements/check.txt" ;; \
@@ -132,5 +150,6 @@ requirements: | $(BIN)/python
 	done
 
 clean:
-	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		portal/node_modules src/ganglion/server/portal/static
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,14 +4,16 @@ python -m tools.licences                 write docs/licences.md from what is ins
 python -m tools.licences --check         1 = the page is out of date
 python -m tools.licences --sbom FILE     write a bill in CycloneDX 1.6, as `make sbom` does
 
-Packages, versions and hashes are those of requirements/runtime.txt; licences are SPDX expressions,
-from the metadata of each package. Equal requirements give the same bill, byte by byte.
+Packages, versions and hashes are those of requirements/runtime.txt, and of portal/package-lock.json
+for what the built files of the portal contain; licences are SPDX expressions, from the metadata of
+each package. Equal requirements give the same bill, byte by byte.
 """
 
 import json
 import re
 import sys
 from argparse import ArgumentParser
+from base64 import b64decode
 from collections.abc import Iterator
 from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
 from pathlib import Path
@@ -22,6 +24,7 @@ from ganglion import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUIREMENTS = ROOT / "requirements" / "runtime.txt"
+LOCK = ROOT / "portal" / "package-lock.json"
 PAGE = ROOT / "docs" / "licences.md"
 
 STATED = {
@@ -69,6 +72,16 @@ Ganglion itself is under Apache-2.0. Its packages:
 |---|---|---|
 """
 
+BUNDLED = """
+## In the files of the portal
+
+[The portal](portal.md) is built from these packages of npm; `/notices.txt` of a server that serves
+it has the texts of their licences.
+
+| Package | Version | Licence |
+|---|---|---|
+"""
+
 _LINE = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)(?: ; (.+?))? \\$", re.MULTILINE)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
@@ -86,6 +99,39 @@ class Package(NamedTuple):
     version: str
     marker: str
     hashes: tuple[str, ...]
+
+
+class BundledPackage(NamedTuple):
+    """A package of npm of which the built files of the portal contain parts.
+
+    Attributes:
+        name, version: as locked.
+        licence: SPDX expression.
+        hash: SHA-512 of its archive, in hexadecimal.
+    """
+
+    name: str
+    version: str
+    licence: str
+    hash: str
+
+
+def bundled(lock: str) -> tuple[BundledPackage, ...]:
+    """The packages of a lock of npm that are no tools, by name.
+
+    Raises:
+        LookupError: one of them states no licence.
+    """
+    found = []
+    for path, each in json.loads(lock)["packages"].items():
+        name = path.rpartition("node_modules/")[2]
+        if not name or each.get("dev") or each.get("devOptional"):
+            continue
+        if not each.get("license"):
+            raise LookupError(f"{name}: no licence in {LOCK.name}")
+        digest = b64decode(each["integrity"].removeprefix("sha512-")).hex()
+        found.append(BundledPackage(name, each["version"], each["license"], digest))
+    return tuple(sorted(found))
 
 
 def packages(text: str) -> Iterator[Package]:
@@ -124,21 +170,23 @@ def _written(about: PackageMetadata) -> str:
     return next((SPELLINGS[each] for each in (said, *classes) if each in SPELLINGS), "")
 
 
-def page(text: str) -> str:
-    """The page for a file of requirements."""
+def page(text: str, lock: str) -> str:
+    """The page for a file of requirements, and a lock of the portal."""
     rows = (
         f"| {each.name} | {licence(each.name)} | {_cell(each.marker)} |" for each in packages(text)
     )
-    return INTRODUCTION + "\n".join(rows) + "\n"
+    others = (f"| {each.name} | {each.version} | {each.licence} |" for each in bundled(lock))
+    return INTRODUCTION + "\n".join(rows) + "\n" + BUNDLED + "\n".join(others) + "\n"
 
 
 def _cell(marker: str) -> str:
     return f"`{marker}`" if marker else ""
 
 
-def bill(text: str) -> dict[str, Any]:
-    """The software bill of materials of a file of requirements, in CycloneDX 1.6."""
-    listed = list(packages(text))
+def bill(text: str, lock: str) -> dict[str, Any]:
+    """The software bill of materials of requirements and portal, in CycloneDX 1.6."""
+    components = [_component(each) for each in packages(text)]
+    components += [_bundled_component(each) for each in bundled(lock)]
     own = f"pkg:pypi/ganglion@{__version__}"
     product = {
         "type": "application",
@@ -152,11 +200,11 @@ def bill(text: str) -> dict[str, Any]:
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        "serialNumber": f"urn:uuid:{uuid5(NAMESPACE_URL, own + text)}",
+        "serialNumber": f"urn:uuid:{uuid5(NAMESPACE_URL, own + text + lock)}",
         "version": 1,
         "metadata": {"component": product},
-        "components": [_component(each) for each in listed],
-        "dependencies": [{"ref": own, "dependsOn": [_purl(each) for each in listed]}],
+        "components": components,
+        "dependencies": [{"ref": own, "dependsOn": [each["bom-ref"] for each in components]}],
     }
 
 
@@ -175,6 +223,19 @@ def _component(package: Package) -> dict[str, Any]:
     return found
 
 
+def _bundled_component(package: BundledPackage) -> dict[str, Any]:
+    purl = f"pkg:npm/{package.name.replace('@', '%40')}@{package.version}"
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "name": package.name,
+        "version": package.version,
+        "purl": purl,
+        "licenses": [{"expression": package.licence}],
+        "hashes": [{"alg": "SHA-512", "content": package.hash}],
+    }
+
+
 def _purl(package: Package) -> str:
     return f"pkg:pypi/{package.name}@{package.version}"
 
@@ -185,11 +246,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--sbom", type=Path, metavar="FILE")
     given = parser.parse_args()
-    text = REQUIREMENTS.read_text("utf-8")
+    text, lock = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
     if given.sbom:
-        given.sbom.write_text(json.dumps(bill(text), indent=1) + "\n", "utf-8")
+        given.sbom.write_text(json.dumps(bill(text, lock), indent=1) + "\n", "utf-8")
         return 0
-    right = page(text)
+    right = page(text, lock)
     current = PAGE.exists() and PAGE.read_text("utf-8") == right
     if not given.check:
         PAGE.write_text(right, "utf-8")

@@ -182,5 +182,8 @@ def test_the_wheel_holds_the_product_and_nothing_beside_it(tmp_path: Path) -> No
         needs = re.findall(r"^Requires-Dist: (.*)$", archive.read(metadata).decode(), re.M)
     assert {each.partition("/")[0].partition("-")[0] for each in names} == {"ganglion"}
     assert not [each for each in names if "bench" in each or "kueue_" in each or "kai_" in each]
+    if (ROOT / "src/ganglion/server/portal/static/manifest.json").exists():
+        assert "ganglion/server/portal/static/index.html" in names
+    assert not [each for each in names if "node_modules" in each or each.endswith(".tsx")]
     always = {name_of(each) for each in needs if "extra ==" not in each}
     assert always == {"msgspec", "httpx2", "psutil"}

@@ -1,4 +1,4 @@
-"""Writes the pages of docs that are generated from the program.
+"""Writes the pages of docs, and the types of the portal, that are generated from the program.
 
 python -m tools.reference            write them
 python -m tools.reference --check    1 = one is out of date
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.reference import api, errors, events, metrics, policy, roles, workload
+from tools.reference import api, errors, events, metrics, policy, roles, types, workload
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -19,6 +19,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/roles.md": roles.page,
     "reference/workload.md": workload.page,
     "policies/reference.md": policy.page,
+    "../portal/src/api/schema.ts": types.source,
 }
 
 

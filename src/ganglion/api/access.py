@@ -215,6 +215,21 @@ class BootstrapLink(Struct):
     until: int = 0
 
 
+class PortalLink(Struct):
+    """The link that opens the portal.
+
+    Attributes:
+        url: of the portal, with a one-time code where there is one; where it begins with `/`, below
+            the address of the server. Empty = there is no portal.
+        until: when the code ends, in ms; 0 = there is none.
+        trouble: why there is no portal.
+    """
+
+    url: str = ""
+    until: int = 0
+    trouble: str = ""
+
+
 class UserPage(Struct):
     """Local users, by their names."""
 

@@ -199,6 +199,9 @@ COMMANDS: dict[str, CommandEntry] = {
         "Say who the server takes you for, and what you may do.",
         LOOK,
     ),
+    "portal": CommandEntry(
+        "ganglion.cli.access.portal:portal", "Print a link that opens the portal.", LOOK
+    ),
     "token": CommandEntry(
         "ganglion.cli.access.token:token", "Make, list and revoke personal tokens.", CLUSTER
     ),

@@ -14,14 +14,18 @@ from ganglion.server.access.gate import AccessGate, as_decided
 from ganglion.server.access.permissions import Permissions, SessionRules
 from ganglion.server.access.routed_callers import RoutedCallers
 from ganglion.server.access.tries.token_limit import TokenLimit
+from ganglion.server.commands.sign_in import BY_LINK
 from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
+from ganglion.server.login.owner import IDLE_MS, OwnerLogin
 from ganglion.server.login.settings import LoginSettings
+from ganglion.server.portal.files import PortalFiles
+from ganglion.server.portal.pages import PortalPages
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.requests.health import standing
 from ganglion.server.requests.pod_sessions import all_ended
 from ganglion.server.rest import problems
-from ganglion.server.rest.listening.guard import PREFIX, TokenGuard
+from ganglion.server.rest.listening.guard import PREFIX, LoginPages, TokenGuard
 from ganglion.server.rest.openapi import described
 from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
@@ -122,6 +126,7 @@ def guarded(
     *,
     loopback: bool,
     login: LoginSettings | None = None,
+    shown: PortalFiles | None = None,
 ) -> ASGIApp:
     """The application behind the token; every request has an id.
 
@@ -131,6 +136,7 @@ def guarded(
         hosts: names that the server answers to; None = those of loopback.
         loopback: whether only this machine can connect, so that metrics may be open.
         login: how browsers and programs of CI sign in; None = they cannot.
+        shown: the files of the portal; None = there is none.
     """
     context: ServerContext = app.state.context
     paths: Paths = app.state.paths
@@ -138,26 +144,40 @@ def guarded(
     def answered(path: str, method: str, status: int, seconds: float) -> None:
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
+    has_pages = login is not None and login.has_pages
     rules = (
         SessionRules(login.session_issuer, login.idle_ms, login.origin)
-        if login and login.has_pages
-        else None
+        if login and has_pages
+        else SessionRules(BY_LINK, IDLE_MS, "")
     )
     context.pages_at = login.public_url.rstrip("/") if login and login.has_pages else ""
     known = Permissions(context.service, context.owner, rules, context.host)
     context.sessions = known.lasting
     routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
-    pages = (
+    pages: LoginPages | None = (
         BrowserLogin(
             login, context.service, known, context.effects, context.owner, context.passwords
         )
         if login
         else None
     )
+    if not has_pages and shown:
+        pages = OwnerLogin(
+            *(context.service, known, context.portal_links, context.owner, context.effects),
+            home=str(context.home.root),
+            secure=context.certificate is not None,
+            others=pages,
+        )
+    portal_pages = PortalPages(shown, "pages" if has_pages else "link") if shown else None
     direct = Direct(app, context)
     gate = AccessGate(direct, paths, context.service, known, context.check_account)
-    guard = TokenGuard(gate, token, hosts or Hosts(), known.key, open_metrics=loopback, login=pages)
+    guard = TokenGuard(
+        *(gate, token, hosts or Hosts(), known.key),
+        open_metrics=loopback,
+        login=pages,
+        portal=portal_pages,
+    )
     limit = TokenLimit(guard, Denials(context.service), context.effects.clock)
     return Identified(limit, answered, paths.template, context.effects)
 

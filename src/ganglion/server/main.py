@@ -37,6 +37,7 @@ from ganglion.server.loop.service import Service
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.parts import called_by_accounts, keepers_of, local_world, published
+from ganglion.server.portal.files import PortalFiles, PortalMissing, read_portal
 from ganglion.server.recovery.executor import hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import ServerContext, dry_runs
@@ -230,7 +231,7 @@ def serve(
             effects=effects,
             questions=_started(stack, WhatIfQuestions(place.root, target, effects)),
         )
-        app = _guarded(context, host, host_names, login)
+        app = _guarded(context, host, host_names, login, _portal(context))
         url = url_of(taken[0], host, tls=shown is not None)
         record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "", host)
         listener = HttpListener(
@@ -286,13 +287,27 @@ def _umasked() -> Iterator[int]:
         os.umask(before)
 
 
+def _portal(context: ServerContext) -> PortalFiles | None:
+    """The files of the portal; None = it cannot be served, and the log and clients learn why."""
+    try:
+        return read_portal(files=context.effects.files)
+    except PortalMissing as error:
+        context.portal_trouble = f"{error.message}; {error.hint}"
+        log.warning("no portal", reason=error.message)
+        return None
+
+
 def _guarded(
-    context: ServerContext, host: str, names: Sequence[str], login: LoginSettings | None
+    context: ServerContext,
+    host: str,
+    names: Sequence[str],
+    login: LoginSettings | None,
+    shown: PortalFiles | None,
 ) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
     known = Hosts([*names, login.authority] if login else names)
-    return guarded(make_app(context), token, known, loopback=loopback, login=login)
+    return guarded(make_app(context), token, known, loopback=loopback, login=login, shown=shown)
 
 
 @contextmanager

@@ -49,7 +49,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_policy_versions", "show_policy_version", "check_policy"), EVERY),
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
-    "bootstrap": frozenset(),  # the owner alone
+    **dict.fromkeys(("bootstrap", "make_portal_link"), frozenset()),  # the owner alone
     **dict.fromkeys(("disable_user", "enable_user"), ADMIN),
     **dict.fromkeys(("list_users",), AUDIT),
     **dict.fromkeys(("add_user", "set_password", "remove_user"), ADMIN),

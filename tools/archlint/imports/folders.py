@@ -193,7 +193,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "queues": "output options connection filters whatif",
         "money": "output options connection",
         "workloads": "output options connection filters fleet",
-        "server": "output options connection workloads",
+        "server": "output options connection workloads access",
         "submission": "output cluster errors options connection logs pods workloads",
         "simulation": "output options submission",
         "whatif": "output options connection submission simulation",
@@ -218,11 +218,12 @@ FOLDERS: dict[str, dict[str, str]] = {
         "notify": "",
         "audit": "",
         "direct": "rest requests routes",
-        "app": "rest accounts access login telemetry views requests routes direct",
+        "portal": "rest",
+        "app": "rest commands accounts access login portal telemetry views requests routes direct",
         "parts": ("state rest signals commands controllers recovery loop accounts notify"),
         "main": (
             "state rest telemetry signals commands controllers recovery loop access accounts login "
-            "requests notify audit app parts whatif"
+            "portal requests notify audit app parts whatif"
         ),
         "cluster": "state rest telemetry signals views access",
         "__main__": "rest main",

@@ -324,6 +324,7 @@ def _say_certificate() -> None:
 
 
 def _start(wish: ServerWish) -> None:
+    from ganglion.cli.access.portal import say_portal
     from ganglion.cli.server.background import START_S, running, said, start
     from ganglion.client.home import home
 
@@ -347,6 +348,7 @@ def _start(wish: ServerWish) -> None:
     _say_ready(record)
     if wish.tls:
         _say_certificate()
+    say_portal()
     if (home() / "login.yaml").exists():
         _say_bootstrap()
 

@@ -17,6 +17,7 @@ from ganglion.api.access import (
     HoldPage,
     HoldView,
     NewToken,
+    PortalLink,
     RolePage,
     TokenPage,
     TokenView,
@@ -138,6 +139,10 @@ class AccessClient:
         """
         body = {"if_needed": if_needed}
         return self._http.call("POST", "/users:bootstrap", BootstrapLink, body=body)
+
+    def portal_link(self) -> PortalLink:
+        """Make a link that opens the portal; for the owner of the server."""
+        return self._http.call("POST", "/portal:link", PortalLink)
 
     def add_user(self, user: str, password: str) -> UserView:
         """Add a user who signs in with a name and a password; it has no role by that."""

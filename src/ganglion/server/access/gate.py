@@ -199,7 +199,7 @@ class AccessGate:
         if not caller.csrf or rules is None:
             return ""
         method = WEBSOCKET if scope["type"] == "websocket" else str(scope["method"])
-        return forged(Headers(scope=scope), method, caller.csrf, rules.origin)
+        return forged(Headers(scope=scope), method, caller.csrf, rules.origin or _origin(scope))
 
     def _veiled(self, caller: Caller, send: Send, asked: "_Asked", own: str) -> Send:
         """Send JSON without names that the caller may not see; other bodies as they are.
@@ -244,6 +244,13 @@ def _require_queue(caller: Caller, rule: Rule, name: str) -> None:
     if name in caller.rules.tree:
         caller.refused(f"no grant to view queue {name}", name)
     raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
+
+
+def _origin(scope: Scope) -> str:
+    """The origin of pages that have the same host as a request, as browsers name it."""
+    secure = scope["scheme"] in ("https", "wss")
+    host = Headers(scope=scope).get("host", "").lower()
+    return f"{'https' if secure else 'http'}://{host}"
 
 
 def _is_json(message: Message) -> bool:

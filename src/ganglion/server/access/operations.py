@@ -128,6 +128,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "erase_user": Rule(_V.CHANGE, _K.ACCESS),
         "create_token": Rule(_V.GRANT, _K.TOKEN),
         "bootstrap": Rule(_V.GRANT, _K.TOKEN),
+        "make_portal_link": Rule(_V.GRANT, _K.TOKEN),
         "list_users": Rule(_V.AUDIT, _K.ACCESS),
         "add_user": Rule(_V.GRANT, _K.TOKEN),
         "set_password": _ANYONE,

@@ -14,6 +14,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.events import SignedIn, TokenCreated
 from ganglion.server.access.caller import Caller, Rulebook, owners
 from ganglion.server.accounts.settings import SharedHost
+from ganglion.server.commands.sign_in import BY_LINK
 from ganglion.server.rest.paths import WEBSOCKET
 from ganglion.server.state.rights import AccessRights
 
@@ -53,9 +54,9 @@ class SessionRules(Struct, frozen=True):
     """Which sessions of browsers count.
 
     Attributes:
-        issuer: URL of the provider that they began at, or what local users have in its place.
+        issuer: URL of the provider that they began at, or what others have in its place.
         idle_ms: how long one lasts without a request.
-        origin: of the pages that may use them, as browsers name it.
+        origin: of the pages that may use them, as browsers name it; empty = that of the request.
     """
 
     issuer: str
@@ -193,8 +194,11 @@ class Permissions:
         rules, now, wanted = self.rules(), self._service.now(), self.sessions
         known = rules.sessions.get(session)
         same = hmac.compare_digest(known.digest if known else given[::-1], given)
-        # A name that has become the owner's meanwhile must not get the owner's rights.
-        if known is None or not same or wanted is None or known.user == self._owner:
+        if known is None or not same or wanted is None:
+            raise BadSession("no user is signed in here", SIGN_IN)
+        # A name that has become the owner's meanwhile must not get the owner's rights, and a
+        # former owner has none.
+        if (known.user == self._owner) != (known.issuer == BY_LINK):
             raise BadSession("no user is signed in here", SIGN_IN)
         if known.issuer != wanted.issuer:
             raise BadSession("the session is one of another identity provider", SIGN_IN)

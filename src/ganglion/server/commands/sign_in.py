@@ -33,6 +33,8 @@ PROVIDER = "the identity provider"
 """Who grants it."""
 LOCAL = "local"
 """What sessions of local users have in the place of a provider's URL."""
+BY_LINK = "portal link"
+"""What sessions of the server's owner have there."""
 LONGEST_NAME = 100
 """Characters of a local user's name."""
 BOOTSTRAP = "/login/bootstrap"
@@ -122,6 +124,18 @@ def sign_in_locally(
     if kept != checked:
         draft.record(PasswordChanged(draft.now, user, kept, user, rehashed=True))
     return _begin(draft, user, (), LOCAL, cookie, lasting_ms)
+
+
+def sign_in_owner(draft: Transaction, owner: str, cookie: str, lasting_ms: int) -> SignedIn:
+    """Begin a session of the server's owner, who has opened the portal by a link.
+
+    Args:
+        draft: the open turn.
+        owner: user of the server.
+        cookie: the secret of the session, of which a digest is kept.
+        lasting_ms: when the session ends at the latest, from now.
+    """
+    return _begin(draft, owner, (), BY_LINK, cookie, lasting_ms)
 
 
 def _begin(

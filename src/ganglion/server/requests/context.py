@@ -21,6 +21,7 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.checks import account_of, check_account
 from ganglion.server.access.gate import CALLER
+from ganglion.server.access.portal_links import PortalLinks
 from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import check
@@ -78,6 +79,8 @@ class ServerContext(Struct):
         passwords: of local users.
         pages_at: URL of the pages of signing in; empty = there are none.
         sessions: those of browsers that count, each with the time of its last request in ms.
+        portal_links: by which the owner opens the portal.
+        portal_trouble: why there is no portal; empty = there is one.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -111,6 +114,8 @@ class ServerContext(Struct):
     passwords: Passwords = field(default_factory=Passwords)
     pages_at: str = ""
     sessions: Callable[[], list[tuple[SignedIn, int]]] = list
+    portal_links: PortalLinks = field(default_factory=lambda: PortalLinks(SYSTEM.randomness))
+    portal_trouble: str = ""
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)

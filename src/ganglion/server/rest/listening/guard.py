@@ -53,6 +53,16 @@ class LoginPages(Protocol):
         """Answer a request for one of them."""
 
 
+class OpenPages(Protocol):
+    """Pages without data, which every caller may have."""
+
+    def answers(self, scope: Scope) -> bool:
+        """Whether a request is for one of them."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer it."""
+
+
 class TokenGuard:
     """Asks for the token, shows that the server knows it, and bounds bodies.
 
@@ -67,6 +77,7 @@ class TokenGuard:
             does not. May wait for a turn to end.
         open_metrics: whether metrics need no token.
         login: where browsers sign in; None = they cannot.
+        portal: pages of the portal; None = there are none.
     """
 
     def __init__(
@@ -78,8 +89,9 @@ class TokenGuard:
         *,
         open_metrics: bool,
         login: LoginPages | None = None,
+        portal: OpenPages | None = None,
     ) -> None:
-        self._keys = keys
+        self._keys, self._portal = keys, portal
         self._app, self._secret, self._token = app, token, token.encode()
         self._hosts, self._login = hosts, login
         self._open = OPEN | {METRICS} if open_metrics else OPEN
@@ -96,6 +108,8 @@ class TokenGuard:
             await self._app(scope, receive, send)
         elif self._login and scope["path"] in self._login:
             await self._login(scope, _bounded(receive, MOST_BYTES), send)
+        elif self._shows(scope):
+            await self._portal(scope, receive, send)  # type: ignore[misc]  # there is one
         elif scope["path"] == proof.PATH and scope["method"] == "GET":
             answer = await self._proof(scope)
             await answer(scope, receive, send)
@@ -119,7 +133,7 @@ class TokenGuard:
             state[TOKEN] = personal
         elif known:
             state[OWNER] = True
-        elif self._login and scope["path"] in self._login:
+        elif self._shows(scope):
             pass
         elif scope["path"] not in self._open and not account:
             session = self._session(headers)
@@ -144,10 +158,17 @@ class TokenGuard:
         return JSONResponse({"proof": proof.proof(key, given, authority)})
 
     def _leads_here(self, scope: Scope, headers: Headers) -> bool:
-        """Whether a browser follows a link or redirect of another site to a page of signing in."""
-        page = self._login is not None and scope["path"] in self._login
+        """Whether a browser follows a link or redirect of another site to a page without data."""
+        page = self._shows(scope)
         follows = headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
         return page and follows and "Origin" not in headers and scope.get("method") == "GET"
+
+    def _shows(self, scope: Scope) -> bool:
+        """Whether a request is for a page that every caller may have."""
+        if self._login and scope["path"] in self._login:
+            return True
+        reserved = scope["path"] in self._open or scope["path"] == METRICS
+        return self._portal is not None and not reserved and self._portal.answers(scope)
 
     def _session(self, headers: Headers) -> str:
         """The cookie of a request without credentials of another kind; empty = it has none."""

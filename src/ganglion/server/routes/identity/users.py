@@ -1,11 +1,11 @@
-"""Routes for local users, who sign in with a name and a password."""
+"""Routes for local users, who sign in with a name and a password, and for links that let in."""
 
 from typing import Annotated
 
 from fastapi import Path, Request
 from pydantic import Field
 
-from ganglion.api.access import BootstrapLink, UserPage, UserView
+from ganglion.api.access import BootstrapLink, PortalLink, UserPage, UserView
 from ganglion.api.server import Done
 from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import Conflict, Forbidden
@@ -21,6 +21,7 @@ from ganglion.transport.limits import network_of
 router = Routes(tags=["access"], responses=ERRORS)
 
 OWNER_ALONE = "only the owner of the server makes the link of the first admin"
+OPENS_ALONE = "only the owner of the server opens the portal by a link"
 CODE_BYTES = 32
 MOST = 1_000
 """Characters of a password that are looked at; far fewer may be one."""
@@ -75,6 +76,22 @@ def bootstrap(here: Here, wish: BootstrapWish) -> BootstrapLink:
     code = here.effects.randomness.token_urlsafe(CODE_BYTES)
     made = here.service.ask(lambda draft: sign_in.make_bootstrap(draft, code, here.user))
     return BootstrapLink(f"{here.pages_at}{sign_in.BOOTSTRAP}?code={code}", made.until_ms)
+
+
+@router.post("/portal:link")
+def make_portal_link(here: Here) -> PortalLink:
+    """Make a link that opens the portal, once and within an hour; for the owner alone.
+
+    Where users sign in with a browser, the link is the address of the portal.
+    """
+    if here.caller.token:
+        raise here.caller.refused(OPENS_ALONE)
+    if here.portal_trouble:
+        return PortalLink(trouble=here.portal_trouble)
+    if here.pages_at:
+        return PortalLink(f"{here.pages_at}/")
+    code, until = here.portal_links.make(here.service.now())
+    return PortalLink(f"/#code={code}", until)
 
 
 @router.post("/users", status_code=201)

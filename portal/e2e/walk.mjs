@@ -1,0 +1,295 @@
+// A walk through the portal in a real browser, against a real server. Run by
+// tests/portal/test_walk.py, which starts the server and says in the environment where things are:
+//   PORTAL_LINK  the link that `ganglion up` printed      CHROMIUM  path of the browser
+//   GANGLION     how the command line is called, as JSON  OUT       folder of screenshots, or empty
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const LINK = new URL(process.env.PORTAL_LINK);
+const [PROGRAM, ...ARGUMENTS] = JSON.parse(process.env.GANGLION);
+const OUT = process.env.OUT ?? "";
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const SIZES = [
+  ["phone", 390, 844],
+  ["tablet", 820, 1180],
+  ["desktop", 1440, 900],
+];
+
+const ganglion = (...given) => execFileSync(PROGRAM, [...ARGUMENTS, ...given], { encoding: "utf8" });
+
+function check(holds, what) {
+  if (!holds) throw new Error(`it does not hold: ${what}`);
+}
+
+async function step(name, act) {
+  const began = Date.now();
+  await act();
+  console.log(`ok ${name} (${Date.now() - began} ms)`);
+}
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+});
+const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
+await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: LINK.origin });
+const page = await context.newPage();
+page.setDefaultTimeout(60_000);
+
+// What the policy of contents refuses, and what fails in the page, is an error of the walk.
+const troubles = [];
+page.on("console", (line) => {
+  // What a server that is gone or refuses leaves in the console is no failure of the page.
+  if (line.type() === "error" && !line.text().startsWith("Failed to load resource")) troubles.push(line.text());
+});
+page.on("pageerror", (error) => troubles.push(String(error)));
+const foreign = [];
+page.on("request", (request) => {
+  if (!request.url().startsWith(LINK.origin) && !request.url().startsWith("blob:")) foreign.push(request.url());
+});
+
+const see = (text, options) => page.getByText(text, options).first().waitFor();
+const path = (to) => page.goto(LINK.origin + to);
+const settled = () => page.waitForFunction(() => !document.querySelector(".loading"));
+
+async function accessible(what) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.evaluate(AXE);
+    const found = await page.evaluate(() =>
+      window.axe.run(document, {
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+      }),
+    );
+    const said = found.violations.map(
+      (each) => `${each.id}: ${each.help}\n${each.nodes.slice(0, 3).map((node) => `    ${node.html.slice(0, 200)} ${node.failureSummary}`).join("\n")}`,
+    );
+    check(!said.length, `${what} is accessible in ${colorScheme}:\n${said.join("\n")}`);
+  }
+}
+
+async function pictures(name) {
+  if (!OUT) return;
+  mkdirSync(OUT, { recursive: true });
+  for (const [size, width, height] of SIZES) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.waitForTimeout(200); // a canvas draws in the next frame
+      await page.screenshot({ path: join(OUT, `${name}-${size}-${colorScheme}.png`), fullPage: size !== "desktop" });
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+}
+
+async function looked(name) {
+  await settled();
+  const wide = [];
+  for (const [size, width, height] of SIZES) {
+    await page.setViewportSize({ width, height });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (over > 0) wide.push(`${size} by ${over} px`);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  check(!wide.length, `${name} fits: too wide on ${wide.join(", ")}`);
+  await accessible(name);
+  await pictures(name);
+}
+
+try {
+  await step("a stranger sees a page without data", async () => {
+    const other = await (await browser.newContext()).newPage();
+    await other.goto(`${LINK.origin}/queue`);
+    await other.getByText("This portal opens with a link").waitFor();
+    for (const each of ["/api/v1/order", "/api/v1/whoami", "/api/v1/workloads", "/api/v1/events"])
+      check((await other.request.get(LINK.origin + each)).status() === 401, `${each} needs a session`);
+    await other.context().close();
+  });
+
+  await step("the printed link opens the overview, once", async () => {
+    await page.goto(LINK.href);
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    check(!page.url().includes("code="), "the code is not in the address any more");
+    const [cookie] = await context.cookies();
+    check(cookie?.httpOnly && cookie.sameSite === "Strict", "the cookie is out of reach");
+    const other = await (await browser.newContext()).newPage();
+    await other.goto(LINK.href);
+    await other.getByText("This link does not count", { exact: false }).or(other.getByText("this link does not count", { exact: false })).first().waitFor();
+    await other.context().close();
+    await see("Live");
+    await looked("overview-empty");
+  });
+
+  await step("nothing waits", async () => {
+    await path("/queue");
+    await see("Nothing waits");
+    await looked("queue-empty");
+  });
+
+  let blocker = "";
+  await step("a job that takes everything is submitted by the keyboard alone", async () => {
+    await path("/submit");
+    const editor = page.getByLabel("Workload file (YAML)");
+    await editor.focus();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText("name: blocker\nrun: sleep 600\nresources: {gpus: 8}\ntime_limit: 1h\n");
+    await see("Starts at once");
+    for (let n = 0; n < 20; n += 1) {
+      await page.keyboard.press("Tab");
+      if (await page.evaluate(() => document.activeElement?.textContent === "Submit" && document.activeElement.tagName === "BUTTON")) break;
+    }
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/workloads\/blocker-/);
+    blocker = page.url().split("/").pop().split("?")[0];
+    await see("running");
+  });
+
+  let job = "";
+  await step("a template is tried, and submitted although it waits", async () => {
+    await path("/submit");
+    await page.getByRole("link", { name: "Training", exact: true }).click();
+    await page.getByRole("textbox", { name: "Name", exact: true }).fill("learn");
+    await page.getByText(/^Waits/).first().waitFor();
+    await looked("submit");
+    await page.getByRole("button", { name: "Submit", exact: true }).click();
+    await page.waitForURL(/\/workloads\/learn-/);
+    job = page.url().split("/").pop().split("?")[0];
+    await see("capacity");
+    await see(`ganglion why ${job}`, { exact: false });
+    await looked("workload-waiting");
+  });
+
+  await step("others wait behind it: names that act do no harm", async () => {
+    const file = {
+      name: "hostile",
+      run: "printf '<img src=x onerror=alert(1)>\\033[31mred\\033[0m \\u202ereversed\\n'; sleep 1",
+      env: { HOSTILE: `<script>alert(1)</script>\u202e${"x".repeat(10_000)}` },
+      resources: { gpus: 8 },
+      time_limit: "1h",
+    };
+    const status = await page.evaluate(async (body) => {
+      const me = await (await fetch("/api/v1/whoami")).json();
+      const answer = await fetch("/api/v1/workloads", {
+        method: "POST",
+        headers: { "X-CSRF-Token": me.csrf, "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      return answer.status;
+    }, file);
+    check(status === 201, `the hostile job is taken: ${status}`);
+    await path("/queue?text=%3Cscript%3Ealert(1)%3C/script%3E");
+    await see("0 rows");
+    await path("/workloads/hostile?tab=spec");
+    await see("HOSTILE");
+    await looked("workload-hostile");
+  });
+
+  await step("the queue tells why, and follows without a reload", async () => {
+    await path("/queue");
+    await see(job);
+    await page.locator('[role="row"]', { hasText: job }).last().click();
+    await page.waitForURL(/job=/);
+    await see("What would start it").catch(() => see("When it starts"));
+    await looked("queue");
+    ganglion("cancel", "hostile");
+    await page.waitForFunction(() => !document.body.textContent.includes("hostile"));
+  });
+
+  await step("the fleet shows who holds it", async () => {
+    await path("/fleet?node=node-0");
+    await see(blocker);
+    await looked("fleet");
+    await path("/fleet?view=list&color=health");
+    await looked("fleet-list");
+    await path("/queues?queue=default");
+    await see("guaranteed none", { exact: false });
+    await looked("queues");
+  });
+
+  await step("the blocker is cancelled by the keyboard, the job starts, its log runs", async () => {
+    await path(`/workloads/${blocker}`);
+    await page.getByRole("button", { name: "Cancel", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await see(`ganglion cancel ${blocker}`);
+    await accessible("the question");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await see("cancelled");
+    await path(`/workloads/${job}?tab=logs`);
+    await page.locator(".log-line", { hasText: "step 1 " }).waitFor();
+    await page.locator(".log-line", { hasText: "step 3 " }).waitFor();
+    await looked("workload-logs");
+    await path(`/workloads/${job}?tab=placement`);
+    await see("held by pod 0", { exact: false }).catch(() => page.locator(".devices .mine").first().waitFor());
+    await looked("workload-placement");
+    await path("/");
+    await see(job);
+    await looked("overview");
+  });
+
+  await step("the palette goes places", async () => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill("fleet");
+    await accessible("the palette");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/fleet/);
+  });
+
+  await step("a server that goes is said, what was there stays, and it comes back by itself", async () => {
+    await path("/");
+    await see(job);
+    await see("Live");
+    ganglion("down");
+    await see("The server does not answer.");
+    await see(job);
+    await pictures("gone");
+    ganglion("up", ...JSON.parse(process.env.UP));
+    await page.getByText("The server does not answer.").waitFor({ state: "detached", timeout: 30_000 });
+    await see("Live");
+  });
+
+  await step("an old page against another build says so", async () => {
+    await page.route("**/portal.json", (route) =>
+      route.fulfill({ json: { build: "another", version: "9", sign_in: "link" } }),
+    );
+    ganglion("down");
+    await see("The server does not answer.");
+    ganglion("up", ...JSON.parse(process.env.UP));
+    await page.getByText("The server is another version than this page.").waitFor({ timeout: 30_000 });
+    await page.unroute("**/portal.json");
+  });
+
+  await step("a session that ends asks for a link, and keeps what was written", async () => {
+    await path("/submit");
+    await page.getByLabel("Workload file (YAML)").fill("name: kept\nrun: 'true'\n");
+    await context.clearCookies();
+    await page.reload();
+    await see("This portal opens with a link");
+    await page.getByLabel("Paste the link here, or open it").fill(ganglion("portal").trim());
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.getByLabel("Workload file (YAML)").waitFor();
+    check((await page.getByLabel("Workload file (YAML)").inputValue()).includes("name: kept"), "it is kept");
+    await page.locator(".menu summary").click();
+    await accessible("the menu");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await see("This portal opens with a link");
+    await looked("door");
+  });
+
+  check(!troubles.length, `nothing fails in the page: ${troubles.join("\n")}`);
+  check(!foreign.length, `nothing is asked of others: ${foreign.join(" ")}`);
+  console.log("all of it holds");
+} catch (error) {
+  if (OUT) {
+    mkdirSync(OUT, { recursive: true });
+    await page.screenshot({ path: join(OUT, "failed.png") }).catch(() => undefined);
+  }
+  console.error(String(error?.stack ?? error));
+  console.error(`at ${page.url()}; console: ${troubles.join("\n")}`);
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,53 @@
+/** What pages read, each under a key that events make out of date. */
+import { queryOptions } from "@tanstack/react-query";
+import { get } from "./client";
+
+export const order = queryOptions({
+  queryKey: ["order"],
+  queryFn: ({ signal }) => get("/order", {}, {}, signal),
+});
+
+export const nodes = queryOptions({
+  queryKey: ["nodes"],
+  queryFn: ({ signal }) => get("/nodes", {}, {}, signal),
+});
+
+export const flavors = queryOptions({
+  queryKey: ["gpus"],
+  queryFn: ({ signal }) => get("/gpus", {}, {}, signal),
+});
+
+export const queues = queryOptions({
+  queryKey: ["queues"],
+  queryFn: ({ signal }) => get("/queues", {}, {}, signal),
+});
+
+export const budgets = queryOptions({
+  queryKey: ["budgets"],
+  queryFn: ({ signal }) => get("/budgets", {}, {}, signal),
+});
+
+export const ofUser = (user: string) =>
+  queryOptions({
+    queryKey: ["workloads", user],
+    queryFn: ({ signal }) => get("/workloads", {}, { user, all: true, limit: 200 }, signal),
+  });
+
+export const workload = (ref: string) =>
+  queryOptions({
+    queryKey: ["workload", ref],
+    queryFn: ({ signal }) => get("/workloads/{ref}", { ref }, {}, signal),
+  });
+
+/** Why it waits; what is ahead of it changes with everything that waits. */
+export const why = (ref: string) =>
+  queryOptions({
+    queryKey: ["order", "why", ref],
+    queryFn: ({ signal }) => get("/workloads/{ref}/why", { ref }, {}, signal),
+  });
+
+export const node = (name: string) =>
+  queryOptions({
+    queryKey: ["nodes", name],
+    queryFn: ({ signal }) => get("/nodes/{name}", { name }, {}, signal),
+  });

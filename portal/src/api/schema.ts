@@ -1,0 +1,1298 @@
+// Generated from the OpenAPI document (python -m tools.reference); not edited by hand.
+
+
+export interface Accepted {
+  id: string;
+  name: string;
+  gangs: number;
+  next: Array<string>;
+  due: number | null;
+}
+
+export type AccessVerb = "view" | "submit" | "update" | "stop" | "enter" | "connect" | "change" | "grant" | "audit" | "halt" | "deliver";
+
+export interface Amount {
+  gpu_milli: number | null;
+  cpu_milli: number | null;
+  memory_mib: number | null;
+}
+
+export interface Band {
+  p50: number;
+  p90: number;
+}
+
+export interface BatchAnswer {
+  accepted: number;
+  refused: number;
+  items: Array<BatchItem>;
+}
+
+export interface BatchItem {
+  id: string;
+  name: string;
+  gangs: number;
+  due: number | null;
+  problem: Refusal | null;
+}
+
+export interface BookingFile {
+  name: unknown;
+  nodes?: unknown;
+  within?: unknown;
+  begin: string;
+  end?: string | null;
+  length?: unknown | null;
+  queues?: unknown;
+  users?: unknown;
+  reason?: unknown;
+  clears?: unknown;
+}
+
+export interface BookingPage {
+  items: Array<BookingView>;
+  next: string | null;
+}
+
+export interface BookingView {
+  name: string;
+  nodes: Array<string>;
+  begin: number;
+  end: number;
+  queues: Array<string>;
+  users: Array<string>;
+  reason: string;
+  state: string;
+}
+
+export interface BootstrapLink {
+  url: string;
+  until: number;
+}
+
+export interface BootstrapWish {
+  if_needed: boolean;
+}
+
+export interface BrokenGlass {
+  user: string;
+  queue?: string | null;
+}
+
+export interface BudgetLine {
+  queue: string;
+  micro: number;
+  carried_micro: number;
+  spent_micro: number;
+  reserved_micro: number;
+  left_micro: number;
+  begin: number;
+  end: number;
+  zone: string;
+  carry_over: boolean;
+}
+
+export interface BudgetPage {
+  items: Array<BudgetLine>;
+  currency: string;
+  next: string | null;
+}
+
+export interface BudgetWish {
+  micro: number;
+  zone: string;
+  carry_over: boolean;
+}
+
+export interface BulkAnswer {
+  at: number;
+  matched: number;
+  done: number;
+  refused: number;
+  workloads: Array<string>;
+  prefixes: Record<string, string>;
+  problems: Array<Refusal>;
+}
+
+export interface Cancel {
+  force: boolean;
+}
+
+export interface CancelMany {
+  workloads: Array<string>;
+  filter?: WorkloadFilter | null;
+  dry_run: boolean;
+  force: boolean;
+}
+
+export interface CapacityPage {
+  items: Array<FlavorReport>;
+  next: string | null;
+}
+
+export type Chance = "even" | "likely" | "unknown" | "unlikely";
+
+export interface Check {
+  name: string;
+  status: string;
+  message: string;
+}
+
+export interface CheckpointFile {
+  interval?: unknown;
+  signal?: unknown;
+  grace?: unknown;
+  path?: unknown;
+  must_resume?: unknown;
+}
+
+export interface ClusterDelivery {
+  name: string;
+  scheduler: string;
+  version: string;
+  heard: number;
+  position: number;
+  gangs: number;
+  lost: number;
+}
+
+export interface ClusterPage {
+  items: Array<ClusterDelivery>;
+}
+
+export interface ConstraintsFile {
+  labels?: Record<string, unknown>;
+  avoid?: Record<string, unknown>;
+  residency?: unknown;
+  isolation?: string;
+}
+
+export interface Cordon {
+  reason: string;
+}
+
+export interface CorrectionView {
+  number: number;
+  at: number;
+  flavor: string;
+  change_micro: number;
+}
+
+export interface DeliveryPosition {
+  position: number;
+}
+
+export interface DeviceUse {
+  node: string;
+  index: number;
+  type: string;
+  uuid: string;
+  gangs: Array<string>;
+  users: Array<string>;
+  busy_milli: number | null;
+  memory_mib: number | null;
+  memory_total_mib: number;
+  power_mw: number | null;
+  power_limit_mw: number | null;
+  strangers: Array<number>;
+}
+
+export interface DeviceView {
+  index: number;
+  type: string;
+  memory_mib: number;
+  numa: number;
+  island: number;
+  uuid: string;
+  healthy: boolean;
+  free_milli: number;
+  gangs: Array<string>;
+}
+
+export interface Done {
+  ok: boolean;
+}
+
+export interface DrainPage {
+  items: Array<DrainView>;
+  next: string | null;
+}
+
+export interface DrainView {
+  what: string;
+  nodes: Array<string>;
+  by: number;
+  reason: string;
+  leavers: Array<LeaverView>;
+}
+
+export interface DrainWish {
+  by: number;
+  reason: string;
+}
+
+export interface EarlyStopFile {
+  metric: unknown;
+  goal?: string;
+  first?: unknown;
+  factor?: unknown;
+}
+
+export interface ErasureView {
+  token: string;
+  clear: number;
+}
+
+export interface ErasureWish {
+  user: string;
+  reason: string;
+}
+
+export interface Explained {
+  gang: string;
+  phase: string;
+  histogram: Record<string, number>;
+  ahead: Array<string>;
+  ahead_count: number;
+  position: number;
+  holders: Array<string>;
+  holder_count: number;
+  start: Band | null;
+  reserved_ms: number;
+  guesses: Array<string>;
+  closed: Record<string, string>;
+  deadline_ms: number;
+  end: Band | null;
+  raised: Array<Raise>;
+  next_raise: Raise | null;
+  reason: Reason | null;
+  suggestions: Array<Suggestion>;
+  chance: Chance | null;
+  preemptions: number;
+  lost_gpu_ms: number;
+  text: string;
+}
+
+export interface FlavorReport {
+  flavor: string;
+  nodes: number;
+  open_nodes: number;
+  gpu_total_milli: number;
+  gpu_used_milli: number;
+  gpu_free_milli: number;
+  cpu_total_milli: number;
+  cpu_used_milli: number;
+  memory_total_mib: number;
+  memory_used_mib: number;
+  largest_hole: number;
+  whole_nodes: number;
+}
+
+export interface FlavorUsage {
+  flavor: string;
+  capacity_gpu_us: number;
+  held_gpu_us: number;
+  idle_gpu_us: number;
+  unavailable_gpu_us: number;
+  capacity_micro: number;
+  charged_micro: number;
+  discount_micro: number;
+  idle_micro: number;
+  unavailable_micro: number;
+  unpriced_gpu_us: number;
+}
+
+export interface FlavorsFile {
+  order?: unknown;
+  borrow_first?: unknown;
+  preempt_first?: unknown;
+  prefer_preempting?: unknown;
+}
+
+export interface GangUse {
+  gang: string;
+  workload: string;
+  user: string;
+  queue: string;
+  phase: string;
+  nodes: Array<string>;
+  gpus: number;
+  gpu_busy_milli: number | null;
+  gpu_memory_mib: number | null;
+  power_mw: number | null;
+  cpu_milli: number | null;
+  memory_mib: number | null;
+  processes: number | null;
+}
+
+export interface GangView {
+  id: string;
+  index: number;
+  phase: string;
+  attempt: number;
+  ranks: number;
+  placement: Placement | null;
+  reason: Reason | null;
+  outcome: string | null;
+  exit_code: number | null;
+  message: string;
+  restarts: number;
+  promise: Placement | null;
+  waits_for: Array<string>;
+  params: Record<string, string>;
+  preemptions: number;
+  lost_gpu_ms: number;
+  saved: Saved | null;
+  submitted: number;
+  placed: number | null;
+  started: number | null;
+  ended: number | null;
+  endpoint: string;
+  draining: boolean;
+}
+
+export interface GlassView {
+  user: string;
+  since: number;
+  until: number;
+  reason: string;
+}
+
+export interface GlassWish {
+  reason: string;
+  lasting: number;
+  queue?: string | null;
+}
+
+export interface GrantView {
+  subject: string;
+  role: string;
+  queue: string;
+  until: number | null;
+  by: string;
+  at: number;
+  break_glass: boolean;
+  broken: Array<GlassView>;
+}
+
+export interface GrantWish {
+  subject: string;
+  role: Role;
+  queue: string;
+  until?: number | null;
+  break_glass: boolean;
+}
+
+export interface Group {
+  size: unknown;
+  required?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
+  preferred?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
+}
+
+export interface Health {
+  status: string;
+  trouble: string;
+  checks: Array<Check>;
+}
+
+export interface HintFile {
+  cron: string;
+  lasts: unknown;
+  replicas: unknown;
+  zone?: string;
+}
+
+export interface HistoryItem {
+  id: string;
+  name: string;
+  kind: string;
+  queue: string;
+  user: string;
+  priority: number;
+  state: string;
+  reason: string;
+  message: string;
+  gpus: number;
+  gpus_held: number;
+  pods: number;
+  running: number;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  stopped_early: number;
+  waiting: number;
+  standby: number;
+  submitted: number;
+  started: number | null;
+  ended: number | null;
+  exit_code: number | null;
+  position: number | null;
+  waits_for: Array<string>;
+  preemptions: number;
+  lost_gpu_ms: number;
+  alarms: Record<string, string>;
+  gangs: number;
+  spent: Spent | null;
+}
+
+export interface HistoryPage {
+  items: Array<HistoryItem>;
+  next: string | null;
+}
+
+export interface HoldPage {
+  items: Array<HoldView>;
+}
+
+export interface HoldView {
+  name: string;
+  since: number;
+  reason: string;
+  by: string;
+  at: number;
+}
+
+export interface HoldWish {
+  since: number;
+  reason: string;
+}
+
+export interface HolderView {
+  subject: string;
+  role: string;
+  queue: string;
+  until: number | null;
+  own: boolean;
+  dormant: boolean;
+  broken_by: string;
+}
+
+export interface IdleFile {
+  warn?: unknown;
+  gpu?: string;
+  traffic?: unknown;
+  hours?: string | null;
+  save?: unknown;
+}
+
+export type Kind = "train" | "service" | "workspace" | "sweep" | "batch";
+
+export interface LeaverView {
+  gang: string;
+  at: number;
+  how: string;
+}
+
+export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
+
+export interface NewToken {
+  token: string;
+  about: TokenView;
+}
+
+export interface NodeDetail {
+  node: NodeView;
+  opens: string;
+  occupants: Array<Occupant>;
+  awaiting: Array<Occupant>;
+  bookings: Array<BookingView>;
+}
+
+export interface NodePage {
+  items: Array<NodeView>;
+  next: string | null;
+}
+
+export interface NodeView {
+  name: string;
+  flavor: string;
+  state: string;
+  reason: string;
+  deadline: number;
+  domains: Record<string, string>;
+  labels: Record<string, string>;
+  gpu_total_milli: number;
+  gpu_free_milli: number;
+  cpu_total_milli: number;
+  cpu_free_milli: number;
+  memory_total_mib: number;
+  memory_free_mib: number;
+  pods: number;
+  devices: Array<DeviceView>;
+}
+
+export interface NotifyFile {
+  on?: unknown;
+  mail?: unknown;
+  command?: unknown;
+  webhook?: unknown;
+  signing_key?: string;
+}
+
+export interface Occupant {
+  gang: string;
+  user: string;
+  queue: string;
+  phase: string;
+  since: number;
+  pods: number;
+  devices: Array<number>;
+  milli: number;
+}
+
+export interface Opening {
+  url: string;
+  token: string;
+}
+
+export interface OrderItem {
+  position: number;
+  workload: string;
+  gang: string;
+  queue: string;
+  user: string;
+  kind: string;
+  priority: number;
+  gpus: number;
+  reason: string;
+  message: string;
+  never: boolean;
+  submitted: number;
+}
+
+export interface OrderPage {
+  items: Array<OrderItem>;
+  total: number;
+  next: string | null;
+}
+
+export interface PasswordWish {
+  password: string;
+  current: string;
+}
+
+export interface Placement {
+  pods: Array<PodPlacement>;
+  level: Level;
+  domain: string;
+}
+
+export interface PodPlacement {
+  pod_set: string;
+  index: number;
+  node: string;
+  devices: Array<number>;
+  milli: number;
+}
+
+export interface PodSetFile {
+  name: unknown;
+  nodes?: unknown;
+  procs_per_node?: unknown;
+  resources?: Resources;
+  placement?: "any" | "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | "prefer_cluster" | "prefer_region" | "prefer_zone" | "prefer_block" | "prefer_rack" | "prefer_nvlink-domain" | "prefer_node" | "prefer_numa" | "prefer_island" | string | Record<string, string>;
+  groups?: Array<Group>;
+}
+
+export interface PolicyChange {
+  key: string;
+  before: string | null;
+  after: string | null;
+}
+
+export interface PolicyHistory {
+  items: Array<PolicyVersion>;
+  next: string | null;
+}
+
+export interface PolicyOutcome {
+  version: number;
+  changes: Array<PolicyChange>;
+  warnings: Array<string>;
+}
+
+export interface PolicyVersion {
+  version: number;
+  at: number;
+  user: string;
+  cause: string;
+  changes: Array<PolicyChange>;
+}
+
+export interface PolicyView {
+  version: number;
+  at: number;
+  user: string;
+  cause: string;
+  text: string;
+  document: Record<string, unknown>;
+  etag: string;
+}
+
+export interface PortalLink {
+  url: string;
+  until: number;
+  trouble: string;
+}
+
+export interface PreemptionFile {
+  preempt?: string;
+  reclaim?: string;
+  borrowing?: string;
+  threshold?: number | null;
+  protected?: unknown;
+  delay?: unknown;
+  share_after?: unknown;
+}
+
+export interface PricePage {
+  items: Array<PriceView>;
+  currency: string;
+  zone: string;
+  next: string | null;
+}
+
+export interface PriceView {
+  number: number;
+  flavor: string;
+  kind: string;
+  hours: string;
+  micro: number | null;
+  since: number;
+  at: number;
+  by: string;
+  known: boolean;
+}
+
+export interface PriceWish {
+  micro: number | null;
+  since: number;
+  kind: string;
+  hours: string;
+  zone: string;
+  currency: string;
+}
+
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: string;
+  hint: string;
+  errors: Array<Wrong>;
+}
+
+export interface Proposal {
+  text: string;
+  file: string;
+}
+
+export interface ProposedPolicy {
+  text: string;
+  file: string;
+  allow_unknown_flavors: boolean;
+}
+
+export interface QueueFile {
+  name: unknown;
+  parent?: unknown;
+  quota?: Record<string, unknown>;
+  limit?: Record<string, unknown>;
+  lend_limit?: Record<string, unknown>;
+  borrowing_limit?: Record<string, unknown>;
+  user_limit?: Record<string, unknown>;
+  weight?: number;
+  priority?: number;
+  max_pending?: unknown;
+  strict?: unknown | null;
+  preemption?: PreemptionFile | null;
+  flavors?: FlavorsFile | null;
+  timeshare?: unknown | null;
+  kinds?: Record<string, Record<string, unknown>>;
+}
+
+export interface QueuePage {
+  items: Array<QueueView>;
+  next: string | null;
+}
+
+export interface QueueRules {
+  name: string;
+  document: Record<string, unknown>;
+  etag: string;
+}
+
+export interface QueueView {
+  name: string;
+  parent: string;
+  quota: Record<string, Amount>;
+  limit: Record<string, Amount>;
+  lend_limit: Record<string, Amount>;
+  over_quota_weight: number;
+  priority: number;
+  max_pending: number;
+  leaf: boolean;
+  gpu_used_milli: number;
+  used: Record<string, Amount>;
+  running: number;
+  waiting: number;
+  document: Record<string, unknown>;
+  etag: string;
+}
+
+export interface Raise {
+  at: number;
+  to: number;
+  before: number;
+}
+
+export interface Reason {
+  token: Token;
+  message: string;
+  never: boolean;
+  evidence: Record<string, number>;
+  remedy: Remedy;
+}
+
+export interface Refusal {
+  workload: string;
+  code: string;
+  detail: string;
+  hint: string;
+}
+
+export type Remedy = "ask an administrator" | "change the request" | "wait";
+
+export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
+
+export interface Resources {
+  gpus?: unknown;
+  cpus?: unknown;
+  memory?: unknown;
+  shm_size?: unknown;
+  together?: string | null;
+}
+
+export interface RetryFile {
+  limit?: unknown;
+  on?: unknown | null;
+  backoff?: unknown;
+  limits?: Record<string, number>;
+  replace?: unknown;
+}
+
+export interface Return {
+  version: number;
+}
+
+export type Role = "viewer" | "submitter" | "maintainer" | "owner" | "operator" | "auditor" | "admin" | "reporter";
+
+export interface RolePage {
+  items: Array<GrantView>;
+}
+
+export interface Saved {
+  at: number;
+  step: number;
+  path: string;
+  attempt: number;
+}
+
+export interface Scale {
+  replicas: number | string;
+}
+
+export interface ScaleFile {
+  targets?: Record<string, unknown>;
+  source?: string;
+  query?: unknown;
+  path?: unknown;
+  window?: unknown;
+  panic_window?: unknown;
+  panic?: unknown;
+  up?: string;
+  down?: string;
+  hold_down?: unknown;
+  zero_after?: unknown;
+  cold_start?: unknown;
+  start_within?: unknown;
+  on_time?: string;
+  hints?: Array<HintFile>;
+  drain?: unknown;
+  standby?: StandbyFile | null;
+  affinity?: unknown;
+}
+
+export interface Scaling {
+  floor: number | null;
+  ceiling: number | null;
+  wanted: number;
+  draining: Array<string>;
+  at: number | null;
+  cause: string;
+}
+
+export interface ScheduleFile {
+  cron: string;
+  zone?: string;
+  overlap?: string;
+  keep?: unknown;
+}
+
+export interface SchedulePage {
+  items: Array<ScheduleView>;
+  next: string | null;
+}
+
+export interface ScheduleView {
+  name: string;
+  user: string;
+  cron: string;
+  zone: string;
+  overlap: string;
+  next: number | null;
+  last: number | null;
+  run: string;
+  live: Array<string>;
+  message: string;
+}
+
+export interface SearchFile {
+  trials: unknown;
+  seed?: unknown;
+}
+
+export interface SecretPage {
+  items: Array<SecretView>;
+}
+
+export interface SecretValue {
+  value: string;
+}
+
+export interface SecretView {
+  name: string;
+  at: number;
+}
+
+export interface Selection {
+  workloads: Array<string>;
+  filter?: WorkloadFilter | null;
+  dry_run: boolean;
+}
+
+export interface SessionView {
+  id: string;
+  at: number;
+  gang: string;
+  attempt: number;
+  pod: number;
+  verb: string;
+  stage: string;
+  user: string;
+  uid: number | null;
+  command: Array<string>;
+  path: string;
+  port: number;
+  exit_code: number | null;
+  reason: string;
+  duration_ms: number | null;
+}
+
+export interface Shutdown {
+  cancel: boolean;
+}
+
+export interface Spent {
+  wait_ms: number;
+  run_ms: number;
+  gpu_ms: number;
+  attempts: number;
+}
+
+export interface StandbyFile {
+  replicas?: unknown;
+  notice?: unknown;
+}
+
+export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
+
+export interface Subtree {
+  subject: string;
+  role: Role;
+  queue: string;
+}
+
+export interface Suggestion {
+  change: string;
+  level: string;
+  stops: Array<string>;
+  awaits: Array<string>;
+}
+
+export interface Suspension {
+  id: string;
+  loss: string;
+}
+
+export type Token = "budget" | "capacity" | "constraint" | "dependency" | "draining" | "held" | "order" | "policy" | "quota" | "topology";
+
+export interface TokenPage {
+  items: Array<TokenView>;
+}
+
+export interface TokenView {
+  id: string;
+  user: string;
+  groups: Array<string>;
+  role: string;
+  queue: string;
+  until: number;
+  label: string;
+  by: string;
+  at: number;
+}
+
+export interface TokenWish {
+  user: string;
+  role: Role;
+  queue: string;
+  groups: Array<string>;
+  label: string;
+  days: number;
+}
+
+export interface Update {
+  priority?: number | null;
+  queue?: string | null;
+  time_limit?: string | null;
+  deadline?: string | null;
+  held?: boolean | null;
+}
+
+export interface UpdateMany {
+  workloads: Array<string>;
+  filter?: WorkloadFilter | null;
+  dry_run: boolean;
+  changes: Update;
+}
+
+export type UsageBy = "queue" | "user" | "workload" | "flavor" | "kind" | "day";
+
+export interface UsagePage {
+  since: number;
+  until: number;
+  metered_since: number | null;
+  items: Array<UsageRow>;
+  total: UsageRow;
+  fleet: Array<FlavorUsage> | null;
+  currency: string;
+  corrections: Array<CorrectionView>;
+  next: string | null;
+}
+
+export interface UsageRow {
+  queue: string;
+  user: string;
+  workload: string;
+  flavor: string;
+  day: string;
+  kind: string;
+  held_gpu_us: number;
+  requested_gpu_us: number;
+  attempts: number;
+  cost_micro: number;
+  list_micro: number;
+  corrected_micro: number;
+  idle_micro: number;
+  unpriced_gpu_us: number;
+}
+
+export interface UsePage {
+  at: number;
+  devices: Array<DeviceUse>;
+  gangs: Array<GangUse>;
+}
+
+export interface UserPage {
+  items: Array<UserView>;
+}
+
+export interface UserView {
+  user: string;
+  disabled: boolean;
+  changed: number;
+  by: string;
+  at: number;
+}
+
+export interface UserWish {
+  user: string;
+  password: string;
+}
+
+export interface Verdict {
+  placement: Placement | null;
+  reason: Reason | null;
+  suggestions: Array<Suggestion>;
+  stops: Array<string>;
+}
+
+export interface Version {
+  version: string;
+}
+
+export interface WhoAmI {
+  user: string;
+  groups: Array<string>;
+  owner: boolean;
+  token: string;
+  limit: string;
+  until: number;
+  grants: Array<GrantView>;
+  session: string;
+  csrf: string;
+}
+
+export interface WhoCan {
+  verb: string;
+  resource: string;
+  queue: string;
+  items: Array<HolderView>;
+}
+
+export interface Why {
+  workload: string;
+  explanations: Array<Explained>;
+  gangs: number;
+}
+
+export interface WorkloadDetail {
+  id: string;
+  name: string;
+  kind: string;
+  queue: string;
+  user: string;
+  priority: number;
+  state: string;
+  reason: string;
+  message: string;
+  gpus: number;
+  gpus_held: number;
+  pods: number;
+  running: number;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  stopped_early: number;
+  waiting: number;
+  standby: number;
+  submitted: number;
+  started: number | null;
+  ended: number | null;
+  exit_code: number | null;
+  position: number | null;
+  waits_for: Array<string>;
+  preemptions: number;
+  lost_gpu_ms: number;
+  alarms: Record<string, string>;
+  gangs: Array<GangView>;
+  document: Record<string, unknown>;
+  url: string;
+  use: string;
+  scaling: Scaling | null;
+  spent: Spent | null;
+  sessions: Array<SessionView>;
+}
+
+export interface WorkloadFile {
+  name?: unknown;
+  kind?: string;
+  queue?: unknown;
+  priority?: unknown;
+  run: unknown;
+  setup?: unknown;
+  workdir?: unknown;
+  image?: unknown;
+  env?: unknown;
+  secrets?: unknown;
+  nodes?: unknown;
+  procs_per_node?: unknown;
+  resources?: Resources;
+  pod_sets?: Array<PodSetFile>;
+  placement?: "any" | "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | "prefer_cluster" | "prefer_region" | "prefer_zone" | "prefer_block" | "prefer_rack" | "prefer_nvlink-domain" | "prefer_node" | "prefer_numa" | "prefer_island" | string | Record<string, string>;
+  groups?: Array<Group>;
+  time_limit?: unknown;
+  deadline?: unknown | null;
+  preemptible?: unknown;
+  checkpoint?: CheckpointFile | null;
+  retry?: RetryFile;
+  constraints?: ConstraintsFile;
+  after?: unknown;
+  singleton?: unknown;
+  schedule?: ScheduleFile | null;
+  hold?: unknown;
+  replicas?: unknown;
+  scale?: ScaleFile | null;
+  port?: unknown;
+  tty?: unknown;
+  access?: "owner" | "anyone" | Record<string, unknown>;
+  params?: unknown;
+  trials?: Array<Record<string, unknown>>;
+  search?: SearchFile | null;
+  parallel?: unknown;
+  early_stop?: EarlyStopFile | null;
+  idle_timeout?: unknown;
+  idle?: IdleFile;
+  labels?: Record<string, unknown>;
+  notify?: NotifyFile | null;
+}
+
+export interface WorkloadFilter {
+  state: Array<State>;
+  queue: Array<string>;
+  user: Array<string>;
+  kind: Array<Kind>;
+  name: Array<string>;
+  text: string;
+  since: string;
+  until: string;
+}
+
+export interface WorkloadPage {
+  items: Array<WorkloadView>;
+  next: string | null;
+}
+
+export interface WorkloadView {
+  id: string;
+  name: string;
+  kind: string;
+  queue: string;
+  user: string;
+  priority: number;
+  state: string;
+  reason: string;
+  message: string;
+  gpus: number;
+  gpus_held: number;
+  pods: number;
+  running: number;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  stopped_early: number;
+  waiting: number;
+  standby: number;
+  submitted: number;
+  started: number | null;
+  ended: number | null;
+  exit_code: number | null;
+  position: number | null;
+  waits_for: Array<string>;
+  preemptions: number;
+  lost_gpu_ms: number;
+  alarms: Record<string, string>;
+  gangs: number;
+}
+
+export interface Wrong {
+  detail: string;
+  key: string;
+  hint: string;
+  file: string;
+  line: number;
+  column: number;
+}
+
+export interface Gets {
+  "/workloads": WorkloadPage;
+  "/workloads/{ref}/why": Why;
+  "/workloads/{ref}": WorkloadDetail;
+  "/nodes": NodePage;
+  "/gpus": CapacityPage;
+  "/order": OrderPage;
+  "/queues": QueuePage;
+  "/queues/{name}": QueueRules;
+  "/policy": PolicyView;
+  "/policy/versions": PolicyHistory;
+  "/policy/versions/{number}": PolicyView;
+  "/bookings": BookingPage;
+  "/schedules": SchedulePage;
+  "/secrets": SecretPage;
+  "/drains": DrainPage;
+  "/history": HistoryPage;
+  "/use": UsePage;
+  "/nodes/{name}": NodeDetail;
+  "/usage": UsagePage;
+  "/prices": PricePage;
+  "/prices:history": PricePage;
+  "/budgets": BudgetPage;
+  "/whoami": WhoAmI;
+  "/roles": RolePage;
+  "/whocan": WhoCan;
+  "/tokens": TokenPage;
+  "/users": UserPage;
+  "/holds": HoldPage;
+  "/clusters": ClusterPage;
+  "/healthz": Health;
+  "/version": Version;
+}
+export interface Posts {
+  "/workloads:submit": BatchAnswer;
+  "/workloads:cancel": BulkAnswer;
+  "/workloads:update": BulkAnswer;
+  "/workloads:suspend": BulkAnswer;
+  "/workloads:resume": BulkAnswer;
+  "/workloads/{ref}/suspend": Suspension;
+  "/workloads/{ref}/resume": WorkloadDetail;
+  "/workloads/{ref}/scale": WorkloadDetail;
+  "/workloads/{ref}/open": Opening;
+  "/workloads": Accepted | Verdict;
+  "/workloads/{ref}/cancel": WorkloadDetail;
+  "/workloads/{ref}/retry": Accepted;
+  "/nodes/{name}/cordon": Done;
+  "/nodes/{name}/uncordon": Done;
+  "/shutdown": Done;
+  "/policy/check": PolicyOutcome;
+  "/policy/rollback": PolicyOutcome;
+  "/roles:grant": GrantView;
+  "/roles:revoke": Done;
+  "/roles:break-glass": RolePage;
+  "/roles:mend-glass": Done;
+  "/tokens": NewToken;
+  "/users": UserView;
+  "/users:bootstrap": BootstrapLink;
+  "/portal:link": PortalLink;
+  "/users/{user}/disable": UserView;
+  "/users/{user}/enable": UserView;
+  "/users:erase": ErasureView;
+  "/clusters/{name}/records": DeliveryPosition;
+}
+export interface Puts {
+  "/queues/{name}": QueueView;
+  "/policy": PolicyOutcome;
+  "/bookings/{name}": BookingView;
+  "/secrets/{name}": Done;
+  "/drains/{what}": DrainView;
+  "/prices/{flavor}": PriceView;
+  "/budgets/{name}": BudgetLine;
+  "/users/{user}/password": Done;
+  "/holds/{hold}": HoldView;
+}
+export interface Patchs {
+  "/workloads/{ref}": WorkloadDetail;
+}
+export interface Deletes {
+  "/queues/{name}": Done;
+  "/bookings/{name}": Done;
+  "/schedules/{name}": Done;
+  "/secrets/{name}": Done;
+  "/drains/{what}": Done;
+  "/budgets/{name}": Done;
+  "/tokens/{token}": Done;
+  "/users/{user}": Done;
+  "/holds/{hold}": Done;
+}

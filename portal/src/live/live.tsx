@@ -1,0 +1,115 @@
+/** Keeps what is shown up to date, and knows whether it is. */
+import { useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
+import { about, serverNow } from "../api/client";
+import { EventStream, type LedgerEvent } from "./stream";
+import { topicsOf, workloadOf } from "./topics";
+
+export type LiveState = "connecting" | "live" | "gone" | "ended";
+
+export interface Live {
+  state: LiveState;
+  /** Since when, in ms of the server. */
+  since: number;
+  /** The server serves another build than this page is of. */
+  outdated: boolean;
+}
+
+const LiveContext = createContext<Live>({ state: "connecting", since: 0, outdated: false });
+export const useLive = () => useContext(LiveContext);
+
+/** Answers are read again at most this often, and less often where they take long. */
+const QUIET_MS = 250;
+const SHARE = 4;
+
+/** Gathers what is out of date, and has it read again. */
+export class Refresher {
+  private readonly stale = new Map<string, readonly string[]>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private tookMs = 0;
+
+  constructor(private readonly queries: QueryClient) {}
+
+  note(...key: string[]): void {
+    this.stale.set(key.join("\0"), key);
+    this.timer ??= setTimeout(() => void this.flush(), Math.max(QUIET_MS, SHARE * this.tookMs));
+  }
+
+  everything(): void {
+    this.stop();
+    void this.queries.invalidateQueries();
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.stale.clear();
+  }
+
+  private async flush(): Promise<void> {
+    const keys = [...this.stale.values()];
+    this.stale.clear();
+    const began = performance.now();
+    await Promise.all(
+      keys.map((queryKey) =>
+        this.queries.invalidateQueries({ queryKey }),
+      ),
+    );
+    this.tookMs = performance.now() - began;
+    this.timer = undefined;
+    const [next] = this.stale.values();
+    if (next) this.note(...next);
+  }
+}
+
+export function LiveProvider(props: {
+  /** Whether to read at all: not while no user is signed in. */
+  active: boolean;
+  build: string;
+  ended: () => void;
+  children: ReactNode;
+}) {
+  const { active, build, ended, children } = props;
+  const queries = useQueryClient();
+  const [live, setLive] = useState<Live>({ state: "connecting", since: 0, outdated: false });
+
+  useEffect(() => {
+    if (!active) return;
+    const refresher = new Refresher(queries);
+    const becomes = (state: LiveState) =>
+      setLive((was) => (was.state === state ? was : { ...was, state, since: serverNow() }));
+    const event = (found: LedgerEvent) => {
+      for (const topic of topicsOf(found)) refresher.note(topic);
+      const workload = workloadOf(found);
+      if (workload) refresher.note("workload", workload);
+    };
+    const opened = (gap: boolean) => {
+      becomes("live");
+      if (gap) refresher.everything();
+      about().then(
+        (now) => setLive((was) => ({ ...was, outdated: now.build !== build })),
+        () => undefined, // the stream says that it is gone
+      );
+    };
+    const refused = () => (becomes("ended"), ended());
+    let stream: EventStream | undefined;
+    const start = () => {
+      stream = new EventStream({ opened, event, broken: () => becomes("gone"), refused });
+      void stream.run();
+    };
+    // A hidden tab reads nothing: browsers have six connections for all tabs of a server.
+    const turned = () => {
+      if (document.hidden) stream?.stop();
+      else if (stream) (stream.stop(), start());
+    };
+    start();
+    document.addEventListener("visibilitychange", turned);
+    return () => {
+      document.removeEventListener("visibilitychange", turned);
+      stream?.stop();
+      refresher.stop();
+    };
+  }, [queries, active, build, ended]);
+
+  return <LiveContext.Provider value={live}>{children}</LiveContext.Provider>;
+}

@@ -1,0 +1,23 @@
+/** Which answers an event makes out of date. */
+import type { LedgerEvent } from "./stream";
+
+export type Topic = "order" | "workloads" | "nodes" | "gpus" | "queues" | "budgets";
+
+const FLEET: readonly Topic[] = ["nodes", "gpus", "order", "queues"];
+const WORK: readonly Topic[] = ["order", "workloads", "nodes", "gpus", "queues", "budgets"];
+const RULES: readonly Topic[] = ["queues", "order", "budgets"];
+
+export function topicsOf(event: LedgerEvent): readonly Topic[] {
+  const kind = event.type;
+  if (/^(gang|pods|place|service|schedule|start|checkpoint|idle|alarm|cluster)_/.test(kind))
+    return WORK;
+  if (/^(node|device|booking)_/.test(kind)) return FLEET;
+  if (/^(queue|policy|budget|price|typical)_/.test(kind)) return RULES;
+  return [];
+}
+
+/** The workload that an event is about; empty = about none. */
+export function workloadOf(event: LedgerEvent): string {
+  const gang = typeof event.gang === "string" ? event.gang : (event.gang?.id ?? "");
+  return gang.replace(/\/\d+$/, "");
+}

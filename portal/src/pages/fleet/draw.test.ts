@@ -1,0 +1,47 @@
+import { expect, it } from "vitest";
+import type { NodeView } from "../../api/schema";
+import { domainOf, hit, layOut } from "./draw";
+
+const node = (name: string, rack: string): NodeView => ({
+  name,
+  flavor: "H100",
+  state: "ready",
+  reason: "",
+  deadline: 0,
+  domains: rack ? { rack } : {},
+  labels: {},
+  gpu_total_milli: 8000,
+  gpu_free_milli: 0,
+  cpu_total_milli: 0,
+  cpu_free_milli: 0,
+  memory_total_mib: 0,
+  memory_free_mib: 0,
+  pods: 0,
+  devices: Array.from({ length: 8 }, (_, index) => ({
+    index,
+    type: "H100",
+    memory_mib: 0,
+    numa: 0,
+    island: 0,
+    uuid: "",
+    healthy: true,
+    free_milli: 0,
+    gangs: [],
+  })),
+});
+
+it("draws every node once, within the width, by racks", () => {
+  const nodes = Array.from({ length: 40 }, (_, n) => node(`n${n}`, `r${n % 3}`));
+  const layout = layOut(nodes, 500);
+  const spots = layout.racks.flatMap((each) => each.spots);
+  expect(layout.racks.map((each) => each.name)).toEqual(["rack r0", "rack r1", "rack r2"]);
+  expect(spots).toHaveLength(40);
+  expect(Math.max(...spots.map((each) => each.x + each.width))).toBeLessThanOrEqual(500);
+  for (const each of spots) expect(hit(layout, each.x + 1, each.y + 1)?.node.name).toBe(each.node.name);
+  expect(hit(layout, 1, 1)).toBeUndefined();
+});
+
+it("names the narrowest domain that is a place", () => {
+  expect(domainOf(node("a", "r1"))).toBe("rack r1");
+  expect(domainOf(node("a", ""))).toBe("");
+});

@@ -1,0 +1,250 @@
+/** Where my work stands, and what the fleet has left. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { budgets, flavors, nodes, ofUser, order, queues } from "../../api/reads";
+import type { QueueView, WorkloadView } from "../../api/schema";
+import { useVisitor } from "../../entrance";
+import { gpus, money, plural } from "../../ui/numbers";
+import { Badge, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
+import { harmless } from "../../ui/text";
+
+export function OverviewPage() {
+  return (
+    <>
+      <h1>Overview</h1>
+      <Incidents />
+      <Free />
+      <Mine />
+      <MyQueues />
+      <Budgets />
+    </>
+  );
+}
+
+function Free() {
+  const found = useQuery(flavors);
+  const waiting = useQuery(order);
+  if (found.error) return <Failure error={found.error} />;
+  if (!found.data) return <Loading what="what is free" />;
+  const listed = found.data.items.filter((each) => each.gpu_total_milli);
+  return (
+    <section aria-label="What is free">
+      <dl className="figures">
+        {listed.map((each) => (
+          <Figure
+            key={each.flavor}
+            label={`${harmless(each.flavor, 40)} GPUs free`}
+            value={`${gpus(each.gpu_free_milli)} of ${gpus(each.gpu_total_milli)}`}
+          >
+            <Meter
+              label={`${gpus(each.gpu_used_milli)} of ${gpus(each.gpu_total_milli)} in use`}
+              used={each.gpu_used_milli}
+              of={each.gpu_total_milli}
+            />
+            <Link to="/fleet">
+              largest block on one node {each.largest_hole}, {plural(each.whole_nodes, "whole node")} free
+            </Link>
+          </Figure>
+        ))}
+        {!listed.length && (
+          <Figure label="GPUs" value="none">
+            CPUs are scheduled all the same
+          </Figure>
+        )}
+        <Figure label="Waiting" value={waiting.data ? plural(waiting.data.total, "gang") : "…"}>
+          <Link to="/queue">see the queue in decision order</Link>
+        </Figure>
+      </dl>
+    </section>
+  );
+}
+
+const ENDED = new Set(["SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"]);
+const SHOWN = 8;
+
+function Mine() {
+  const { me } = useVisitor();
+  const found = useQuery(ofUser(me.user));
+  if (found.error) return <Failure error={found.error} />;
+  if (!found.data) return <Loading what="your work" />;
+  const live = found.data.items.filter((each) => !ENDED.has(each.state));
+  const over = found.data.items.filter((each) => ENDED.has(each.state)).slice(0, SHOWN);
+  return (
+    <section aria-label="Your work">
+      <h2>Your work</h2>
+      {!found.data.items.length && (
+        <Empty title="Nothing of yours yet">
+          <p>
+            <Link to="/submit" className="button primary">
+              Submit a workload
+            </Link>
+          </p>
+        </Empty>
+      )}
+      {live.length > 0 && <Jobs title="Runs or waits" jobs={live} />}
+      {over.length > 0 && <Jobs title="Ended last" jobs={over} />}
+    </section>
+  );
+}
+
+function Jobs({ title, jobs }: { title: string; jobs: readonly WorkloadView[] }) {
+  return (
+    <div className="scroll-x" tabIndex={0} role="region" aria-label={title}>
+      <table className="plain-table jobs">
+        <caption>{title}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Workload</th>
+            <th scope="col" className="states">
+              State
+            </th>
+            <th scope="col" className="wide">
+              Queue
+            </th>
+            <th scope="col" className="end counts">
+              GPUs
+            </th>
+            <th scope="col">What now</th>
+          </tr>
+        </thead>
+        <tbody>
+          {jobs.map((each) => (
+            <tr key={each.id}>
+              <th scope="row">
+                <Link to="/workloads/$ref" params={{ ref: each.id }}>
+                  <Name text={each.id} most={64} />
+                </Link>
+              </th>
+              <td>
+                <Badge text={each.state} />
+              </td>
+              <td className="wide">
+                <Name text={each.queue} most={40} />
+              </td>
+              <td className="end">{each.gpus}</td>
+              <td>{now(each)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function now(job: WorkloadView) {
+  if (job.state === "QUEUED")
+    return (
+      <>
+        {job.position ? `${job.position}. in the order; ` : ""}
+        <Link to="/workloads/$ref" params={{ ref: job.id }} search={{ tab: "why" }}>
+          {harmless(job.message || job.reason || "not looked at yet", 160)}
+        </Link>
+      </>
+    );
+  if (job.ended) return <>ended <Time at={job.ended} /></>;
+  if (job.started) return <>started <Time at={job.started} /></>;
+  return <>submitted <Time at={job.submitted} /></>;
+}
+
+/** Where a queue stands, in one sentence. */
+export function standing(queue: QueueView): string {
+  const used = queue.gpu_used_milli;
+  const quota = Object.values(queue.quota).reduce((sum, each) => sum + (each.gpu_milli ?? 0), 0);
+  const waits = queue.waiting ? `; ${plural(queue.waiting, "gang")} waiting` : "";
+  if (!quota) return `uses ${plural(used / 1000, "GPU")} and is guaranteed none${waits}`;
+  const beyond = used - quota;
+  const said =
+    beyond > 0
+      ? `uses ${plural(used / 1000, "GPU")}: its ${gpus(quota)} and ${gpus(beyond)} borrowed, which others may reclaim`
+      : `uses ${gpus(used)} of its ${gpus(quota)} GPUs; ${gpus(-beyond)} are lent or free`;
+  return said + waits;
+}
+
+function MyQueues() {
+  const { me } = useVisitor();
+  const mine = useQuery(ofUser(me.user));
+  const found = useQuery(queues);
+  if (!found.data || !mine.data) return null;
+  const names = new Set(mine.data.items.map((each) => each.queue));
+  const listed = found.data.items.filter((each) => names.has(each.name));
+  if (!listed.length) return null;
+  return (
+    <section aria-label="Your queues">
+      <h2>Your queues</h2>
+      <ul className="lines">
+        {listed.map((each) => (
+          <li key={each.name}>
+            <Link to="/queues" search={{ queue: each.name }}>
+              <Name text={each.name} most={60} />
+            </Link>{" "}
+            {standing(each)}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Budgets() {
+  const found = useQuery(budgets);
+  if (!found.data?.items.length) return null;
+  const currency = found.data.currency;
+  return (
+    <section aria-label="Budgets">
+      <h2>Budgets left</h2>
+      <ul className="lines">
+        {found.data.items.map((each) => (
+          <li key={each.queue}>
+            <Name text={each.queue} most={60} />: {money(each.left_micro, currency)} of{" "}
+            {money(each.micro + each.carried_micro, currency)}; {money(each.spent_micro, currency)} spent,{" "}
+            {money(each.reserved_micro, currency)} reserved for what runs, until <Time at={each.end} exact />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Incidents() {
+  const { me } = useVisitor();
+  const found = useQuery(nodes);
+  const mine = useQuery(ofUser(me.user));
+  const bad = found.data?.items.filter((each) => each.state !== "ready") ?? [];
+  const sick = found.data?.items.filter((each) => each.devices.some((gpu) => !gpu.healthy)) ?? [];
+  const alarms = mine.data?.items.flatMap((job) =>
+    Object.values(job.alarms).map((message) => ({ job: job.id, message })),
+  );
+  if (!bad.length && !sick.length && !alarms?.length) return null;
+  return (
+    <section className="notice warn" aria-label="Incidents">
+      <h2>Needs a look</h2>
+      <ul className="lines">
+        {bad.slice(0, SHOWN).map((each) => (
+          <li key={each.name}>
+            <Link to="/fleet" search={{ node: each.name }}>
+              <Name text={each.name} most={60} />
+            </Link>{" "}
+            <Badge text={each.state} /> {harmless(each.reason, 160)}
+          </li>
+        ))}
+        {bad.length > SHOWN && <li>and {plural(bad.length - SHOWN, "further node")}</li>}
+        {sick.map((each) => (
+          <li key={each.name}>
+            <Link to="/fleet" search={{ node: each.name, color: "health" }}>
+              <Name text={each.name} most={60} />
+            </Link>{" "}
+            {plural(each.devices.filter((gpu) => !gpu.healthy).length, "sick GPU")}
+          </li>
+        ))}
+        {alarms?.map((each) => (
+          <li key={each.job + each.message}>
+            <Link to="/workloads/$ref" params={{ ref: each.job }}>
+              <Name text={each.job} most={60} />
+            </Link>{" "}
+            {harmless(each.message, 300)}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

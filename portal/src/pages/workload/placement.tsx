@@ -1,0 +1,90 @@
+/** Where it runs, drawn into the topology. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { nodes } from "../../api/reads";
+import type { GangView, NodeView, Placement, WorkloadDetail } from "../../api/schema";
+import { Empty, Name } from "../../ui/parts";
+import { plural } from "../../ui/numbers";
+import { harmless } from "../../ui/text";
+
+const MOST = 64;
+
+export function PlacementPanel({ job }: { job: WorkloadDetail }) {
+  const fleet = useQuery(nodes);
+  const known = new Map(fleet.data?.items.map((each) => [each.name, each]));
+  const placed = job.gangs.filter((each) => each.placement ?? each.promise);
+  if (!placed.length)
+    return (
+      <Empty title="No place yet">
+        <p>The tab Why says what it waits for.</p>
+      </Empty>
+    );
+  return (
+    <>
+      {placed.slice(0, MOST).map((each) => (
+        <GangPlace key={each.id} gang={each} known={known} />
+      ))}
+      {placed.length > MOST && <p className="quiet">{plural(placed.length - MOST, "further gang")}.</p>}
+    </>
+  );
+}
+
+/** Where the domains of a node are, from the widest level. */
+function lies(node: NodeView | undefined): string {
+  return Object.entries(node?.domains ?? {})
+    .filter(([level]) => level !== "node" && level !== "fleet")
+    .map(([level, name]) => `${level} ${name}`)
+    .join(" / ");
+}
+
+function GangPlace({ gang, known }: { gang: GangView; known: Map<string, NodeView> }) {
+  const place = (gang.placement ?? gang.promise) as Placement;
+  const groups = new Map<string, Map<string, typeof place.pods>>();
+  for (const pod of place.pods) {
+    const domain = lies(known.get(pod.node)) || "fleet";
+    const inside = groups.get(domain) ?? new Map<string, typeof place.pods>();
+    inside.set(pod.node, [...(inside.get(pod.node) ?? []), pod]);
+    groups.set(domain, inside);
+  }
+  return (
+    <section>
+      <h3>
+        Gang {gang.index}: {plural(place.pods.length, "pod")} within {harmless(place.level || "the fleet", 40)}{" "}
+        <Name text={place.domain} most={60} />
+        {gang.promise && !gang.placement ? " (promised: others still leave it)" : ""}
+      </h3>
+      <div className="racks">
+        {[...groups].map(([domain, inside]) => (
+          <div key={domain} className="rack">
+            <h4>{harmless(domain, 100)}</h4>
+            {[...inside].map(([name, pods]) => (
+              <NodeBox key={name} name={name} node={known.get(name)} pods={pods} />
+            ))}
+          </div>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function NodeBox(props: { name: string; node: NodeView | undefined; pods: Placement["pods"] }) {
+  const mine = new Map<number, number>();
+  for (const pod of props.pods) for (const device of pod.devices) mine.set(device, pod.index);
+  const total = Math.max(props.node?.devices.length ?? 0, ...[...mine.keys()].map((each) => each + 1));
+  return (
+    <div className="node-box">
+      <Link to="/fleet" search={{ node: props.name }}>
+        <Name text={props.name} most={48} />
+      </Link>
+      <ul className="devices" aria-label={`GPUs of ${harmless(props.name, 60)}`}>
+        {Array.from({ length: total }, (_, n) => (
+          <li key={n} className={mine.has(n) ? "mine" : ""} title={mine.has(n) ? `pod ${mine.get(n)}` : "not its own"}>
+            {n}
+            <span className="sr">{mine.has(n) ? ` held by pod ${mine.get(n)}` : " not its own"}</span>
+          </li>
+        ))}
+      </ul>
+      {!total && <span className="quiet">{plural(props.pods.length, "pod")} without GPUs</span>}
+    </div>
+  );
+}

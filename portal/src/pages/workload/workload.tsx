@@ -1,0 +1,248 @@
+/** Everything about one workload. */
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { Suspense, lazy } from "react";
+import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
+import { change, part } from "../../api/client";
+import { workload } from "../../api/reads";
+import type { GangView, WorkloadDetail } from "../../api/schema";
+import { useNow } from "../../ui/clock";
+import { Confirm } from "../../ui/confirm";
+import { count, duration, plural } from "../../ui/numbers";
+import { Badge, Command, Failure, Figure, Loading, Name, Time } from "../../ui/parts";
+import { harmless, word } from "../../ui/text";
+import { Logs } from "./logs";
+import { PlacementPanel } from "./placement";
+import { WhyPanel } from "./why";
+
+const Specification = lazy(() => import("./specification"));
+const route = getRouteApi("/workloads/$ref");
+const ENDED = new Set(["SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"]);
+type TabName = "why" | "logs" | "placement" | "spec";
+
+export function WorkloadPage() {
+  const { ref } = route.useParams();
+  const search = route.useSearch();
+  const go = route.useNavigate();
+  const found = useQuery(workload(ref));
+  if (found.error && !found.data) return <Failure error={found.error} />;
+  if (!found.data) return <Loading what="the workload" />;
+  const job = found.data;
+  const usual: TabName = job.state === "QUEUED" ? "why" : "logs";
+  const tab = search.tab ?? usual;
+  return (
+    <>
+      <Head job={job} />
+      <Timeline job={job} />
+      <Tabs
+        selectedKey={tab}
+        onSelectionChange={(key) =>
+          void go({ search: (was) => ({ ...was, tab: key as TabName }), replace: true })
+        }
+      >
+        <TabList aria-label="About this workload" className="tabs">
+          <Tab id="why">Why</Tab>
+          <Tab id="logs">Logs</Tab>
+          <Tab id="placement">Placement</Tab>
+          <Tab id="spec">Specification</Tab>
+        </TabList>
+        <TabPanel id="why" className="panel">
+          <h2 className="sr">Why</h2>
+          {ENDED.has(job.state) ? <Ended job={job} /> : <WhyPanel refOf={job.id} />}
+        </TabPanel>
+        <TabPanel id="logs" className="panel">
+          <h2 className="sr">Log</h2>
+          <Logs
+            job={job}
+            gang={search.gang ?? 0}
+            rank={search.rank ?? 0}
+            find={search.find ?? ""}
+            set={(more) => void go({ search: (was) => ({ ...was, ...more }), replace: true })}
+          />
+        </TabPanel>
+        <TabPanel id="placement" className="panel">
+          <h2 className="sr">Placement</h2>
+          <PlacementPanel job={job} />
+        </TabPanel>
+        <TabPanel id="spec" className="panel">
+          <h2 className="sr">Specification</h2>
+          <Suspense fallback={<Loading what="the specification" />}>
+            <Specification job={job} />
+          </Suspense>
+        </TabPanel>
+      </Tabs>
+    </>
+  );
+}
+
+function Head({ job }: { job: WorkloadDetail }) {
+  const now = useNow();
+  const over = ENDED.has(job.state);
+  const held = job.reason === "held";
+  const path = `/workloads/${part(job.id)}`;
+  return (
+    <header className="head">
+      <div>
+        <h1>
+          <Name text={job.id} most={80} /> <Badge text={job.state} />
+        </h1>
+        <p className="lead">
+          {job.kind} of <Name text={job.user} most={60} /> in queue{" "}
+          <Link to="/queues" search={{ queue: job.queue }}>
+            <Name text={job.queue} most={60} />
+          </Link>
+          , priority {job.priority}
+          {job.url && (
+            <>
+              , reached at <code>{harmless(job.url, 300)}</code>
+            </>
+          )}
+        </p>
+        {job.message && job.state === "QUEUED" && (
+          <p>
+            {job.position ? `${job.position}. in the order: ` : ""}
+            {harmless(job.message, 1000)}
+          </p>
+        )}
+        {Object.values(job.alarms).map((each) => (
+          <p key={each} className="notice warn">
+            {harmless(each, 1000)}
+          </p>
+        ))}
+      </div>
+      <dl className="figures tight">
+        <Figure label="GPUs" value={over ? count(job.gpus) : `${count(job.gpus_held)} of ${count(job.gpus)}`}>
+          {over ? "asked for" : "held now"}
+        </Figure>
+        <Figure label={over ? "Waited" : job.started ? "Runs for" : "Waits for"} value={lasting(job, now)} />
+        <Figure label="GPU-hours" value={count(Math.round(gpuHours(job, now) * 100) / 100)}>
+          {job.spent ? "of all attempts" : "of present attempts"}
+        </Figure>
+      </dl>
+      <div className="buttons">
+        {!over && (
+          <Confirm
+            danger
+            label="Cancel"
+            title={`Cancel ${harmless(job.id, 60)}?`}
+            line={`ganglion cancel ${word(job.id)}`}
+            act={() => change("POST", `${path}/cancel`, { force: false })}
+          >
+            <p>
+              What waits ends at once; what runs is asked to save and leave within its grace. A cancelled
+              workload does not come back; it can be submitted again.
+            </p>
+          </Confirm>
+        )}
+        {job.state === "QUEUED" && (
+          <Confirm
+            label={held ? "Release" : "Hold"}
+            title={held ? "Let it start?" : "Keep it from starting?"}
+            line={`ganglion update ${word(job.id)} --${held ? "release" : "hold"}`}
+            act={() => change("PATCH", path, { held: !held })}
+          />
+        )}
+        {job.failed > 0 && over && (
+          <Confirm
+            label="Retry"
+            title="Submit what failed again?"
+            line={`ganglion retry ${word(job.id)}`}
+            act={() => change("POST", `${path}/retry`)}
+          />
+        )}
+        <Link className="button" to="/submit" search={{ from: job.id }}>
+          Clone and change
+        </Link>
+      </div>
+    </header>
+  );
+}
+
+function lasting(job: WorkloadDetail, now: number): string {
+  if (job.spent) return duration(job.spent.wait_ms);
+  if (job.started && !job.ended) return duration(now - job.started);
+  return duration((job.started ?? job.ended ?? now) - job.submitted);
+}
+
+function gpuHours(job: WorkloadDetail, now: number): number {
+  if (job.spent) return job.spent.gpu_ms / 3_600_000;
+  return job.gangs.reduce((sum, gang) => sum + held(gang, now), 0);
+}
+
+function held(gang: GangView, now: number): number {
+  const milli = gang.placement?.pods.reduce((sum, pod) => sum + pod.milli * pod.devices.length, 0) ?? 0;
+  return gang.placed ? (milli / 1000) * (((gang.ended ?? now) - gang.placed) / 3_600_000) : 0;
+}
+
+interface Step {
+  at: number;
+  what: string;
+  more?: string;
+}
+
+/** What is known of its life, the last attempt of each gang in detail. */
+export function stepsOf(job: WorkloadDetail): Step[] {
+  const steps: Step[] = [{ at: job.submitted, what: "submitted" }];
+  const several = job.gangs.length > 1;
+  for (const gang of job.gangs.slice(0, 20)) {
+    const of = several ? ` (gang ${gang.index})` : "";
+    const where = gang.placement
+      ? `on ${[...new Set(gang.placement.pods.map((pod) => pod.node))].slice(0, 4).join(", ")}`
+      : "";
+    if (gang.placed) steps.push({ at: gang.placed, what: `attempt ${gang.attempt} placed${of}`, more: where });
+    if (gang.started) steps.push({ at: gang.started, what: `started${of}` });
+    if (gang.saved) steps.push({ at: gang.saved.at, what: `checkpoint${of}`, more: `step ${gang.saved.step}` });
+    if (gang.ended)
+      steps.push({
+        at: gang.ended,
+        what: `${gang.outcome ?? "ended"}${of}`,
+        more: gang.exit_code === null ? "" : `exit code ${gang.exit_code}`,
+      });
+  }
+  return steps.sort((a, b) => a.at - b.at);
+}
+
+function Timeline({ job }: { job: WorkloadDetail }) {
+  const steps = stepsOf(job);
+  const restarts = job.gangs.reduce((sum, each) => sum + each.restarts, 0);
+  return (
+    <section aria-label="Timeline" className="timeline">
+      <ol>
+        {steps.map((each, n) => {
+          const before = steps[n - 1];
+          return (
+            <li key={`${each.at}-${each.what}`}>
+              {before && <span className="gap">{duration(each.at - before.at)}</span>}
+              <strong>{harmless(each.what, 60)}</strong> <Time at={each.at} exact />
+              {each.more && <span className="quiet"> {harmless(each.more, 120)}</span>}
+            </li>
+          );
+        })}
+      </ol>
+      {(restarts > 0 || job.preemptions > 0) && (
+        <p className="quiet">
+          {plural(restarts, "earlier attempt")}, stopped for others {plural(job.preemptions, "time")}; all
+          events: <code>ganglion events {harmless(word(job.id), 80)}</code>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Ended({ job }: { job: WorkloadDetail }) {
+  return (
+    <>
+      <p>
+        It has ended <Time at={job.ended} exact />
+        {job.exit_code !== null && ` with exit code ${job.exit_code}`}. {harmless(job.message, 1000)}
+      </p>
+      {job.spent && (
+        <p>
+          It waited {duration(job.spent.wait_ms)}, ran {duration(job.spent.run_ms)} in{" "}
+          {plural(job.spent.attempts, "attempt")}, and held {count(job.spent.gpu_ms / 3_600_000)} GPU-hours.
+        </p>
+      )}
+      <Command line={`ganglion describe ${word(job.id)}`} />
+    </>
+  );
+}

@@ -1,0 +1,114 @@
+/** Ctrl-K: go to a page or a workload without the mouse. */
+import { useNavigate } from "@tanstack/react-router";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { Button, Dialog, Modal, ModalOverlay } from "react-aria-components";
+import type { OrderPage, WorkloadPage } from "./api/schema";
+import { harmless } from "./ui/text";
+
+const PLACES = [
+  { id: "/", title: "Overview" },
+  { id: "/queue", title: "Queue: everything that waits" },
+  { id: "/fleet", title: "Fleet: nodes and GPUs" },
+  { id: "/queues", title: "Queues: quota and use" },
+  { id: "/submit", title: "Submit a workload" },
+];
+const MOST = 12;
+
+interface Place {
+  id: string;
+  title: string;
+}
+
+export function Palette() {
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+        event.preventDefault();
+        setOpen(true);
+      }
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+  return (
+    <>
+      <Button className="small plain" onPress={() => setOpen(true)}>
+        Go to <kbd className="keys">Ctrl K</kbd>
+      </Button>
+      <ModalOverlay className="overlay top" isDismissable isOpen={open} onOpenChange={setOpen}>
+        <Modal className="modal">
+          <Dialog className="dialog" aria-label="Go to">
+            <Chooser close={() => setOpen(false)} />
+          </Dialog>
+        </Modal>
+      </ModalOverlay>
+    </>
+  );
+}
+
+function Chooser({ close }: { close(): void }) {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const queries = useQueryClient();
+  const go = useNavigate();
+  const places = useMemo(() => {
+    const wanted = text.trim().toLowerCase();
+    const jobs = new Set<string>();
+    for (const [, page] of queries.getQueriesData<WorkloadPage>({ queryKey: ["workloads"] }))
+      for (const each of page?.items ?? []) jobs.add(each.id);
+    for (const each of queries.getQueryData<OrderPage>(["order"])?.items ?? []) jobs.add(each.workload);
+    const found: Place[] = PLACES.filter((each) => each.title.toLowerCase().includes(wanted));
+    for (const id of jobs) {
+      if (found.length >= MOST) break;
+      if (wanted && id.toLowerCase().includes(wanted)) found.push({ id: `job:${id}`, title: id });
+    }
+    if (wanted && /^[a-z0-9][a-z0-9/-]*$/.test(wanted) && !jobs.has(wanted))
+      found.push({ id: `job:${wanted}`, title: `Workload ${wanted}` });
+    return found;
+  }, [text, queries]);
+  const chosen = Math.min(at, places.length - 1);
+  const take = (place: Place | undefined) => {
+    if (!place) return;
+    close();
+    if (place.id.startsWith("job:"))
+      void go({ to: "/workloads/$ref", params: { ref: place.id.slice(4) } });
+    else void go({ to: place.id });
+  };
+  return (
+    <>
+      <input
+        autoFocus
+        role="combobox"
+        aria-label="Page or workload"
+        aria-expanded="true"
+        aria-controls="places"
+        aria-activedescendant={places[chosen] ? `place-${chosen}` : undefined}
+        placeholder="Page or workload"
+        value={text}
+        onChange={(event) => (setText(event.target.value), setAt(0))}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowDown") setAt(Math.min(places.length - 1, chosen + 1));
+          else if (event.key === "ArrowUp") setAt(Math.max(0, chosen - 1));
+          else if (event.key === "Enter") take(places[chosen]);
+          else return;
+          event.preventDefault();
+        }}
+      />
+      <ul id="places" role="listbox" aria-label="Places" className="places">
+        {places.map((each, n) => (
+          <li
+            key={each.id}
+            id={`place-${n}`}
+            role="option"
+            aria-selected={n === chosen}
+            onClick={() => take(each)}
+          >
+            {harmless(each.title, 120)}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+/** The pages, and what of their state is in the address. */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { Empty, Failure } from "./ui/parts";
+import { Shell } from "./shell";
+import { OverviewPage } from "./pages/overview/overview";
+
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value ? value : typeof value === "number" ? String(value) : undefined;
+
+function only<T extends string>(known: readonly T[], value: unknown): T | undefined {
+  return known.includes(value as T) ? (value as T) : undefined;
+}
+
+/** Leaves out keys without a value, so that addresses stay short. */
+function short<T extends object>(found: T): Partial<T> {
+  const kept = Object.entries(found).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(kept) as Partial<T>;
+}
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: () => (
+    <Empty title="There is no such page">
+      <p>
+        <a href="/">Overview</a>
+      </p>
+    </Empty>
+  ),
+  errorComponent: ({ error }) => <Failure error={error instanceof Error ? error : new Error(String(error))} />,
+});
+
+const overview = createRoute({ getParentRoute: () => root, path: "/", component: OverviewPage });
+
+const queue = createRoute({
+  getParentRoute: () => root,
+  path: "/queue",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      text: text(search["text"]),
+      reason: text(search["reason"]),
+      queue: text(search["queue"]),
+      mine: search["mine"] === true ? true : undefined,
+      sort: text(search["sort"]),
+      job: text(search["job"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/queue/queue"), "QueuePage"),
+});
+
+export const TABS = ["why", "logs", "placement", "spec"] as const;
+
+const workload = createRoute({
+  getParentRoute: () => root,
+  path: "/workloads/$ref",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      tab: only(TABS, search["tab"]),
+      gang: typeof search["gang"] === "number" ? search["gang"] : undefined,
+      rank: typeof search["rank"] === "number" ? search["rank"] : undefined,
+      find: text(search["find"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/workload/workload"), "WorkloadPage"),
+});
+
+const submit = createRoute({
+  getParentRoute: () => root,
+  path: "/submit",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({ template: text(search["template"]), from: text(search["from"]) }),
+  component: lazyRouteComponent(() => import("./pages/submit/submit"), "SubmitPage"),
+});
+
+const fleet = createRoute({
+  getParentRoute: () => root,
+  path: "/fleet",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      color: only(["use", "health", "queue"], search["color"]),
+      view: only(["map", "list"], search["view"]),
+      node: text(search["node"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/fleet/fleet"), "FleetPage"),
+});
+
+const queues = createRoute({
+  getParentRoute: () => root,
+  path: "/queues",
+  validateSearch: (search: Record<string, unknown>) => short({ queue: text(search["queue"]) }),
+  component: lazyRouteComponent(() => import("./pages/queues/queues"), "QueuesPage"),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([overview, queue, workload, submit, fleet, queues]),
+  defaultPreload: "intent",
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,138 @@
+/** Small parts that every page is made of. */
+import { useState, type ReactNode } from "react";
+import { Button } from "react-aria-components";
+import { Problem } from "../api/client";
+import { useNow } from "./clock";
+import { absolute, relative } from "./numbers";
+import { useSettings } from "./settings";
+import { harmless } from "./text";
+
+/** A name that someone else chose. */
+export function Name({ text, most }: { text: string; most?: number }) {
+  const shown = harmless(text, most);
+  return (
+    <bdi className="name" title={shown === text && text.length < 24 ? undefined : harmless(text, 1000)}>
+      {shown}
+    </bdi>
+  );
+}
+
+/** A moment, relative or as a date; the other one as its title. */
+export function Time({ at, exact = false }: { at: number | null | undefined; exact?: boolean }) {
+  const now = useNow();
+  const { zone } = useSettings();
+  if (!at) return <span className="quiet">–</span>;
+  const said = [relative(at, now), absolute(at, now, zone)];
+  const iso = new Date(at).toISOString();
+  return (
+    <time dateTime={iso} title={`${exact ? said[0] : said[1]} · ${iso}`}>
+      {exact ? `${said[1]} (${said[0]})` : said[0]}
+    </time>
+  );
+}
+
+const TONES: Record<string, string> = {
+  RUNNING: "good",
+  SUCCEEDED: "good",
+  STARTING: "busy",
+  STOPPING: "busy",
+  QUEUED: "wait",
+  SUSPENDED: "calm",
+  CANCELLED: "calm",
+  FAILED: "bad",
+  TIMED_OUT: "bad",
+  ready: "good",
+  cordoned: "wait",
+  draining: "wait",
+  drained: "calm",
+  lost: "bad",
+};
+
+export function Badge({ text, tone }: { text: string; tone?: string }) {
+  return (
+    <span className={`badge ${tone ?? TONES[text] ?? "calm"}`}>
+      {harmless(text, 40).toLowerCase().replaceAll("_", " ")}
+    </span>
+  );
+}
+
+/** The command that does the same. */
+export function Command({ line, label = "The same on the command line" }: { line: string; label?: string }) {
+  const [done, setDone] = useState(false);
+  const copy = () =>
+    navigator.clipboard.writeText(line).then(
+      () => (setDone(true), setTimeout(() => setDone(false), 2_000)),
+      () => undefined, // it can be selected
+    );
+  return (
+    <div className="command" role="group" aria-label={label}>
+      <code tabIndex={0} aria-label={label}>
+        {harmless(line, 4000)}
+      </code>
+      <Button className="small plain" onPress={() => void copy()}>
+        {done ? "Copied" : "Copy"}
+      </Button>
+    </div>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function Failure({ error }: { error: Error }) {
+  const problem = error instanceof Problem ? error : null;
+  return (
+    <div className="notice bad" role="alert">
+      <strong>{harmless(error.message, 2000)}</strong>
+      {problem?.hint && <p>{harmless(problem.hint, 2000)}</p>}
+      {problem && problem.errors.length > 1 && (
+        <ul>
+          {problem.errors.map((each, n) => (
+            <li key={n}>
+              <code>{harmless(each.key)}</code> {harmless(each.detail, 500)}
+              {each.hint && <span className="quiet"> {harmless(each.hint, 500)}</span>}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <p className="loading" role="status">
+      Reading {what} …
+    </p>
+  );
+}
+
+export function Figure(props: { label: string; value: ReactNode; children?: ReactNode }) {
+  return (
+    <div className="figure">
+      <dt>{props.label}</dt>
+      <dd className="value">{props.value}</dd>
+      {props.children && <dd className="quiet">{props.children}</dd>}
+    </div>
+  );
+}
+
+/** How much of a whole is used, said in words too. */
+export function Meter(props: { label: string; used: number; of: number; mark?: number }) {
+  const whole = Math.max(props.of, props.used, 1e-9);
+  return (
+    <svg className="meter" role="img" aria-label={props.label} viewBox="0 0 100 8" preserveAspectRatio="none">
+      <rect className="track" width="100" height="8" />
+      <rect className="fill" width={(100 * props.used) / whole} height="8" />
+      {props.mark !== undefined && props.mark <= whole && (
+        <rect className="mark" x={(100 * props.mark) / whole - 0.5} width="1" height="8" />
+      )}
+    </svg>
+  );
+}

@@ -1,0 +1,208 @@
+/** A table of any length: only what is seen is drawn, and the keyboard reaches every row. */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { csv, download } from "./text";
+
+export interface Column<Row> {
+  key: string;
+  title: string;
+  /** Width as of a grid: `8rem`, `minmax(8rem, 2fr)`. */
+  width: string;
+  cell(row: Row): ReactNode;
+  /** What it is sorted by, and what CSV has. */
+  value(row: Row): string | number | null;
+  align?: "end";
+  /** Width on narrow screens, where it differs. */
+  narrow?: string;
+  /** Left out on narrow screens. */
+  wide?: boolean;
+}
+
+const ROW = 40;
+
+export interface TableProps<Row> {
+  label: string;
+  file: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  id(row: Row): string;
+  chosen?: string | undefined;
+  onOpen(row: Row): void;
+  /** Column, with `-` before it where the largest comes first; undefined = as the server has it. */
+  sort?: string | undefined;
+  onSort(sort: string | undefined): void;
+}
+
+export function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sort: string | undefined,
+): readonly Row[] {
+  const by = columns.find((each) => each.key === sort?.replace(/^-/, ""));
+  if (!by) return rows;
+  const sign = sort?.startsWith("-") ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [x, y] = [by.value(a), by.value(b)];
+    if (x === y) return 0;
+    if (x === null || y === null) return x === null ? 1 : -1;
+    return sign * (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y)));
+  });
+}
+
+export function Table<Row>(props: TableProps<Row>) {
+  const { columns, onSort, sort, id, onOpen } = props;
+  const rows = useMemo(() => sorted(props.rows, columns, sort), [props.rows, columns, sort]);
+  const box = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  const wanted = useRef(false);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW,
+    overscan: 6,
+    getItemKey: (n) => id(rows[n] as Row),
+  });
+  const at = Math.min(active, Math.max(0, rows.length - 1));
+
+  useEffect(() => {
+    if (!wanted.current) return;
+    const row = box.current?.querySelector<HTMLElement>(`[data-row="${at}"]`);
+    if (row) {
+      wanted.current = false;
+      row.focus({ preventScroll: true });
+    }
+  });
+
+  const go = useCallback(
+    (to: number) => {
+      const row = Math.max(0, Math.min(rows.length - 1, to));
+      wanted.current = true;
+      setActive(row);
+      virtual.scrollToIndex(row);
+    },
+    [rows.length, virtual],
+  );
+  const pressed = (event: KeyboardEvent) => {
+    if ((event.target as HTMLElement).closest("a,button") && event.key === "Enter") return;
+    const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / ROW) - 2);
+    const steps: Record<string, number> = {
+      ArrowDown: at + 1,
+      ArrowUp: at - 1,
+      PageDown: at + page,
+      PageUp: at - page,
+      Home: 0,
+      End: rows.length - 1,
+    };
+    const to = steps[event.key];
+    const row = rows[at];
+    if (to !== undefined) go(to);
+    else if (event.key === "Enter" && row !== undefined) onOpen(row);
+    else return;
+    event.preventDefault();
+  };
+  const save = () =>
+    download(
+      `${props.file}.csv`,
+      csv([columns.map((each) => each.title), ...rows.map((row) => columns.map((each) => each.value(row)))]),
+    );
+  const template = columns.map((each) => each.width).join(" ");
+  const narrow = columns.filter((each) => !each.wide).map((each) => each.narrow ?? each.width).join(" ");
+  const style = {
+    "--columns": template,
+    "--columns-narrow": narrow,
+    "--rows": Math.max(1, rows.length),
+  } as React.CSSProperties;
+  const open = useCallback((n: number) => (setActive(n), onOpen(rows[n] as Row)), [rows, onOpen]);
+
+  return (
+    <div className="table-box">
+      <div
+        className="table"
+        role="grid"
+        aria-label={props.label}
+        aria-rowcount={rows.length + 1}
+        aria-colcount={columns.length}
+        ref={box}
+        style={style}
+        onKeyDown={pressed}
+      >
+        <div className="table-head" role="row" aria-rowindex={1}>
+          {columns.map((each) => {
+            const way = sort === each.key ? "ascending" : sort === `-${each.key}` ? "descending" : "none";
+            const next = way === "none" ? each.key : way === "ascending" ? `-${each.key}` : undefined;
+            return (
+              <div
+                key={each.key}
+                role="columnheader"
+                aria-sort={way}
+                className={classes(each)}
+              >
+                <button type="button" className="plain" onClick={() => onSort(next)}>
+                  {each.title}
+                  <span aria-hidden="true">{way === "ascending" ? " ▲" : way === "descending" ? " ▼" : ""}</span>
+                </button>
+              </div>
+            );
+          })}
+        </div>
+        <div className="table-body" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map((item) => (
+            <TableRow
+              key={item.key}
+              row={rows[item.index] as Row}
+              n={item.index}
+              top={item.start}
+              columns={columns as readonly Column<unknown>[]}
+              reached={item.index === at}
+              chosen={props.chosen === id(rows[item.index] as Row)}
+              open={open}
+            />
+          ))}
+        </div>
+      </div>
+      <p className="table-foot quiet">
+        <span>{rows.length.toLocaleString("en")} rows</span>
+        <button type="button" className="small plain" onClick={save}>
+          Download CSV
+        </button>
+      </p>
+    </div>
+  );
+}
+
+function classes(column: { align?: "end"; wide?: boolean }): string {
+  return [column.align === "end" ? "end" : "", column.wide ? "wide" : ""].join(" ").trim();
+}
+
+interface RowProps {
+  row: unknown;
+  n: number;
+  top: number;
+  columns: readonly Column<unknown>[];
+  reached: boolean;
+  chosen: boolean;
+  open(n: number): void;
+}
+
+const TableRow = memo(function TableRow({ row, n, top, columns, reached, chosen, open }: RowProps) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={n + 2}
+      aria-selected={chosen}
+      data-row={n}
+      className="table-row"
+      tabIndex={reached ? 0 : -1}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={(event) => {
+        if (!(event.target as HTMLElement).closest("a,button")) open(n);
+      }}
+    >
+      {columns.map((each) => (
+        <div key={each.key} role="gridcell" className={classes(each)}>
+          {each.cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+});
