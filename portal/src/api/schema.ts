@@ -79,6 +79,20 @@ export interface BrokenGlass {
   queue?: string | null;
 }
 
+export interface BrowserSession {
+  id: string;
+  user: string;
+  groups: Array<string>;
+  at: number;
+  used: number;
+  until: number;
+  own: boolean;
+}
+
+export interface BrowserSessions {
+  items: Array<BrowserSession>;
+}
+
 export interface BudgetLine {
   queue: string;
   micro: number;
@@ -90,6 +104,10 @@ export interface BudgetLine {
   end: number;
   zone: string;
   carry_over: boolean;
+  warn: Array<number>;
+  grace_ms: number;
+  crossed: number;
+  suspends_at: number | null;
 }
 
 export interface BudgetPage {
@@ -102,6 +120,8 @@ export interface BudgetWish {
   micro: number;
   zone: string;
   carry_over: boolean;
+  warn: Array<number>;
+  grace_ms: number;
 }
 
 export interface BulkAnswer {
@@ -431,6 +451,7 @@ export interface HistoryItem {
   preemptions: number;
   lost_gpu_ms: number;
   alarms: Record<string, string>;
+  cost: WorkloadCost | null;
   gangs: number;
   spent: Spent | null;
 }
@@ -566,6 +587,18 @@ export interface OrderPage {
   next: string | null;
 }
 
+export interface OtherPolicy {
+  text: string;
+  file: string;
+}
+
+export interface OverheadRow {
+  step: string;
+  count: number;
+  p50_ms: number | null;
+  p95_ms: number | null;
+}
+
 export interface PasswordWish {
   password: string;
   current: string;
@@ -695,6 +728,17 @@ export interface ProposedPolicy {
   allow_unknown_flavors: boolean;
 }
 
+export interface Question {
+  since: string;
+  until: string;
+  policy?: OtherPolicy | null;
+  nodes: Array<string>;
+  queues: Array<string>;
+  prices: Array<string>;
+  workload?: Record<string, unknown> | null;
+  at: string;
+}
+
 export interface QueueFile {
   name: unknown;
   parent?: unknown;
@@ -764,6 +808,26 @@ export interface Refusal {
 }
 
 export type Remedy = "ask an administrator" | "change the request" | "wait";
+
+export interface Report {
+  since: number;
+  until: number;
+  metered_since: number | null;
+  utilisation: Array<UtilisationRow>;
+  waits: Array<WaitRow>;
+  overhead: Array<OverheadRow>;
+  cpu_ms: number | null;
+  spans: Array<ReportSpan>;
+}
+
+export interface ReportSpan {
+  begin: string;
+  allocated_gpu_us: number;
+  capacity_gpu_us: number | null;
+  started: number;
+  p50_ms: number | null;
+  p95_ms: number | null;
+}
 
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
 
@@ -1033,15 +1097,100 @@ export interface UserWish {
   password: string;
 }
 
+export interface UtilisationRow {
+  queue: string;
+  allocated_gpu_us: number;
+  capacity_gpu_us: number | null;
+  held_milli: number;
+  active_milli: number | null;
+  lost_gpu_ms: number;
+}
+
 export interface Verdict {
   placement: Placement | null;
   reason: Reason | null;
   suggestions: Array<Suggestion>;
   stops: Array<string>;
+  snapshot: number;
+  plan: string;
+  cost: WorkloadCost | null;
 }
 
 export interface Version {
   version: string;
+}
+
+export interface WaitRow {
+  queue: string;
+  size: string;
+  started: number;
+  p50_ms: number | null;
+  p95_ms: number | null;
+  waiting: number;
+  longest_ms: number | null;
+}
+
+export interface WhatIf {
+  id: string;
+  at: number;
+  user: string;
+  state: string;
+  done_permille: number;
+  message: string;
+  changes: Array<string>;
+  report: WhatIfReport | null;
+}
+
+export interface WhatIfFigure {
+  past: number;
+  replay: number;
+  changed: number;
+  bar: number;
+  visible: boolean;
+}
+
+export interface WhatIfGroup {
+  by: string;
+  name: string;
+  jobs: number;
+  waiting: number;
+  figures: Record<string, WhatIfFigure>;
+}
+
+export interface WhatIfMover {
+  workload: string;
+  name: string;
+  queue: string;
+  user: string;
+  replay_ms: number;
+  changed_ms: number;
+  bar_ms: number;
+}
+
+export interface WhatIfPage {
+  items: Array<WhatIf>;
+  next: string | null;
+}
+
+export interface WhatIfReport {
+  since: number;
+  until: number;
+  changes: Array<string>;
+  jobs: number;
+  groups: Array<WhatIfGroup>;
+  winners: Array<WhatIfMover>;
+  losers: Array<WhatIfMover>;
+  starts: Array<WhatIfStart>;
+  assumptions: Array<string>;
+  currency: string;
+}
+
+export interface WhatIfStart {
+  name: string;
+  queue: string;
+  submitted: number;
+  started: number | null;
+  message: string;
 }
 
 export interface WhoAmI {
@@ -1067,6 +1216,14 @@ export interface Why {
   workload: string;
   explanations: Array<Explained>;
   gangs: number;
+}
+
+export interface WorkloadCost {
+  currency: string;
+  so_far_micro: number;
+  most_micro: number | null;
+  unknown: string;
+  unpriced_gpu_us: number;
 }
 
 export interface WorkloadDetail {
@@ -1098,6 +1255,7 @@ export interface WorkloadDetail {
   preemptions: number;
   lost_gpu_ms: number;
   alarms: Record<string, string>;
+  cost: WorkloadCost | null;
   gangs: Array<GangView>;
   document: Record<string, unknown>;
   url: string;
@@ -1195,6 +1353,7 @@ export interface WorkloadView {
   preemptions: number;
   lost_gpu_ms: number;
   alarms: Record<string, string>;
+  cost: WorkloadCost | null;
   gangs: number;
 }
 
@@ -1227,6 +1386,7 @@ export interface Gets {
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
   "/usage": UsagePage;
+  "/report": Report;
   "/prices": PricePage;
   "/prices:history": PricePage;
   "/budgets": BudgetPage;
@@ -1234,9 +1394,12 @@ export interface Gets {
   "/roles": RolePage;
   "/whocan": WhoCan;
   "/tokens": TokenPage;
+  "/sessions": BrowserSessions;
   "/users": UserPage;
   "/holds": HoldPage;
   "/clusters": ClusterPage;
+  "/whatif": WhatIfPage;
+  "/whatif/{question}": WhatIf;
   "/healthz": Health;
   "/version": Version;
 }
@@ -1270,6 +1433,7 @@ export interface Posts {
   "/users/{user}/enable": UserView;
   "/users:erase": ErasureView;
   "/clusters/{name}/records": DeliveryPosition;
+  "/whatif": WhatIf;
 }
 export interface Puts {
   "/queues/{name}": QueueView;
@@ -1293,6 +1457,7 @@ export interface Deletes {
   "/drains/{what}": Done;
   "/budgets/{name}": Done;
   "/tokens/{token}": Done;
+  "/sessions/{session}": Done;
   "/users/{user}": Done;
   "/holds/{hold}": Done;
 }

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ganglion.metering.rating import HeldIn, charged, held_in, rounded
+from ganglion.metering.rating import HeldIn, Rates, held_in, rounded
 from ganglion.pricing.book import PriceBook, PriceTable
 from ganglion.whatif.fates import Fates, GangFate
 
@@ -167,7 +167,7 @@ def _usage(
                 into = rated.setdefault((key, each.flavor, each.kind), {})
                 held_in(table, each, each.held_milli, into)
     spend: dict[Key, int] = {}
+    rates = Rates(prices or PriceBook())
     for (key, flavor, kind), into in rated.items():
-        assert prices
-        spend[key] = spend.get(key, 0) + charged(prices, into, flavor, kind).cost
+        spend[key] = spend.get(key, 0) + rates.charged(into, flavor, kind).cost
     return held, {key: rounded((cost,))[0] for key, cost in spend.items()}

@@ -1,6 +1,7 @@
 """Notices to people, read from the ledger."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from ganglion.server.notify import notifier as notifying
 from ganglion.server.notify.notices import Notice, Recipients, body, send, subject
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings, read_settings
+from ganglion.server.state.transaction import Transaction
 from tests.server.conftest import Rig
 
 TO = "ada@example.org"
@@ -167,6 +169,10 @@ def test_who_breaks_the_glass_does_not_say_where_the_notice_goes(
     assert asked == [("ada", "HOOK")]
 
 
+def _recorded(event: AlarmSet, draft: Transaction) -> None:
+    draft.record(event)
+
+
 def budgeted(rig: Rig, settings: str, monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
     """The notices that alarms about a budget lead to."""
     sent: list[Notice] = []
@@ -177,7 +183,7 @@ def budgeted(rig: Rig, settings: str, monkeypatch: pytest.MonkeyPatch) -> list[N
     for subject_, alarm in (("queues/org", "budget.80"), ("a-1", "budget.spent"), ("n1", "other")):
         for said in ("80 % are spent", ""):
             event = AlarmSet(1, subject_, alarm, said)
-            rig.do(lambda draft, event=event: draft.record(event))
+            rig.do(partial(_recorded, event))
     made._gather()
     made._deliver()
     return sent
