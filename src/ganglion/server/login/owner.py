@@ -17,7 +17,6 @@ from ganglion.model.errors import Forbidden, GanglionError, RateLimited
 from ganglion.seams.effects import Effects
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.permissions import BadSession, Permissions
-from ganglion.server.access.portal_links import PortalLinks
 from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.commands.sign_in import sign_in_owner, sign_out
 from ganglion.server.login.forms import (
@@ -28,6 +27,7 @@ from ganglion.server.login.forms import (
     form_of,
     require_own_page,
 )
+from ganglion.server.portal.links import PortalLinks
 from ganglion.server.rest.listening.guard import LoginPages
 from ganglion.server.rest.problems import answer, problem
 from ganglion.transport.hosts import is_loopback

@@ -21,12 +21,12 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.caller import Caller, Denial
 from ganglion.server.access.checks import account_of, check_account
 from ganglion.server.access.gate import CALLER
-from ganglion.server.access.portal_links import PortalLinks
 from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import check
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.loop.service import Service
+from ganglion.server.portal.links import PortalLinks
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed

@@ -170,18 +170,17 @@ def _refused(here: ServerContext, body: Body, error: FieldError) -> FieldError:
     if not here.caller.sees_all:
         return error  # what else is wrong says what there is
     with here.service.read() as mind:
-        now = here.service.now()
-        return submit.refused(mind, here.service.ledger, body.data, error, now)
+        return submit.refused(mind, here.service.ledger, body.data, error, here.service.now())
 
 
 def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
     needed(here.service.secrets, request.file, here.user)
     with here.dry_run() as mind:
         check_submit(here.caller, mind, here.service.ledger, request.file)
-        now = here.service.now()
-        found = submit.try_out(mind, here.service.ledger, request, now)
-        cost = trial_cost(mind, submit.understood(mind, here.service.ledger, request, now), now)
-        snapshot = here.service.ledger.head
+        now, ledger = here.service.now(), here.service.ledger
+        found = submit.try_out(mind, ledger, request, now)
+        cost = trial_cost(mind, submit.understood(mind, ledger, request, now), now)
+        snapshot = ledger.head
     return reasons.Verdict(
         snapshot=snapshot,
         plan=submit.plan_of(request, found),
