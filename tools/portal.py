@@ -23,6 +23,8 @@ MODULES = PORTAL / "node_modules"
 STATIC = ROOT / "src" / "ganglion" / "server" / "portal" / "static"
 BUILT, INSTALLED = STATIC / "stamp", MODULES / ".ganglion-stamp"
 LOCK = ("package.json", "package-lock.json", ".npmrc")
+PATIENCE = ("--fetch-retries=1", "--fetch-timeout=60000")
+"""So that a machine without a registry is known as one within minutes."""
 LEAST = (22, 12)
 """Version of Node.js that the tools need."""
 
@@ -98,7 +100,7 @@ def install() -> None:
         environment()
         return
     try:
-        npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+        npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", *PATIENCE)
     except subprocess.CalledProcessError as error:
         raise Missing("npm could not install the packages of portal/package-lock.json") from error
     INSTALLED.write_text(wanted, "ascii")
