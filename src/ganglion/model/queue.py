@@ -70,6 +70,12 @@ class Flavors(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     prefer_preempting: bool = False
 
 
+WARN_PERCENT = (50, 80, 95)
+"""At which parts of a budget people are notified by default."""
+GRACE_MS = 900_000
+"""How long what runs goes on by default once a budget is spent."""
+
+
 class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a queue and all below it may spend in a month.
 
@@ -86,8 +92,8 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     micro: int
     zone: str = "UTC"
     carry_over: bool = False
-    warn: tuple[int, ...] = (50, 80, 95)
-    grace_ms: int = 900_000
+    warn: tuple[int, ...] = WARN_PERCENT
+    grace_ms: int = GRACE_MS
 
 
 class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -168,6 +168,8 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
     ]
     budgets = [
         {"queue": name, "amount": _money(draw(MICRO)), "carry_over": draw(st.booleans())}
+        | {"warn": draw(st.lists(st.integers(1, 99), max_size=3))}
+        | {"grace": f"{draw(st.integers(0, 5_000))}s"}
         for name in draw(st.lists(st.sampled_from(names), unique=True))
     ]
     roles = [

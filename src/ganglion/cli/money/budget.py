@@ -54,9 +54,10 @@ def set_budget(
     grace, what runs is suspended at its next checkpoint.
     """
     from ganglion.specs.grammar.money import parse_money
+    from ganglion.specs.grammar.scalars import parse_percentages
     from ganglion.specs.grammar.times.durations import parse_duration
 
-    micro, grace_ms, marks = parse_money(amount), parse_duration(grace), _marks(warn)
+    micro, grace_ms, marks = parse_money(amount), parse_duration(grace), parse_percentages(warn)
     with connect() as client:
         found = client.money.set_budget(
             queue, micro, zone=zone, carry_over=carry_over, warn=marks, grace_ms=grace_ms
@@ -109,16 +110,6 @@ def remove(queue: str) -> None:
     with connect() as client:
         client.money.remove_budget(queue)
     click.echo(f"queue {queue} has no budget any more")
-
-
-def _marks(text: str) -> list[int]:
-    """Read percentages: `50,80,95`; empty = none. Raises FieldError."""
-    from ganglion.model.errors import FieldError
-
-    words = [word.strip().removesuffix("%").strip() for word in text.split(",") if word.strip()]
-    if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= 99 for word in words):
-        raise FieldError(f"`{text}` is no list of percentages", hint="write it as `50,80,95`")
-    return [int(word) for word in words]
 
 
 def _said(found: "BudgetLine", unit: str) -> str:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from ganglion.api.money.budgets import BudgetLine, BudgetPage
 from ganglion.api.money.prices import PricePage, PriceView
+from ganglion.model.queue import GRACE_MS, WARN_PERCENT
 
 if TYPE_CHECKING:
     from ganglion.client.http import Http
@@ -67,8 +68,8 @@ class Money:
         *,
         zone: str = "UTC",
         carry_over: bool = False,
-        warn: Sequence[int] = (50, 80, 95),
-        grace_ms: int = 900_000,
+        warn: Sequence[int] = WARN_PERCENT,
+        grace_ms: int = GRACE_MS,
     ) -> BudgetLine:
         """Set what a queue and all below it may spend in a month.
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault, Forbidden, GanglionError
-from ganglion.specs.desired.items import FleetItem, ItemKind, PresentFleet
+from ganglion.model.queue import GRACE_MS, WARN_PERCENT
+from ganglion.specs.desired.items import FleetItem, ItemKind, Json, PresentFleet
 from ganglion.specs.desired.plan import WRITES, FleetAction, FleetStep, price_writes
 from ganglion.specs.grammar.money import parse_money
+from ganglion.specs.grammar.times.durations import parse_duration
 from ganglion.specs.grammar.times.instants import parse_instant
 
 if TYPE_CHECKING:
@@ -92,9 +94,15 @@ def _calls(client: "Client", step: FleetStep, present: PresentFleet) -> Iterator
                 parse_money(item.document["amount"]),
                 zone=item.document["zone"],
                 carry_over="carry_over" in item.document,
+                warn=item.document.get("warn", WARN_PERCENT),
+                grace_ms=_grace_ms(item.document),
             )
         case ItemKind.ROLE:
             yield _role(client, item, deletes=deletes)
+
+
+def _grace_ms(document: Json) -> int:
+    return parse_duration(document["grace"]) if "grace" in document else GRACE_MS
 
 
 def _prices(client: "Client", step: FleetStep, now: int) -> Iterator[Call]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ganglion.model.errors import Forbidden
 from ganglion.model.policy import Policy
+from ganglion.model.queue import Budget
 from ganglion.specs.desired.items import (
     FleetItem,
     ItemKind,
@@ -112,7 +113,13 @@ class _Reading:
 
     def budgets(self) -> list[FleetItem]:
         return [
-            budget_item(each.queue, each.micro, each.zone, carry_over=each.carry_over)
+            budget_item(
+                Budget(
+                    *(each.queue, each.micro, each.zone, each.carry_over),
+                    warn=each.warn,
+                    grace_ms=each.grace_ms,
+                )
+            )
             for each in self.client.money.budgets().items
         ]
 

@@ -8,7 +8,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ganglion.model.policy import Policy
+from ganglion.model.queue import GRACE_MS, WARN_PERCENT, Budget
 from ganglion.specs.grammar.money import print_money
+from ganglion.specs.grammar.times.durations import print_duration
 from ganglion.specs.grammar.times.instants import print_instant
 
 Json = dict[str, Any]
@@ -142,11 +144,15 @@ def price_item(about: PriceKey, steps: Sequence[PriceStep], now: int = 0) -> Fle
     return FleetItem(ItemKind.PRICE, name, document, steps=tuple(dated.items()), over=over)
 
 
-def budget_item(queue: str, micro: int, zone: str, *, carry_over: bool) -> FleetItem:
+def budget_item(budget: Budget) -> FleetItem:
     """The budget of a queue."""
-    document: Json = {"queue": queue, "amount": print_money(micro), "zone": zone}
-    document |= {"carry_over": True} if carry_over else {}
-    return FleetItem(ItemKind.BUDGET, queue, document)
+    document: Json = {"queue": budget.queue, "amount": print_money(budget.micro)}
+    document |= {"zone": budget.zone}
+    document |= {"carry_over": True} if budget.carry_over else {}
+    document |= {"warn": list(budget.warn)} if budget.warn != WARN_PERCENT else {}
+    if budget.grace_ms != GRACE_MS:
+        document |= {"grace": print_duration(budget.grace_ms)}
+    return FleetItem(ItemKind.BUDGET, budget.queue, document)
 
 
 def role_item(subject: str, role: str, queue: str, until: int | None, *, glass: bool) -> FleetItem:

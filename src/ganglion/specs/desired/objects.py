@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import FieldError
 from ganglion.model.policy import Policy
-from ganglion.model.queue import Preemption, Queue
+from ganglion.model.queue import Budget, Preemption, Queue
 from ganglion.specs.desired.files import DesiredFiles, DesiredPart
 from ganglion.specs.desired.items import (
     FleetItem,
@@ -196,7 +196,9 @@ def _once(files: DesiredFiles, key: str, make: Callable[[Entry], FleetItem]) -> 
 
 def _budget(each: BudgetFile) -> FleetItem:
     queue = each.queue.rpartition("/")[2]
-    return budget_item(queue, each.amount, each.zone, carry_over=each.carry_over)
+    return budget_item(
+        Budget(queue, each.amount, each.zone, each.carry_over, each.warn, each.grace)
+    )
 
 
 def _role(each: RoleFile) -> FleetItem:

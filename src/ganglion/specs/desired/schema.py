@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
+from ganglion.model.queue import GRACE_MS, WARN_PERCENT
 from ganglion.specs.grammar.money import parse_currency, parse_money, parse_price_hours
 from ganglion.specs.grammar.names import ROLES, parse_subject
-from ganglion.specs.grammar.scalars import parse_text
+from ganglion.specs.grammar.scalars import parse_percentages, parse_text
 from ganglion.specs.grammar.times.instants import parse_instant
 from ganglion.specs.grammar.words import one_of
 from ganglion.specs.policy import schema as policy
@@ -25,6 +26,9 @@ Money = Annotated[int, f.told(parse_money), f.schema("string", "integer")]
 MoneyOrNone = Annotated[int | None, f.told(_price), f.schema("string", "integer")]
 DayHours = Annotated[
     tuple[int, int], f.told(lambda v: parse_price_hours(parse_text(v))), f.schema("string")
+]
+Percentages = Annotated[
+    tuple[int, ...], f.told(parse_percentages), f.schema("string", "integer", "array")
 ]
 Currency = Annotated[str, f.told(lambda v: parse_currency(parse_text(v))), f.schema("string")]
 RoleName = Annotated[str, f.told(one_of(ROLES, {})), f.schema("string")]
@@ -50,6 +54,10 @@ class BudgetFile(Mapping):
     amount: Money = described("limit of a month: `8000`")
     zone: f.Zone = described("time zone in which months begin", "UTC")
     carry_over: f.Flag = described("what is left of a month is added to the next one", False)
+    warn: Percentages = described(
+        "percentages of the amount at which people are notified", WARN_PERCENT
+    )
+    grace: f.Duration = described("how long what runs goes on once the amount is spent", GRACE_MS)
 
 
 class RoleFile(Mapping):

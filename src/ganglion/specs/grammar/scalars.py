@@ -58,6 +58,17 @@ def parse_decimal(value: object, what: str, hint: str) -> Fraction:
     return Fraction(text)
 
 
+def parse_percentages(value: object) -> tuple[int, ...]:
+    """Read percentages of 1 to 99, as a list or as `50,80,95`; sorted, each once."""
+    hint = "write it as `50,80,95`"
+    words = value if isinstance(value, list) else parse_text(value, hint).split(",")
+    texts = [parse_text(each, hint).strip().removesuffix("%").strip() for each in words]
+    found = [text for text in texts if text]
+    if not all(_WHOLE.fullmatch(text) and 1 <= int(text) <= 99 for text in found):
+        raise FieldError(f"{show(value)} is no list of percentages", hint=hint)
+    return tuple(sorted({int(text) for text in found}))
+
+
 def parse_bool(value: object) -> bool:
     """Return a truth value: true/false, yes/no or on/off."""
     if isinstance(value, bool):

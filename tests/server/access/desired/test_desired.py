@@ -28,7 +28,7 @@ prices:
 - {flavor: H100, price: 3, since: 2026-06-01}
 - {flavor: H100, price: 1.20, since: 2026-01-01, hours: 20:00-08:00, zone: Europe/Berlin}
 budgets:
-- {queue: research, amount: 8000, carry_over: yes}
+- {queue: research, amount: 8000, carry_over: yes, warn: [60, 90], grace: 1h}
 - {queue: vision, amount: 1000.5}
 roles:
 - {subject: eve, role: viewer}

@@ -9,7 +9,7 @@ from ganglion.api.money.budgets import BudgetLine, BudgetPage
 from ganglion.api.server import Done
 from ganglion.model.errors import NotFound
 from ganglion.model.events import BudgetRemoved
-from ganglion.model.queue import Budget
+from ganglion.model.queue import GRACE_MS, WARN_PERCENT, Budget
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
@@ -34,11 +34,11 @@ class BudgetWish(Input):
     carry_over: bool = Field(
         False, description="whether what is left of a month is added to the next one"
     )
-    warn: tuple[Annotated[int, Field(ge=1, le=99)], ...] = Field(
-        (50, 80, 95), max_length=20, description="percentages at which people are notified"
+    warn: list[Annotated[int, Field(ge=1, le=99)]] = Field(
+        [*WARN_PERCENT], max_length=20, description="percentages at which people are notified"
     )
     grace_ms: int = Field(
-        900_000, ge=0, le=MOST_GRACE_MS, description="how long what runs goes on once it is spent"
+        GRACE_MS, ge=0, le=MOST_GRACE_MS, description="how long what runs goes on once it is spent"
     )
 
 
