@@ -168,4 +168,6 @@ def _warn(verdict: BudgetVerdict, view: BudgetView, gangs: Iterable[BudgetedGang
 
 
 def _words(fate: Fate, view: BudgetView) -> str:
-    return fate.value.format(grace=f"{view.budget.grace_ms // MINUTE_MS} min")
+    minutes, rest = divmod(view.budget.grace_ms, MINUTE_MS)
+    grace = f"{view.budget.grace_ms // 1000} s" if rest else f"{minutes} min"
+    return fate.value.format(grace=grace)

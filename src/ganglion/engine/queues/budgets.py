@@ -38,7 +38,7 @@ class BudgetView(NamedTuple):
 
 
 class QueueBudgets:
-    """QueueBudgets of queues.
+    """The budgets of all queues.
 
     Invariant: what counts against a budget is the sum over the gangs below its queue that hold a
     place or are promised one.
@@ -281,20 +281,20 @@ class QueueBudgets:
         return views
 
     def image(self) -> tuple[dict[str, BudgetAccount], int]:
-        """QueueBudgets and how many prices there are, as they are now."""
+        """Budgets and how many prices there are, as they are now."""
         accounts = {
             name: replace(each, rates=dict(each.rates)) for name, each in self.accounts.items()
         }
         return accounts, len(self.prices.records)
 
     def restore(self, image: tuple[dict[str, BudgetAccount], int]) -> None:
-        """QueueBudgets and prices are as in an earlier image; what is held is counted anew then."""
+        """Budgets and prices are as in an earlier image; what is held is counted anew then."""
         self.accounts = dict(image[0])
         del self.prices.records[image[1] :]
         self._span = None
 
     def saved(self) -> list[tuple[Budget, int, int, int, int, int, int]]:
-        """QueueBudgets with what was spent, as numbers of 64 bits at most."""
+        """Budgets with what was spent, as numbers of 64 bits at most."""
         return [
             (
                 *(each.budget, each.begin, each.end, *divmod(each.spent, UNIT)),
