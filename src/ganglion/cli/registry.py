@@ -200,7 +200,9 @@ COMMANDS: dict[str, CommandEntry] = {
         LOOK,
     ),
     "portal": CommandEntry(
-        "ganglion.cli.access.portal:portal", "Print a link that opens the portal.", LOOK
+        "ganglion.cli.access.portal:portal",
+        "Print a link that opens the portal in a browser, once and within an hour.",
+        LOOK,
     ),
     "token": CommandEntry(
         "ganglion.cli.access.token:token", "Make, list and revoke personal tokens.", CLUSTER

@@ -41,7 +41,7 @@ def test_the_first_admin_comes_by_the_link_and_others_by_their_passwords(
     address = ("--host", "0.0.0.0", "--tls", "self", "--host-name", NAME)
     up = call("up", "--port", "0", "--fake-gpus", "2", *address)
     assert "There is no admin yet" in up.stderr
-    (link,) = (line for line in up.stdout.splitlines() if line.startswith(f"https://{NAME}/"))
+    (link,) = (line for line in up.stdout.splitlines() if f"https://{NAME}/login/bootstrap" in line)
     record = read_server(home)
     assert record
     assert record.host == "0.0.0.0"
