@@ -9,6 +9,7 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
+from ganglion.model.events import GangEnded, Outcome
 from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
 from tests.server.test_workloads import post, wait_for
@@ -40,6 +41,8 @@ def exposed(client: TestClient, rig: Rig, context: ServerContext) -> dict[str, s
     rig.machine.end("a-1/0")
     wait_for(client, "a", "SUCCEEDED")
     context.metrics.failed("events")
+    context.metrics.ready("default", 1_000)
+    context.metrics.ended(GangEnded(0, "b-2/0", 1, Outcome.FAILED, lost_gpu_ms=1_000), "default")
     found: dict[str, set[str]] = {}
     for line in client.get("/metrics").text.splitlines():
         if not line.startswith("#"):

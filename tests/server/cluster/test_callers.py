@@ -248,7 +248,10 @@ def test_an_api_server_that_says_nothing_is_503_and_never_a_pass(place: Place) -
     token = place.token()
     silent = ApiEndpoint(name="silent", url="https://127.0.0.1:1")
     without_rights = load(place.cluster.account_kubeconfig("team-a", "ci"))
-    for endpoint, said in ((silent, "TokenReview"), (without_rights, "of the chart, features.callers")):
+    for endpoint, said in (
+        (silent, "TokenReview"),
+        (without_rights, "of the chart, features.callers"),
+    ):
         with place.client(endpoint) as views:
             for path in ("/v1/workloads", "/v1/queues"):
                 found = views.get(path, headers=headers(token))
