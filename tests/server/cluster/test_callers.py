@@ -250,7 +250,7 @@ def test_an_api_server_that_says_nothing_is_503_and_never_a_pass(place: Place) -
     without_rights = load(place.cluster.account_kubeconfig("team-a", "ci"))
     for endpoint, said in (
         (silent, "TokenReview"),
-        (without_rights, "of the chart, features.callers"),
+        (without_rights, "features.callers"),
     ):
         with place.client(endpoint) as views:
             for path in ("/v1/workloads", "/v1/queues"):
