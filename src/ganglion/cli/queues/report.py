@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from ganglion.cli.connection.connect import complete_queues, connect
+from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, moment, output, since_ms
 from ganglion.cli.output.formats import DASH, age, clock, now_ms
 from ganglion.cli.output.tables import Column, print_data, print_list
-from ganglion.cli.queues.usage import hours
+from ganglion.cli.queues.usage import hours, of_period
 
 if TYPE_CHECKING:
     from ganglion.api.use import OverheadRow, Report, ReportSpan, UtilisationRow, WaitRow
@@ -24,23 +24,7 @@ STEPS = {
 
 
 @command("report", "report", "report --since 30d", "report -q research --since 2026-11-01 -o json")
-@click.option(
-    "--since",
-    metavar="TIME",
-    default="7d",
-    show_default=True,
-    help="Begin: 24h (ago), 2026-11-01, 2026-11-01T08:00; all = ever.",
-)
-@click.option("--until", metavar="TIME", help="End: 1h (ago), 2026-12-01; now if left out.")
-@click.option(
-    "-q",
-    "--queue",
-    "queues",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=complete_queues,
-    help="Only this queue and those below it; may be repeated.",
-)
+@of_period
 @output("text", "json", "yaml")
 def report(since: str, until: str | None, queues: Sequence[str], form: str) -> None:
     """Report GPU utilisation, waiting times and scheduling overhead.

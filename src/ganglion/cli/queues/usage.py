@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_queues, connect
-from ganglion.cli.options import command, list_output_with, moment, since_ms
+from ganglion.cli.options import F, command, list_output_with, moment, since_ms
 from ganglion.cli.output.formats import DASH, clock, now_ms
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
@@ -20,6 +20,34 @@ if TYPE_CHECKING:
 HUNDREDTH_US = 36_000_000
 """A hundredth of a GPU-hour, in GPU-microseconds."""
 BY = ("queue", "user", "workload", "flavor", "kind", "day")
+
+
+_PERIOD = (
+    click.option(
+        "--since",
+        metavar="TIME",
+        default="7d",
+        show_default=True,
+        help="Begin: 24h (ago), 2026-11-01, 2026-11-01T08:00; all = ever.",
+    ),
+    click.option("--until", metavar="TIME", help="End: 1h (ago), 2026-12-01; now if left out."),
+    click.option(
+        "-q",
+        "--queue",
+        "queues",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=complete_queues,
+        help="Only this queue and those below it; may be repeated.",
+    ),
+)
+
+
+def of_period(function: F) -> F:
+    """Add the options that say which period and which queues."""
+    for option in reversed(_PERIOD):
+        function = option(function)
+    return function
 
 
 @command(
@@ -36,23 +64,7 @@ BY = ("queue", "user", "workload", "flavor", "kind", "day")
     show_default=True,
     help="What to sum up by; may be repeated. A day is one of UTC.",
 )
-@click.option(
-    "--since",
-    metavar="TIME",
-    default="7d",
-    show_default=True,
-    help="Begin: 24h (ago), 2026-11-01, 2026-11-01T08:00; all = ever.",
-)
-@click.option("--until", metavar="TIME", help="End: 1h (ago), 2026-12-01; now if left out.")
-@click.option(
-    "-q",
-    "--queue",
-    "queues",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=complete_queues,
-    help="Only this queue and those below it; may be repeated.",
-)
+@of_period
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Most rows to print.")
 @list_output_with("focus")
 def usage(
