@@ -1,6 +1,7 @@
 """Questions about the past, through a real server that has run jobs."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -69,14 +70,16 @@ def test_a_policy_is_planned_before_it_is_set(
 def test_a_job_is_submitted_in_the_past_beside_new_nodes_and_queues(
     ganglion: Ganglion, worked: list[str], tmp_path: Path
 ) -> None:
-    del worked
+    # others have waited, started and ended since then: so can this one
+    since = json.loads(ganglion("describe", worked[0], "-o", "json").out)["submitted"]
+    came = datetime.fromtimestamp(since / 1000 + 0.1, UTC).isoformat()
     file = tmp_path / "job.yaml"
     file.write_text(
         "name: late\nrun: python train.py\nqueue: blue\nresources: {gpus: 2}\ntime_limit: 5m\n"
     )
     found = ganglion(
         *("whatif", "--nodes", "+1xA100:8", "--queue", "blue=weight:3"),
-        *("--submit", str(file), "--at", "1s", "-o", "json"),
+        *("--submit", str(file), "--at", came, "-o", "json"),
     )
     assert found.code == 0, found.err
     answer = json.loads(found.out)

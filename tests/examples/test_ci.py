@@ -90,7 +90,7 @@ def pipeline(tmp_path: Path, issuer: RunIssuer) -> Iterator[Pipeline]:
         f"- {{issuer: '{issuer.url}', claims: {{repository_id: '74'}}, user: {USER}}}\n"
     )
     (home / "login.yaml").chmod(0o600)
-    usual = {"PATH": f"{shims}:{os.environ['PATH']}", "PYTHONPATH": os.environ["PYTHONPATH"]}
+    usual = {"PATH": f"{shims}:{os.environ['PATH']}"}
     owner = Pipeline(usual | {"HOME": str(tmp_path), "GANGLION_HOME": str(home)}, work)
     owner.fine(f"ganglion up --nodes 1 --fake-gpus H100:4 --port {port}")
     try:

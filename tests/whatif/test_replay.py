@@ -13,6 +13,7 @@ from ganglion.model.resources import Amount
 from ganglion.whatif.changes import WhatIfChange
 from ganglion.whatif.replay import answered
 from ganglion.whatif.wishes import OtherNodes, OtherPrice, OtherQueue
+from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.scenario import SimulatedScenario
 
 MICRO = 1_000_000
@@ -130,8 +131,15 @@ def test_a_job_that_was_not_submitted_starts_in_its_turn_and_delays_others() -> 
 def test_a_job_that_would_never_start_says_why() -> None:
     extra = job("huge", at=15, gpus=8, pods=2).gang
     (start,) = ask(line(), WhatIfChange(gangs=(extra,))).starts
-    assert start.started is None
+    assert (start.started, start.starting) == (None, None)
     assert "16" in start.message
+
+
+def test_a_job_that_has_its_place_at_the_end_and_does_not_run_yet_is_said_to_be_starting() -> None:
+    slow = replace(line(), timing=Timing(start_ms=30 * S))
+    extra = job("extra", at=990, gpus=8).gang
+    (start,) = ask(slow, WhatIfChange(gangs=(extra,))).starts
+    assert (start.started, start.starting, start.message) == (None, 990 * S, "")
 
 
 def test_prices_rate_all_three_and_another_price_only_the_changed_one() -> None:

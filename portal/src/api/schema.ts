@@ -1190,6 +1190,7 @@ export interface WhatIfStart {
   queue: string;
   submitted: number;
   started: number | null;
+  starting: number | null;
   message: string;
 }
 

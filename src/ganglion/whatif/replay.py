@@ -89,12 +89,17 @@ def assumptions(limits: PastLimits) -> tuple[str, ...]:
 
 def _start(run: FinishedRun, fates: Fates, gang: str) -> WhatIfStart:
     fate = fates.of[gang]
-    reason = run.state.gangs.reason(gang) if fate.started is None else None
+    started, starting = fate.started, None
+    if started is None and fate.placement is not None:
+        starting = fate.placed
+    waits = started is None and starting is None
+    reason = run.state.gangs.reason(gang) if waits else None
     return WhatIfStart(
         fate.gang.name or fate.gang.workload,
         fate.gang.queue,
         fate.gang.submitted,
-        fate.started,
+        started,
+        starting,
         reason.message if reason else "",
     )
 

@@ -68,6 +68,7 @@ class WhatIfStart(Struct):
         name, queue: of the job.
         submitted: when it would have been submitted, in ms.
         started: when it would have started, in ms; None = not by the end of the period.
+        starting: since when it would be starting at the end, in ms; None = it would not.
         message: why it would still wait; empty = it would not.
     """
 
@@ -75,6 +76,7 @@ class WhatIfStart(Struct):
     queue: str
     submitted: int
     started: int | None = None
+    starting: int | None = None
     message: str = ""
 
 

@@ -9,7 +9,13 @@ from ganglion.cli.output.formats import DASH, age, clock, gpu_time, plural
 from ganglion.cli.output.tables import Column, print_list
 
 if TYPE_CHECKING:
-    from ganglion.api.whatif.report import WhatIf, WhatIfFigure, WhatIfMover, WhatIfReport
+    from ganglion.api.whatif.report import (
+        WhatIf,
+        WhatIfFigure,
+        WhatIfMover,
+        WhatIfReport,
+        WhatIfStart,
+    )
 
 NONE = "none we can see"
 
@@ -49,13 +55,18 @@ def print_report(found: "WhatIf", *, wide: bool) -> None:
     if report.changes and not report.winners and not report.losers:
         click.echo("No workload waits longer or shorter by more than the error.")
     for each in report.starts:
-        when = f"would have started at {clock(each.started)}"
-        still = f"would still wait: {each.message}"
-        waited = f", after {age(each.started - each.submitted)}" if each.started else ""
-        click.echo(f"{each.name}, submitted at {clock(each.submitted)}, ", nl=False)
-        click.echo(f"{when}{waited}" if each.started else still)
+        click.echo(f"{each.name}, submitted at {clock(each.submitted)}, {_start(each)}")
     for line in report.assumptions:
         click.echo(line)
+
+
+def _start(job: "WhatIfStart") -> str:
+    if job.started is not None:
+        waited = age(job.started - job.submitted)
+        return f"would have started at {clock(job.started)}, after {waited}"
+    if job.starting is not None:
+        return f"would be starting since {clock(job.starting)}"
+    return f"would still wait: {job.message or 'the reason is unknown'}"
 
 
 def _lines(report: "WhatIfReport", *, wide: bool) -> Iterator[FigureLine]:

@@ -59,7 +59,7 @@ def training() -> Iterator[Object]:
     """What a submit makes; its pods take their time to stop."""
     for each in compile_workload(workload(FILE), namespace="default"):
         if each["kind"] == "Job":
-            each["spec"]["template"]["metadata"]["annotations"]["test/stop-seconds"] = "3"
+            each["spec"]["template"]["metadata"]["annotations"]["test/stop-seconds"] = "6"
         yield each
 
 
@@ -147,8 +147,9 @@ def test_a_preempted_training_goes_on_where_it_saved_and_its_loss_is_measured(
         cluster.wait(is_told_to_stop, "it to be told to stop")
         save(cluster, told, 120)
         cluster.wait_bound(["urgent"])
+        # the binding is there a moment before its turn is over and heard
+        (end,) = cluster.wait(heard.ends, "its end to be heard")
         assert heard.steps()[-1] == (120, "/ganglion/checkpoints/120.pt")
-        (end,) = heard.ends()
         saved = [each for each in heard.events if isinstance(each, CheckpointCommitted)][-1]
         assert end.lost_gpu_ms == GPUS * (end.at - saved.at) > 0
         with heard.source.read() as mind:
