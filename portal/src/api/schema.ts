@@ -93,6 +93,10 @@ export interface BrowserSessions {
   items: Array<BrowserSession>;
 }
 
+export interface BudgetDecisionWish {
+  reason: string;
+}
+
 export interface BudgetLine {
   queue: string;
   micro: number;
@@ -108,12 +112,38 @@ export interface BudgetLine {
   grace_ms: number;
   crossed: number;
   suspends_at: number | null;
+  raised_micro: number;
 }
 
 export interface BudgetPage {
   items: Array<BudgetLine>;
   currency: string;
   next: string | null;
+}
+
+export interface BudgetRequestPage {
+  items: Array<BudgetRequestView>;
+  currency: string;
+  next: string | null;
+}
+
+export interface BudgetRequestView {
+  number: number;
+  queue: string;
+  micro: number;
+  state: RequestState;
+  reason: string;
+  by: string;
+  at: number;
+  until: number;
+  decided_by: string;
+  decided_at: number | null;
+  answer: string;
+}
+
+export interface BudgetRequestWish {
+  micro: number;
+  reason: string;
 }
 
 export interface BudgetWish {
@@ -829,6 +859,8 @@ export interface ReportSpan {
   p95_ms: number | null;
 }
 
+export type RequestState = "approved" | "denied" | "over" | "waiting";
+
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
 
 export interface Resources {
@@ -1392,6 +1424,7 @@ export interface Gets {
   "/report": Report;
   "/prices": PricePage;
   "/prices:history": PricePage;
+  "/budget-requests": BudgetRequestPage;
   "/budgets": BudgetPage;
   "/whoami": WhoAmI;
   "/roles": RolePage;
@@ -1424,6 +1457,9 @@ export interface Posts {
   "/shutdown": Done;
   "/policy/check": PolicyOutcome;
   "/policy/rollback": PolicyOutcome;
+  "/budgets/{name}/requests": BudgetRequestView;
+  "/budget-requests/{number}/approve": BudgetRequestView;
+  "/budget-requests/{number}/deny": BudgetRequestView;
   "/roles:grant": GrantView;
   "/roles:revoke": Done;
   "/roles:break-glass": RolePage;
