@@ -1,6 +1,7 @@
 """What the routes work with."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -89,6 +90,7 @@ class ServerContext(Struct):
             and so could do all that the server can.
         host: accounts of users, and the helper that starts programs as them; None = none are.
         questions: about a past that was otherwise; None = none are answered.
+        verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
 
@@ -123,6 +125,7 @@ class ServerContext(Struct):
     shares_account: bool = True
     host: SharedHost | None = None
     questions: WhatIfQuestions | None = None
+    verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 
     @property
