@@ -121,6 +121,29 @@ const timeline = createRoute({
   component: lazyRouteComponent(() => import("./pages/timeline/timeline"), "TimelinePage"),
 });
 
+const lab = createRoute({
+  getParentRoute: () => root,
+  path: "/what-if",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      since: text(search["since"]),
+      until: text(search["until"]),
+      nodes: text(search["nodes"]),
+      queues: text(search["queues"]),
+      prices: text(search["prices"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/whatif/lab"), "LabPage"),
+});
+
+const answer = createRoute({
+  getParentRoute: () => root,
+  path: "/what-if/$question",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({ all: search["all"] === true ? (true as const) : undefined }),
+  component: lazyRouteComponent(() => import("./pages/whatif/answer"), "AnswerPage"),
+});
+
 const submit = createRoute({
   getParentRoute: () => root,
   path: "/submit",
@@ -152,7 +175,7 @@ const queues = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, queue, workload, submit, fleet, queues],
-    ...[usage, budgets, audit, timeline],
+    ...[usage, budgets, audit, timeline, lab, answer],
   ]),
   defaultPreload: "intent",
   scrollRestoration: true,

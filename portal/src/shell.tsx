@@ -19,6 +19,7 @@ export const PAGES = [
   { to: "/timeline", title: "Timeline" },
   { to: "/usage", title: "Usage" },
   { to: "/budgets", title: "Budgets" },
+  { to: "/what-if", title: "What if" },
   { to: "/audit", title: "Audit" },
   { to: "/submit", title: "Submit" },
 ] as const;
