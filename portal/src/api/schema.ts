@@ -17,6 +17,12 @@ export interface Amount {
   memory_mib: number | null;
 }
 
+export interface AnchorStanding {
+  where: string;
+  checkpoints: number;
+  problem: string;
+}
+
 export interface Band {
   p50: number;
   p90: number;
@@ -1033,6 +1039,30 @@ export interface Suspension {
   loss: string;
 }
 
+export interface TimelinePage {
+  since: number;
+  until: number;
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
+export interface TimelineSpan {
+  kind: string;
+  node: string;
+  gang: string;
+  workload: string;
+  user: string;
+  queue: string;
+  attempt: number;
+  begin: number;
+  end: number | null;
+  open: boolean;
+  milli: number;
+  devices: Array<number>;
+  guess: boolean;
+}
+
 export type Token = "budget" | "capacity" | "constraint" | "dependency" | "draining" | "held" | "order" | "policy" | "quota" | "topology";
 
 export interface TokenPage {
@@ -1058,6 +1088,50 @@ export interface TokenWish {
   groups: Array<string>;
   label: string;
   days: number;
+}
+
+export interface TrailFlaw {
+  seq: number;
+  problem: string;
+}
+
+export interface TrailPage {
+  items: Array<TrailRecord>;
+  head: number;
+  looked_back: number;
+  next: string | null;
+}
+
+export interface TrailRecord {
+  seq: number;
+  at: number;
+  kind: string;
+  actor: string;
+  queue: string;
+  workload: string;
+  request: string;
+  rule: string;
+  checksum: string;
+  event: Record<string, unknown>;
+  problem: string;
+  cluster: string;
+}
+
+export interface TrailVerdict {
+  at: number;
+  log: string;
+  key: string;
+  sound: boolean;
+  first: number;
+  last: number;
+  events: number;
+  checkpoints: number;
+  signed: number;
+  unsigned: number;
+  anchored: number;
+  anchors: Array<AnchorStanding>;
+  unwritten: string;
+  flaws: Array<TrailFlaw>;
 }
 
 export interface Update {
@@ -1420,6 +1494,7 @@ export interface Gets {
   "/history": HistoryPage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
+  "/timeline": TimelinePage;
   "/usage": UsagePage;
   "/report": Report;
   "/prices": PricePage;
@@ -1436,6 +1511,8 @@ export interface Gets {
   "/clusters": ClusterPage;
   "/whatif": WhatIfPage;
   "/whatif/{question}": WhatIf;
+  "/audit/records": TrailPage;
+  "/audit/verification": TrailVerdict;
   "/healthz": Health;
   "/version": Version;
 }

@@ -24,6 +24,8 @@ export interface TableProps<Row> {
   label: string;
   file: string;
   columns: readonly Column<Row>[];
+  /** Columns that CSV has beside them. */
+  more?: readonly Column<Row>[];
   rows: readonly Row[];
   id(row: Row): string;
   chosen?: string | undefined;
@@ -158,7 +160,7 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
       <p className="table-foot quiet">
         <span>{rows.length.toLocaleString("en")} rows</span>
-        <CsvButton file={props.file} columns={columns} rows={rows} />
+        <CsvButton file={props.file} columns={[...columns, ...(props.more ?? [])]} rows={rows} />
       </p>
     </div>
   );

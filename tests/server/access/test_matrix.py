@@ -49,6 +49,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
 
 WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_nodes", "show_node", "list_gpus", "list_order", "use"), EVERY),
+    "show_timeline": EVERY,
     **dict.fromkeys(("list_bookings", "list_drains", "show_metrics", "show_policy"), EVERY),
     **dict.fromkeys(("list_policy_versions", "show_policy_version", "check_policy"), EVERY),
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
@@ -61,6 +62,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("set_price",), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     **dict.fromkeys(("list_holds", "export_audit"), AUDIT),
+    **dict.fromkeys(("list_audit_records", "verify_audit"), AUDIT),
     "shut_down": ADMIN,
     "deliver_records": frozenset({R, A}),
 }

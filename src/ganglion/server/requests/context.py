@@ -1,6 +1,7 @@
 """What the routes work with."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -92,6 +93,7 @@ class ServerContext(Struct):
         host: accounts of users, and the helper that starts programs as them; None = none are.
         questions: about a past that was otherwise; None = none are answered.
         find_model: what a reference to a model means now; raises what is wrong with it.
+        verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
 
@@ -128,6 +130,7 @@ class ServerContext(Struct):
     host: SharedHost | None = None
     questions: WhatIfQuestions | None = None
     find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
+    verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 
     @property
