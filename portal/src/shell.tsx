@@ -16,6 +16,8 @@ export const PAGES = [
   { to: "/queue", title: "Queue" },
   { to: "/fleet", title: "Fleet" },
   { to: "/queues", title: "Queues" },
+  { to: "/usage", title: "Usage" },
+  { to: "/budgets", title: "Budgets" },
   { to: "/submit", title: "Submit" },
 ] as const;
 

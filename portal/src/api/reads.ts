@@ -51,3 +51,18 @@ export const node = (name: string) =>
     queryKey: ["nodes", name],
     queryFn: ({ signal }) => get("/nodes/{name}", { name }, {}, signal),
   });
+
+export interface UsageAsked {
+  by: string;
+  since: string;
+  until?: string | undefined;
+  queue?: string | undefined;
+}
+
+/** What was held of a period; what changes it comes all the time, so it is read again seldom. */
+export const usage = ({ by, since, until, queue }: UsageAsked) =>
+  queryOptions({
+    queryKey: ["usage", by, since, until ?? "", queue ?? ""],
+    queryFn: ({ signal }) => get("/usage", {}, { by, since, until, queue }, signal),
+    refetchInterval: until ? false : 60_000, // what runs counts until now
+  });

@@ -1260,6 +1260,8 @@ export interface WorkloadDetail {
   cost: WorkloadCost | null;
   gangs: Array<GangView>;
   document: Record<string, unknown>;
+  time_limit_ms: number | null;
+  submitted_limit_ms: number | null;
   url: string;
   use: string;
   scaling: Scaling | null;

@@ -74,6 +74,7 @@ class ServerContext(Struct):
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         sign: has what is new signed at once.
         unhelped: what is wrong with the helper, or what it does not enforce; empty = nothing.
+        unproven: why tokens of service accounts cannot be exchanged; empty = they can.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
         passwords: of local users.
@@ -109,6 +110,7 @@ class ServerContext(Struct):
     unsigned: Callable[[], str] = lambda: ""
     sign: Callable[[], None] = lambda: None
     unhelped: Callable[[], str] = lambda: ""
+    unproven: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
     passwords: Passwords = field(default_factory=Passwords)
