@@ -1310,6 +1310,7 @@ export interface WhoAmI {
   grants: Array<GrantView>;
   session: string;
   csrf: string;
+  every_queue: boolean;
 }
 
 export interface WhoCan {
