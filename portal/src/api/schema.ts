@@ -409,6 +409,10 @@ export interface Group {
   preferred?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
 }
 
+export interface GroupsWish {
+  groups: Array<string>;
+}
+
 export interface Health {
   status: string;
   trouble: string;
@@ -1090,11 +1094,13 @@ export interface UserView {
   changed: number;
   by: string;
   at: number;
+  groups: Array<string>;
 }
 
 export interface UserWish {
   user: string;
   password: string;
+  groups: Array<string>;
 }
 
 export interface UtilisationRow {
@@ -1447,6 +1453,7 @@ export interface Puts {
   "/prices/{flavor}": PriceView;
   "/budgets/{name}": BudgetLine;
   "/users/{user}/password": Done;
+  "/users/{user}/groups": UserView;
   "/holds/{hold}": HoldView;
 }
 export interface Patchs {

@@ -60,6 +60,7 @@ from ganglion.model.events.identity import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
 from ganglion.model.events.policy import (
@@ -144,5 +145,6 @@ __all__ = [
     "UserDisabled",
     "UserEnabled",
     "UserErased",
+    "UserGrouped",
     "UserRemoved",
 ]
