@@ -446,6 +446,10 @@ export interface Group {
   preferred?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
 }
 
+export interface GroupsWish {
+  groups: Array<string>;
+}
+
 export interface Health {
   status: string;
   trouble: string;
@@ -1204,11 +1208,13 @@ export interface UserView {
   changed: number;
   by: string;
   at: number;
+  groups: Array<string>;
 }
 
 export interface UserWish {
   user: string;
   password: string;
+  groups: Array<string>;
 }
 
 export interface UtilisationRow {
@@ -1572,6 +1578,7 @@ export interface Puts {
   "/prices/{flavor}": PriceView;
   "/budgets/{name}": BudgetLine;
   "/users/{user}/password": Done;
+  "/users/{user}/groups": UserView;
   "/holds/{hold}": HoldView;
 }
 export interface Patchs {

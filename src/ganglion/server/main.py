@@ -24,7 +24,7 @@ from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import HelperWatch
-from ganglion.server.accounts.settings import read_accounts
+from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
@@ -149,7 +149,7 @@ def serve(
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = sockets(stack, host, port, place.root / SOCKET, effects, tls=tls is not None)
         shown = served(tls, place.root, (host, *host_names), effects)
-        accounts = read_accounts(place.root, effects.files, owner=user)
+        accounts = SharedHost(place.root, effects.files, owner=user)
         shared, unhelped = (
             called_by_accounts(stack, accounts, effects.files),
             HelperWatch(accounts, effects.clock).trouble,
