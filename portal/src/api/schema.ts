@@ -369,6 +369,7 @@ export interface GangView {
   ended: number | null;
   endpoint: string;
   draining: boolean;
+  metrics: Record<string, ReportedMetric>;
 }
 
 export interface GlassView {
@@ -829,6 +830,13 @@ export interface ReportSpan {
   p95_ms: number | null;
 }
 
+export interface ReportedMetric {
+  at: number;
+  step: number;
+  value: number | null;
+  attempt: number;
+}
+
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
 
 export interface Resources {
@@ -945,6 +953,20 @@ export interface Selection {
   workloads: Array<string>;
   filter?: WorkloadFilter | null;
   dry_run: boolean;
+}
+
+export interface ServiceLoad {
+  age_ms: number;
+  ready: number;
+  waiting: number;
+  running: number;
+  first_p50_ms: number | null;
+  first_p90_ms: number | null;
+  whole_p50_ms: number | null;
+  whole_p90_ms: number | null;
+  minute: number;
+  failed: number;
+  replicas: Record<string, number>;
 }
 
 export interface SessionView {
@@ -1264,6 +1286,7 @@ export interface WorkloadDetail {
   scaling: Scaling | null;
   spent: Spent | null;
   sessions: Array<SessionView>;
+  load: ServiceLoad | null;
 }
 
 export interface WorkloadFile {

@@ -1,23 +1,29 @@
 /** Which answers an event makes out of date. */
 import type { LedgerEvent } from "./stream";
 
-export type Topic = "order" | "workloads" | "nodes" | "gpus" | "queues" | "budgets";
+export type Topic =
+  | ("order" | "workloads" | "nodes" | "gpus" | "queues" | "budgets")
+  | ("schedules" | "policy" | "access" | "prices");
 
 const FLEET: readonly Topic[] = ["nodes", "gpus", "order", "queues"];
 const WORK: readonly Topic[] = ["order", "workloads", "nodes", "gpus", "queues", "budgets"];
-const RULES: readonly Topic[] = ["queues", "order", "budgets"];
+const RULES: readonly Topic[] = ["queues", "order", "budgets", "policy", "prices"];
+const PLANNED: readonly Topic[] = ["schedules", ...WORK];
+const PEOPLE: readonly Topic[] = ["access"];
 
 export function topicsOf(event: LedgerEvent): readonly Topic[] {
   const kind = event.type;
-  if (/^(gang|pods|place|service|schedule|start|checkpoint|idle|alarm|cluster)_/.test(kind))
-    return WORK;
+  if (kind.startsWith("schedule_")) return PLANNED;
+  if (/^(gang|pods|place|service|start|checkpoint|idle|alarm|cluster)_/.test(kind)) return WORK;
   if (/^(node|device|booking)_/.test(kind)) return FLEET;
   if (/^(queue|policy|budget|price|typical)_/.test(kind)) return RULES;
+  if (/^(role|glass|token|signed|user|password|account|bootstrap)_/.test(kind)) return PEOPLE;
   return [];
 }
 
 /** The workload that an event is about; empty = about none. */
 export function workloadOf(event: LedgerEvent): string {
+  if (typeof event["workload"] === "string") return event["workload"];
   const gang = typeof event.gang === "string" ? event.gang : (event.gang?.id ?? "");
   return gang.replace(/\/\d+$/, "");
 }

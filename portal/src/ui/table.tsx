@@ -1,6 +1,7 @@
 /** A table of any length: only what is seen is drawn, and the keyboard reaches every row. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { plural } from "./numbers";
 import { csv, download } from "./text";
 
 export interface Column<Row> {
@@ -28,6 +29,8 @@ export interface TableProps<Row> {
   id(row: Row): string;
   chosen?: string | undefined;
   onOpen(row: Row): void;
+  /** What the space bar does with the row that is reached. */
+  onMark?(row: Row): void;
   /** Column, with `-` before it where the largest comes first; undefined = as the server has it. */
   sort?: string | undefined;
   onSort(sort: string | undefined): void;
@@ -83,7 +86,7 @@ export function Table<Row>(props: TableProps<Row>) {
     [rows.length, virtual],
   );
   const pressed = (event: KeyboardEvent) => {
-    if ((event.target as HTMLElement).closest("a,button") && event.key === "Enter") return;
+    if ((event.target as HTMLElement).closest("a,button,input") && /^(Enter| )$/.test(event.key)) return;
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / ROW) - 2);
     const steps: Record<string, number> = {
       ArrowDown: at + 1,
@@ -96,14 +99,16 @@ export function Table<Row>(props: TableProps<Row>) {
     const to = steps[event.key];
     const row = rows[at];
     if (to !== undefined) go(to);
+    else if (event.key === " " && props.onMark && row !== undefined) props.onMark(row);
     else if (event.key === "Enter" && row !== undefined) onOpen(row);
     else return;
     event.preventDefault();
   };
+  const named = columns.filter((each) => each.title);
   const save = () =>
     download(
       `${props.file}.csv`,
-      csv([columns.map((each) => each.title), ...rows.map((row) => columns.map((each) => each.value(row)))]),
+      csv([named.map((each) => each.title), ...rows.map((row) => named.map((each) => each.value(row)))]),
     );
   const template = columns.map((each) => each.width).join(" ");
   const narrow = columns.filter((each) => !each.wide).map((each) => each.narrow ?? each.width).join(" ");
@@ -137,10 +142,14 @@ export function Table<Row>(props: TableProps<Row>) {
                 aria-sort={way}
                 className={classes(each)}
               >
-                <button type="button" className="plain" onClick={() => onSort(next)}>
-                  {each.title}
-                  <span aria-hidden="true">{way === "ascending" ? " ▲" : way === "descending" ? " ▼" : ""}</span>
-                </button>
+                {each.title ? (
+                  <button type="button" className="plain" onClick={() => onSort(next)}>
+                    {each.title}
+                    <span aria-hidden="true">{way === "ascending" ? " ▲" : way === "descending" ? " ▼" : ""}</span>
+                  </button>
+                ) : (
+                  <span className="sr">Actions</span>
+                )}
               </div>
             );
           })}
@@ -161,7 +170,7 @@ export function Table<Row>(props: TableProps<Row>) {
         </div>
       </div>
       <p className="table-foot quiet">
-        <span>{rows.length.toLocaleString("en")} rows</span>
+        <span>{plural(rows.length, "row")}</span>
         <button type="button" className="small plain" onClick={save}>
           Download CSV
         </button>
@@ -195,7 +204,7 @@ const TableRow = memo(function TableRow({ row, n, top, columns, reached, chosen,
       tabIndex={reached ? 0 : -1}
       style={{ transform: `translateY(${top}px)` }}
       onClick={(event) => {
-        if (!(event.target as HTMLElement).closest("a,button")) open(n);
+        if (!(event.target as HTMLElement).closest("a,button,input")) open(n);
       }}
     >
       {columns.map((each) => (

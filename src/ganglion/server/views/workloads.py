@@ -343,4 +343,8 @@ def _gang(mind: Mind, gang: str, endpoint: str) -> workloads.GangView:
         ended=record.ended_at or None,
         endpoint=endpoint,
         draining=gang in mind.book.replicas.draining,
+        metrics={
+            name: workloads.ReportedMetric(each.at, each.step, each.value, each.attempt)
+            for name, each in trail.metrics.items()
+        },
     )
