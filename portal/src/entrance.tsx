@@ -23,11 +23,6 @@ export function useVisitor(): Visitor {
   return found;
 }
 
-/** Whether a user holds one of these roles anywhere, and so may see what is for them. */
-export function holds(me: WhoAmI, ...roles: readonly string[]): boolean {
-  return me.owner || me.grants.some((each) => !each.break_glass && roles.includes(each.role));
-}
-
 type Seen =
   | { step: "looking" }
   | { step: "out"; about: About; error?: Error }

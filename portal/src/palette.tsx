@@ -11,6 +11,8 @@ const PLACES = [
   { id: "/queue", title: "Queue: everything that waits" },
   { id: "/fleet", title: "Fleet: nodes and GPUs" },
   { id: "/queues", title: "Queues: quota and use" },
+  { id: "/usage", title: "Usage and cost: GPU-hours, money, what was idle" },
+  { id: "/budgets", title: "Budgets: what queues may spend" },
   { id: "/submit", title: "Submit a workload" },
   { id: "/services", title: "Services: replicas, load, latency" },
   { id: "/workspaces", title: "Workspaces: open, suspend, resume" },

@@ -64,6 +64,29 @@ const workload = createRoute({
   component: lazyRouteComponent(() => import("./pages/workload/workload"), "WorkloadPage"),
 });
 
+const usage = createRoute({
+  getParentRoute: () => root,
+  path: "/usage",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      by: only(["queue", "user", "workload", "flavor", "kind", "day"], search["by"]),
+      since: text(search["since"]),
+      until: text(search["until"]),
+      queue: text(search["queue"]),
+      bars: only(["hours", "cost"], search["bars"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/usage/usage"), "UsagePage"),
+});
+
+const budgets = createRoute({
+  getParentRoute: () => root,
+  path: "/budgets",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({ queue: text(search["queue"]), all: search["all"] === true ? (true as const) : undefined }),
+  component: lazyRouteComponent(() => import("./pages/budgets/budgets"), "BudgetsPage"),
+});
+
 const submit = createRoute({
   getParentRoute: () => root,
   path: "/submit",
@@ -159,6 +182,7 @@ const profile = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, queue, workload, submit, fleet, queues],
+    ...[usage, budgets],
     ...[nodes, services, workspaces, sweeps, schedules, bookings, admin, profile],
   ]),
   defaultPreload: "intent",

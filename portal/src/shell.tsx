@@ -4,11 +4,12 @@ import { Fragment, useEffect, useRef } from "react";
 import { Button } from "react-aria-components";
 import { signOut, skew } from "./api/client";
 import type { WhoAmI } from "./api/schema";
-import { holds, useVisitor } from "./entrance";
+import { useVisitor } from "./entrance";
 import { useLive } from "./live/live";
 import { useNow } from "./ui/clock";
 import { duration } from "./ui/numbers";
 import { Palette } from "./palette";
+import { holds } from "./ui/may";
 import { Name, Time } from "./ui/parts";
 import { useSettings, type Theme } from "./ui/settings";
 
@@ -18,6 +19,8 @@ export const PAGES: readonly { to: string; title: string; group?: string; needs?
   { to: "/queue", title: "Queue" },
   { to: "/fleet", title: "Fleet" },
   { to: "/queues", title: "Queues" },
+  { to: "/usage", title: "Usage" },
+  { to: "/budgets", title: "Budgets" },
   { to: "/submit", title: "Submit" },
   { to: "/services", title: "Services", group: "Kinds of work" },
   { to: "/workspaces", title: "Workspaces" },

@@ -29,12 +29,12 @@ export const budgets = queryOptions({
 });
 
 export const drains = queryOptions({
-  queryKey: ["nodes", "drains"],
+  queryKey: ["drains"],
   queryFn: ({ signal }) => get("/drains", {}, {}, signal),
 });
 
 export const bookings = queryOptions({
-  queryKey: ["nodes", "bookings"],
+  queryKey: ["bookings"],
   queryFn: ({ signal }) => get("/bookings", {}, {}, signal),
 });
 
@@ -108,4 +108,19 @@ export const node = (name: string) =>
   queryOptions({
     queryKey: ["nodes", name],
     queryFn: ({ signal }) => get("/nodes/{name}", { name }, {}, signal),
+  });
+
+export interface UsageAsked {
+  by: string;
+  since: string;
+  until?: string | undefined;
+  queue?: string | undefined;
+}
+
+/** What was held of a period; what changes it comes all the time, so it is read again seldom. */
+export const usage = ({ by, since, until, queue }: UsageAsked) =>
+  queryOptions({
+    queryKey: ["usage", by, since, until ?? "", queue ?? ""],
+    queryFn: ({ signal }) => get("/usage", {}, { by, since, until, queue }, signal),
+    refetchInterval: until ? false : 60_000, // what runs counts until now
   });

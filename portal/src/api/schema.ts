@@ -865,6 +865,20 @@ export interface RolePage {
   items: Array<GrantView>;
 }
 
+export interface RoutedLoad {
+  age_ms: number;
+  ready: number;
+  waiting: number;
+  running: number;
+  first_p50_ms: number | null;
+  first_p90_ms: number | null;
+  whole_p50_ms: number | null;
+  whole_p90_ms: number | null;
+  minute: number;
+  failed: number;
+  replicas: Record<string, number>;
+}
+
 export interface Saved {
   at: number;
   step: number;
@@ -953,20 +967,6 @@ export interface Selection {
   workloads: Array<string>;
   filter?: WorkloadFilter | null;
   dry_run: boolean;
-}
-
-export interface ServiceLoad {
-  age_ms: number;
-  ready: number;
-  waiting: number;
-  running: number;
-  first_p50_ms: number | null;
-  first_p90_ms: number | null;
-  whole_p50_ms: number | null;
-  whole_p90_ms: number | null;
-  minute: number;
-  failed: number;
-  replicas: Record<string, number>;
 }
 
 export interface SessionView {
@@ -1281,12 +1281,14 @@ export interface WorkloadDetail {
   cost: WorkloadCost | null;
   gangs: Array<GangView>;
   document: Record<string, unknown>;
+  time_limit_ms: number | null;
+  submitted_limit_ms: number | null;
   url: string;
   use: string;
   scaling: Scaling | null;
   spent: Spent | null;
   sessions: Array<SessionView>;
-  load: ServiceLoad | null;
+  load: RoutedLoad | null;
 }
 
 export interface WorkloadFile {

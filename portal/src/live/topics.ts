@@ -2,19 +2,49 @@
 import type { LedgerEvent } from "./stream";
 
 export type Topic =
-  | ("order" | "workloads" | "nodes" | "gpus" | "queues" | "budgets")
-  | ("schedules" | "policy" | "access" | "prices");
+  | "order"
+  | "workloads"
+  | "nodes"
+  | "gpus"
+  | "queues"
+  | "budgets"
+  | "usage"
+  | "timeline"
+  | "bookings"
+  | "drains"
+  | "audit"
+  | "schedules"
+  | "policy"
+  | "access"
+  | "prices";
 
-const FLEET: readonly Topic[] = ["nodes", "gpus", "order", "queues"];
-const WORK: readonly Topic[] = ["order", "workloads", "nodes", "gpus", "queues", "budgets"];
-const RULES: readonly Topic[] = ["queues", "order", "budgets", "policy", "prices"];
+/** Answers that cost the server more, and are read again less often. */
+export const SLOW: ReadonlySet<string> = new Set<Topic>(["usage", "timeline", "audit"]);
+
+const FLEET: readonly Topic[] = ["nodes", "gpus", "order", "queues", "timeline", "bookings", "drains"];
+const WORK: readonly Topic[] = [
+  "order",
+  "workloads",
+  "nodes",
+  "gpus",
+  "queues",
+  "budgets",
+  "usage",
+  "timeline",
+];
+const RULES: readonly Topic[] = ["queues", "order", "budgets", "usage", "policy", "prices"];
 const PLANNED: readonly Topic[] = ["schedules", ...WORK];
 const PEOPLE: readonly Topic[] = ["access"];
 
+/** Every event is a record of the audit trail. */
 export function topicsOf(event: LedgerEvent): readonly Topic[] {
-  const kind = event.type;
+  return [...stateOf(event.type), "audit"];
+}
+
+function stateOf(kind: string): readonly Topic[] {
   if (kind.startsWith("schedule_")) return PLANNED;
-  if (/^(gang|pods|place|service|start|checkpoint|idle|alarm|cluster)_/.test(kind)) return WORK;
+  if (/^(gang|pods|place|service|start|checkpoint|idle|alarm|cluster)_/.test(kind))
+    return WORK;
   if (/^(node|device|booking)_/.test(kind)) return FLEET;
   if (/^(queue|policy|budget|price|typical)_/.test(kind)) return RULES;
   if (/^(role|glass|token|signed|user|password|account|bootstrap)_/.test(kind)) return PEOPLE;

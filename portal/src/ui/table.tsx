@@ -1,8 +1,8 @@
 /** A table of any length: only what is seen is drawn, and the keyboard reaches every row. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { CsvButton } from "./csv_button";
 import { plural } from "./numbers";
-import { csv, download } from "./text";
 
 export interface Column<Row> {
   key: string;
@@ -28,7 +28,8 @@ export interface TableProps<Row> {
   rows: readonly Row[];
   id(row: Row): string;
   chosen?: string | undefined;
-  onOpen(row: Row): void;
+  /** Left out where a row leads nowhere. */
+  onOpen?(row: Row): void;
   /** What the space bar does with the row that is reached. */
   onMark?(row: Row): void;
   /** Column, with `-` before it where the largest comes first; undefined = as the server has it. */
@@ -100,16 +101,10 @@ export function Table<Row>(props: TableProps<Row>) {
     const row = rows[at];
     if (to !== undefined) go(to);
     else if (event.key === " " && props.onMark && row !== undefined) props.onMark(row);
-    else if (event.key === "Enter" && row !== undefined) onOpen(row);
+    else if (event.key === "Enter" && row !== undefined) onOpen?.(row);
     else return;
     event.preventDefault();
   };
-  const named = columns.filter((each) => each.title);
-  const save = () =>
-    download(
-      `${props.file}.csv`,
-      csv([named.map((each) => each.title), ...rows.map((row) => named.map((each) => each.value(row)))]),
-    );
   const template = columns.map((each) => each.width).join(" ");
   const narrow = columns.filter((each) => !each.wide).map((each) => each.narrow ?? each.width).join(" ");
   const style = {
@@ -117,7 +112,7 @@ export function Table<Row>(props: TableProps<Row>) {
     "--columns-narrow": narrow,
     "--rows": Math.max(1, rows.length),
   } as React.CSSProperties;
-  const open = useCallback((n: number) => (setActive(n), onOpen(rows[n] as Row)), [rows, onOpen]);
+  const open = useCallback((n: number) => (setActive(n), onOpen?.(rows[n] as Row)), [rows, onOpen]);
 
   return (
     <div className="table-box">
@@ -171,9 +166,7 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
       <p className="table-foot quiet">
         <span>{plural(rows.length, "row")}</span>
-        <button type="button" className="small plain" onClick={save}>
-          Download CSV
-        </button>
+        <CsvButton file={props.file} columns={columns.filter((each) => each.title)} rows={rows} />
       </p>
     </div>
   );

@@ -367,8 +367,9 @@ class Client(Policies):
 
     def drain(self, what: str, by_ms: int, reason: str, *, dry_run: bool = False) -> DrainView:
         """Empty a node or domain (`LEVEL=NAME`, or its name), or only say what has to leave."""
-        path, body = path_of("/drains", what), {"by": by_ms, "reason": reason}
-        return self._http.call("PUT", path, DrainView, params={"dry_run": dry_run or None}, body=body)
+        body, asked = {"by": by_ms, "reason": reason}, {"dry_run": dry_run or None}
+        path = path_of("/drains", what)
+        return self._http.call("PUT", path, DrainView, params=asked, body=body)
 
     def undrain(self, what: str) -> None:
         """Let the nodes of a drain take work again."""

@@ -6,9 +6,10 @@ import { stringify } from "yaml";
 import { change, get, Problem } from "../../api/client";
 import { policy, policyVersions } from "../../api/reads";
 import type { PolicyChange, PolicyOutcome, PolicyView } from "../../api/schema";
-import { holds, useVisitor } from "../../entrance";
+import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Listing } from "../../ui/listing";
+import { may } from "../../ui/may";
 import { plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Side } from "../../ui/side";
@@ -56,7 +57,7 @@ function Editor({ present }: { present: PolicyView }) {
   const [draft, setDraft] = useState<Draft | null>(kept);
   const [outcome, setOutcome] = useState<PolicyOutcome | Error | null>(null);
   const text = draft?.text ?? present.text;
-  const may = holds(me, "operator", "admin");
+  const allowed = may(me, "policy");
   const overtaken = draft !== null && draft.etag !== present.etag;
 
   useEffect(() => {
@@ -121,7 +122,7 @@ function Editor({ present }: { present: PolicyView }) {
             rows={20}
             spellCheck={false}
             autoCapitalize="none"
-            readOnly={!may}
+            readOnly={!allowed}
             value={text}
             aria-invalid={outcome instanceof Error}
             onChange={(event) => write(event.target.value)}
@@ -142,7 +143,7 @@ function Editor({ present }: { present: PolicyView }) {
               {changed.length ? <Changes changes={changed} label="Changes of yours" /> : <p className="quiet">Nothing.</p>}
             </>
           )}
-          {may && (
+          {allowed && (
             <div className="buttons">
               <Confirm
                 label="Set this policy"
@@ -293,7 +294,7 @@ function VersionPanel({ row, present, close }: { row: PolicyVersion; present: Po
           {found.data.text.split("\n").map((each) => harmless(each, 2000)).join("\n") || "(no file was kept)"}
         </pre>
       )}
-      {holds(me, "operator", "admin") && row.version !== present.version && (
+      {may(me, "policy") && row.version !== present.version && (
         <div className="buttons">
           <Confirm
             label="Roll back"

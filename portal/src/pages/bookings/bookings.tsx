@@ -4,9 +4,10 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { change, part } from "../../api/client";
 import { bookings } from "../../api/reads";
 import type { BookingView } from "../../api/schema";
-import { holds, useVisitor } from "../../entrance";
+import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Listing } from "../../ui/listing";
+import { may } from "../../ui/may";
 import { duration, plural } from "../../ui/numbers";
 import { Badge, Command, Empty, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
@@ -63,7 +64,7 @@ export function BookingsPage() {
   const go = route.useNavigate();
   const found = useQuery(bookings);
   const set = (more: Partial<typeof search>) => void go({ search: (was) => ({ ...was, ...more }), replace: true });
-  const may = holds(me, "operator", "admin");
+  const allowed = may(me, "fleet");
   const chosen = found.data?.items.find((each) => each.name === search.at);
   return (
     <Listing
@@ -79,14 +80,14 @@ export function BookingsPage() {
       search={search}
       set={set}
       line="ganglion booking list"
-      actions={may && found.data?.items.length ? <NewBooking /> : null}
+      actions={allowed && found.data?.items.length ? <NewBooking /> : null}
       empty={
         <Empty title="Nothing is booked">
           <p>Keep nodes free for maintenance, or for a queue or user that needs them at a known time.</p>
-          {may ? <NewBooking /> : <p className="quiet">An operator can book nodes.</p>}
+          {allowed ? <NewBooking /> : <p className="quiet">An operator can book nodes.</p>}
         </Empty>
       }
-      panel={chosen && <BookingPanel row={chosen} may={may} close={() => set({ at: undefined })} />}
+      panel={chosen && <BookingPanel row={chosen} may={allowed} close={() => set({ at: undefined })} />}
     />
   );
 }

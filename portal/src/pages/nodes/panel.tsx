@@ -5,9 +5,10 @@ import { useState } from "react";
 import { change, part } from "../../api/client";
 import { node as readNode } from "../../api/reads";
 import type { NodeDetail, Occupant } from "../../api/schema";
-import { holds, useVisitor } from "../../entrance";
+import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields } from "../../ui/fields";
+import { may } from "../../ui/may";
 import { gpus, memory, plural } from "../../ui/numbers";
 import { Badge, Command, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
@@ -107,7 +108,7 @@ function Actions({ about }: { about: NodeDetail }) {
   const name = node.name;
   const path = `/nodes/${part(name)}`;
   const drained = opens.startsWith("ganglion undrain ") ? opens.slice("ganglion undrain ".length) : "";
-  if (!holds(me, "operator", "admin")) return null;
+  if (!may(me, "fleet")) return null;
   return (
     <div className="buttons">
       {node.state === "ready" && (

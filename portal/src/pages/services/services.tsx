@@ -4,7 +4,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { change, part } from "../../api/client";
 import { ofKind, workload } from "../../api/reads";
-import type { ServiceLoad, WorkloadDetail, WorkloadView } from "../../api/schema";
+import type { RoutedLoad, WorkloadDetail, WorkloadView } from "../../api/schema";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
@@ -22,7 +22,7 @@ const WATCHED = 40;
 const AGAIN_MS = 5_000;
 
 export interface Service extends WorkloadView {
-  load: ServiceLoad | null;
+  load: RoutedLoad | null;
   wanted: number;
 }
 

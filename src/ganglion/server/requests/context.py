@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
-from ganglion.api.workloads import ServiceLoad
+from ganglion.api.workloads import RoutedLoad
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
 from ganglion.model.events import SignedIn
@@ -76,6 +76,7 @@ class ServerContext(Struct):
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         sign: has what is new signed at once.
         unhelped: what is wrong with the helper, or what it does not enforce; empty = nothing.
+        unproven: why tokens of service accounts cannot be exchanged; empty = they can.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
         passwords: of local users.
@@ -104,7 +105,7 @@ class ServerContext(Struct):
     door_trouble: Callable[[], str] = lambda: ""
     look_at: Callable[[str], Look | None] = lambda _gang: None
     use_of: Callable[[str], str] = lambda _gang: ""
-    load_of: Callable[[str], ServiceLoad | None] = lambda _service: None
+    load_of: Callable[[str], RoutedLoad | None] = lambda _service: None
     keys: Keys = field(default_factory=Keys)
     decide_by: Callable[[RoleDecider], None] = lambda _decide: None
     unsent: Callable[[str], str] = lambda _workload: ""
@@ -112,6 +113,7 @@ class ServerContext(Struct):
     unsigned: Callable[[], str] = lambda: ""
     sign: Callable[[], None] = lambda: None
     unhelped: Callable[[], str] = lambda: ""
+    unproven: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
     passwords: Passwords = field(default_factory=Passwords)

@@ -1,6 +1,6 @@
 """What the router says of services, as readings of their load."""
 
-from ganglion.api.workloads import ServiceLoad
+from ganglion.api.workloads import RoutedLoad
 from ganglion.lifecycle.autoscaling.reading import Reading
 from ganglion.model.behaviour import Signal
 from ganglion.router.balancing.stats import ServiceStats
@@ -69,13 +69,13 @@ def _values(stats: ServiceStats, waiting: int, running: int) -> dict[Signal, int
     return values
 
 
-def load_view(heard: Heard, name: str) -> ServiceLoad | None:
+def load_view(heard: Heard, name: str) -> RoutedLoad | None:
     """What the router said last of a service, for people; None = it said nothing of now."""
     stats = heard.services.get(name)
     if stats is None or not heard.fresh:
         return None
     first, whole = stats.first, stats.whole
-    return ServiceLoad(
+    return RoutedLoad(
         age_ms=heard.age_ms,
         ready=sum(each.ready for each in stats.replicas),
         waiting=stats.waiting,
