@@ -406,6 +406,7 @@ export interface GangView {
   endpoint: string;
   draining: boolean;
   model: string;
+  metrics: Record<string, ReportedMetric>;
 }
 
 export interface GlassView {
@@ -877,6 +878,13 @@ export interface ReportSpan {
   p95_ms: number | null;
 }
 
+export interface ReportedMetric {
+  at: number;
+  step: number;
+  value: number | null;
+  attempt: number;
+}
+
 export type RequestState = "approved" | "denied" | "over" | "waiting";
 
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
@@ -905,6 +913,20 @@ export type Role = "viewer" | "submitter" | "maintainer" | "owner" | "operator" 
 
 export interface RolePage {
   items: Array<GrantView>;
+}
+
+export interface RoutedLoad {
+  age_ms: number;
+  ready: number;
+  waiting: number;
+  running: number;
+  first_p50_ms: number | null;
+  first_p90_ms: number | null;
+  whole_p50_ms: number | null;
+  whole_p90_ms: number | null;
+  minute: number;
+  failed: number;
+  replicas: Record<string, number>;
 }
 
 export interface Saved {
@@ -1389,6 +1411,7 @@ export interface WorkloadDetail {
   spent: Spent | null;
   sessions: Array<SessionView>;
   model: ModelUse | null;
+  load: RoutedLoad | null;
 }
 
 export interface WorkloadFile {

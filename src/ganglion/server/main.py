@@ -48,6 +48,7 @@ from ganglion.server.rest.listening.address import check_host, sockets, url_of
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.signals.access import Keys
+from ganglion.server.signals.router_loads import load_view
 from ganglion.server.signals.router_place import RouterPlace, door_of
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
@@ -227,6 +228,7 @@ def serve(
             decide_by=door.decide_by,
             look_at=workspaces.look_at,
             use_of=workspaces.use_of,
+            load_of=lambda name: load_view(door.heard(), name),
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
             sign=signing.at_once,
