@@ -369,6 +369,7 @@ export interface GangView {
   ended: number | null;
   endpoint: string;
   draining: boolean;
+  model: string;
 }
 
 export interface GlassView {
@@ -505,6 +506,13 @@ export interface LeaverView {
 }
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
+
+export interface ModelUse {
+  reference: string;
+  uri: string;
+  version: string;
+  digest: string;
+}
 
 export interface NewToken {
   token: string;
@@ -1114,6 +1122,7 @@ export interface Verdict {
   snapshot: number;
   plan: string;
   cost: WorkloadCost | null;
+  model: ModelUse | null;
 }
 
 export interface Version {
@@ -1264,6 +1273,7 @@ export interface WorkloadDetail {
   scaling: Scaling | null;
   spent: Spent | null;
   sessions: Array<SessionView>;
+  model: ModelUse | null;
 }
 
 export interface WorkloadFile {
@@ -1275,6 +1285,7 @@ export interface WorkloadFile {
   setup?: unknown;
   workdir?: unknown;
   image?: unknown;
+  model?: string;
   env?: unknown;
   secrets?: unknown;
   nodes?: unknown;
