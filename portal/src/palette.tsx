@@ -11,6 +11,11 @@ const PLACES = [
   { id: "/queue", title: "Queue: everything that waits" },
   { id: "/fleet", title: "Fleet: nodes and GPUs" },
   { id: "/queues", title: "Queues: quota and use" },
+  { id: "/timeline", title: "Timeline: nodes and GPUs, past and planned" },
+  { id: "/usage", title: "Usage and cost: GPU-hours, money, what was idle" },
+  { id: "/budgets", title: "Budgets: what queues may spend" },
+  { id: "/what-if", title: "What if: the past with something changed" },
+  { id: "/audit", title: "Audit: who did what, and whether it is as it was written" },
   { id: "/submit", title: "Submit a workload" },
 ];
 const MOST = 12;

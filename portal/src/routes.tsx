@@ -61,6 +61,89 @@ const workload = createRoute({
   component: lazyRouteComponent(() => import("./pages/workload/workload"), "WorkloadPage"),
 });
 
+const usage = createRoute({
+  getParentRoute: () => root,
+  path: "/usage",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      by: only(["queue", "user", "workload", "flavor", "kind", "day"], search["by"]),
+      since: text(search["since"]),
+      until: text(search["until"]),
+      queue: text(search["queue"]),
+      bars: only(["hours", "cost"], search["bars"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/usage/usage"), "UsagePage"),
+});
+
+const budgets = createRoute({
+  getParentRoute: () => root,
+  path: "/budgets",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({ queue: text(search["queue"]), all: search["all"] === true ? (true as const) : undefined }),
+  component: lazyRouteComponent(() => import("./pages/budgets/budgets"), "BudgetsPage"),
+});
+
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: "/audit",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      actor: text(search["actor"]),
+      kind: text(search["kind"]),
+      queue: text(search["queue"]),
+      workload: text(search["workload"]),
+      glass: search["glass"] === true ? true : undefined,
+      since: text(search["since"]),
+      until: text(search["until"]),
+      event: text(search["event"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/audit/audit"), "AuditPage"),
+});
+
+const whole = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+
+const timeline = createRoute({
+  getParentRoute: () => root,
+  path: "/timeline",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      view: only(["list"], search["view"]),
+      zoom: whole(search["zoom"]),
+      at: whole(search["at"]),
+      node: text(search["node"]),
+      text: text(search["text"]),
+      gang: text(search["gang"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/timeline/timeline"), "TimelinePage"),
+});
+
+const lab = createRoute({
+  getParentRoute: () => root,
+  path: "/what-if",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      since: text(search["since"]),
+      until: text(search["until"]),
+      nodes: text(search["nodes"]),
+      queues: text(search["queues"]),
+      prices: text(search["prices"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/whatif/lab"), "LabPage"),
+});
+
+const answer = createRoute({
+  getParentRoute: () => root,
+  path: "/what-if/$question",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({ all: search["all"] === true ? (true as const) : undefined }),
+  component: lazyRouteComponent(() => import("./pages/whatif/answer"), "AnswerPage"),
+});
+
 const submit = createRoute({
   getParentRoute: () => root,
   path: "/submit",
@@ -90,7 +173,10 @@ const queues = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([overview, queue, workload, submit, fleet, queues]),
+  routeTree: root.addChildren([
+    ...[overview, queue, workload, submit, fleet, queues],
+    ...[usage, budgets, audit, timeline, lab, answer],
+  ]),
   defaultPreload: "intent",
   scrollRestoration: true,
 });

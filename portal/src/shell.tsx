@@ -16,6 +16,11 @@ export const PAGES = [
   { to: "/queue", title: "Queue" },
   { to: "/fleet", title: "Fleet" },
   { to: "/queues", title: "Queues" },
+  { to: "/timeline", title: "Timeline" },
+  { to: "/usage", title: "Usage" },
+  { to: "/budgets", title: "Budgets" },
+  { to: "/what-if", title: "What if" },
+  { to: "/audit", title: "Audit" },
   { to: "/submit", title: "Submit" },
 ] as const;
 

@@ -360,3 +360,22 @@ def test_who_one_is_is_printed_for_programs_too(ganglion: Ganglion, server: Fake
     server.on(f"GET {API}/whoami", me)
     assert json.loads(ganglion("whoami", "-o", "json").out)["groups"] == ["ml"]
     assert "eve, of ml: by token 3f9a1c0b7d21" in ganglion("whoami").out
+
+
+@pytest.mark.parametrize(
+    ("limit", "submitted", "said"),
+    [
+        (7_200_000, 5_400_000, "2h00m; submitted with 1h30m"),
+        (7_200_000, 0, "2h00m; submitted with none"),
+        (0, 5_400_000, "none; submitted with 1h30m"),
+        (5_400_000, None, "1h30m"),
+    ],
+)
+def test_describe_says_which_time_limit_holds(
+    ganglion: Ganglion, server: FakeServer, limit: int, submitted: int | None, said: str
+) -> None:
+    limits = {"time_limit_ms": limit, "submitted_limit_ms": submitted}
+    server.on(f"GET {API}/workloads/{answers.TRAIN['id']}", answers.DETAIL | limits)
+    lines = ganglion("describe", answers.TRAIN["id"]).out.splitlines()
+    shown = next(line for line in lines if line.lstrip().startswith("Time limit"))
+    assert shown.split("limit", 1)[1].strip() == said

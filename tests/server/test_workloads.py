@@ -268,6 +268,23 @@ def test_a_live_workload_can_be_changed(client: TestClient, rig: Rig) -> None:
     problem(client.patch(f"{API}/workloads/a", json={"prio": 1}), 422, "input.field", "prio")
 
 
+def test_the_limit_that_holds_is_shown_beside_the_submitted_one(client: TestClient) -> None:
+    post(client, hold=True, time_limit="1h30m")
+    assert _limits(detail(client, "a")) == (5_400_000, None)
+    assert _limits(client.patch(f"{API}/workloads/a", json={"time_limit": "2h"}).json()) == (
+        7_200_000,
+        5_400_000,
+    )
+    assert client.patch(f"{API}/workloads/a", json={"time_limit": "0"}).status_code == 200
+    client.post(f"{API}/workloads/a/cancel")
+    wait_for(client, "a", "CANCELLED")
+    assert _limits(detail(client, "a")) == (0, 5_400_000)
+
+
+def _limits(shown: Any) -> tuple[int | None, int | None]:
+    return shown["time_limit_ms"], shown["submitted_limit_ms"]
+
+
 def test_a_deadline_changes_and_is_lifted(rig: Rig, client: TestClient) -> None:
     rig.submit("a", hold=True)
     path = f"{API}/workloads/a"

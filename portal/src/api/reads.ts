@@ -1,5 +1,5 @@
 /** What pages read, each under a key that events make out of date. */
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get } from "./client";
 
 export const order = queryOptions({
@@ -50,4 +50,80 @@ export const node = (name: string) =>
   queryOptions({
     queryKey: ["nodes", name],
     queryFn: ({ signal }) => get("/nodes/{name}", { name }, {}, signal),
+  });
+
+export interface UsageAsked {
+  by: string;
+  since: string;
+  until?: string | undefined;
+  queue?: string | undefined;
+}
+
+/** What was held of a period; what changes it comes all the time, so it is read again seldom. */
+export const usage = ({ by, since, until, queue }: UsageAsked) =>
+  queryOptions({
+    queryKey: ["usage", by, since, until ?? "", queue ?? ""],
+    queryFn: ({ signal }) => get("/usage", {}, { by, since, until, queue }, signal),
+    refetchInterval: until ? false : 60_000, // what runs counts until now
+  });
+
+export interface RecordsAsked {
+  actor?: string | undefined;
+  kind?: string | undefined;
+  queue?: string | undefined;
+  workload?: string | undefined;
+  glass?: boolean | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+}
+
+/** Records of the audit trail, page by page, the newest first. */
+export const auditRecords = (asked: RecordsAsked) =>
+  infiniteQueryOptions({
+    queryKey: ["audit", "records", asked],
+    queryFn: ({ signal, pageParam }) =>
+      get("/audit/records", {}, { ...asked, limit: 200, cursor: pageParam || undefined }, signal),
+    initialPageParam: "",
+    getNextPageParam: (last) => last.next ?? undefined,
+  });
+
+/** Checks every event; only when somebody asks for it. */
+export const verification = queryOptions({
+  queryKey: ["verification"],
+  queryFn: ({ signal }) => get("/audit/verification", {}, {}, signal),
+  enabled: false,
+  retry: false,
+});
+
+export const bookings = queryOptions({
+  queryKey: ["bookings"],
+  queryFn: ({ signal }) => get("/bookings", {}, {}, signal),
+});
+
+export const drains = queryOptions({
+  queryKey: ["drains"],
+  queryFn: ({ signal }) => get("/drains", {}, {}, signal),
+});
+
+export const timeline = (since: string) =>
+  queryOptions({
+    queryKey: ["timeline", since],
+    queryFn: ({ signal }) => get("/timeline", {}, { since }, signal),
+    placeholderData: keepPreviousData,
+  });
+
+export const questions = queryOptions({
+  queryKey: ["whatif"],
+  queryFn: ({ signal }) => get("/whatif", {}, {}, signal),
+});
+
+const ANSWERED_MS = 1_000;
+
+/** A question; no event says how far it is, so it is asked for until there is an answer. */
+export const question = (id: string) =>
+  queryOptions({
+    queryKey: ["whatif", id],
+    queryFn: ({ signal }) => get("/whatif/{question}", { question: id }, {}, signal),
+    refetchInterval: ({ state }) =>
+      state.data?.state === "done" || state.data?.state === "failed" ? false : ANSWERED_MS,
   });

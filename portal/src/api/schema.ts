@@ -17,6 +17,12 @@ export interface Amount {
   memory_mib: number | null;
 }
 
+export interface AnchorStanding {
+  where: string;
+  checkpoints: number;
+  problem: string;
+}
+
 export interface Band {
   p50: number;
   p90: number;
@@ -93,6 +99,10 @@ export interface BrowserSessions {
   items: Array<BrowserSession>;
 }
 
+export interface BudgetDecisionWish {
+  reason: string;
+}
+
 export interface BudgetLine {
   queue: string;
   micro: number;
@@ -108,12 +118,38 @@ export interface BudgetLine {
   grace_ms: number;
   crossed: number;
   suspends_at: number | null;
+  raised_micro: number;
 }
 
 export interface BudgetPage {
   items: Array<BudgetLine>;
   currency: string;
   next: string | null;
+}
+
+export interface BudgetRequestPage {
+  items: Array<BudgetRequestView>;
+  currency: string;
+  next: string | null;
+}
+
+export interface BudgetRequestView {
+  number: number;
+  queue: string;
+  micro: number;
+  state: RequestState;
+  reason: string;
+  by: string;
+  at: number;
+  until: number;
+  decided_by: string;
+  decided_at: number | null;
+  answer: string;
+}
+
+export interface BudgetRequestWish {
+  micro: number;
+  reason: string;
 }
 
 export interface BudgetWish {
@@ -837,6 +873,8 @@ export interface ReportSpan {
   p95_ms: number | null;
 }
 
+export type RequestState = "approved" | "denied" | "over" | "waiting";
+
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
 
 export interface Resources {
@@ -1009,6 +1047,30 @@ export interface Suspension {
   loss: string;
 }
 
+export interface TimelinePage {
+  since: number;
+  until: number;
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
+export interface TimelineSpan {
+  kind: string;
+  node: string;
+  gang: string;
+  workload: string;
+  user: string;
+  queue: string;
+  attempt: number;
+  begin: number;
+  end: number | null;
+  open: boolean;
+  milli: number;
+  devices: Array<number>;
+  guess: boolean;
+}
+
 export type Token = "budget" | "capacity" | "constraint" | "dependency" | "draining" | "held" | "order" | "policy" | "quota" | "topology";
 
 export interface TokenPage {
@@ -1034,6 +1096,50 @@ export interface TokenWish {
   groups: Array<string>;
   label: string;
   days: number;
+}
+
+export interface TrailFlaw {
+  seq: number;
+  problem: string;
+}
+
+export interface TrailPage {
+  items: Array<TrailRecord>;
+  head: number;
+  looked_back: number;
+  next: string | null;
+}
+
+export interface TrailRecord {
+  seq: number;
+  at: number;
+  kind: string;
+  actor: string;
+  queue: string;
+  workload: string;
+  request: string;
+  rule: string;
+  checksum: string;
+  event: Record<string, unknown>;
+  problem: string;
+  cluster: string;
+}
+
+export interface TrailVerdict {
+  at: number;
+  log: string;
+  key: string;
+  sound: boolean;
+  first: number;
+  last: number;
+  events: number;
+  checkpoints: number;
+  signed: number;
+  unsigned: number;
+  anchored: number;
+  anchors: Array<AnchorStanding>;
+  unwritten: string;
+  flaws: Array<TrailFlaw>;
 }
 
 export interface Update {
@@ -1213,6 +1319,7 @@ export interface WhoAmI {
   grants: Array<GrantView>;
   session: string;
   csrf: string;
+  every_queue: boolean;
 }
 
 export interface WhoCan {
@@ -1268,6 +1375,8 @@ export interface WorkloadDetail {
   cost: WorkloadCost | null;
   gangs: Array<GangView>;
   document: Record<string, unknown>;
+  time_limit_ms: number | null;
+  submitted_limit_ms: number | null;
   url: string;
   use: string;
   scaling: Scaling | null;
@@ -1397,10 +1506,12 @@ export interface Gets {
   "/history": HistoryPage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
+  "/timeline": TimelinePage;
   "/usage": UsagePage;
   "/report": Report;
   "/prices": PricePage;
   "/prices:history": PricePage;
+  "/budget-requests": BudgetRequestPage;
   "/budgets": BudgetPage;
   "/whoami": WhoAmI;
   "/roles": RolePage;
@@ -1412,6 +1523,8 @@ export interface Gets {
   "/clusters": ClusterPage;
   "/whatif": WhatIfPage;
   "/whatif/{question}": WhatIf;
+  "/audit/records": TrailPage;
+  "/audit/verification": TrailVerdict;
   "/healthz": Health;
   "/version": Version;
 }
@@ -1433,6 +1546,9 @@ export interface Posts {
   "/shutdown": Done;
   "/policy/check": PolicyOutcome;
   "/policy/rollback": PolicyOutcome;
+  "/budgets/{name}/requests": BudgetRequestView;
+  "/budget-requests/{number}/approve": BudgetRequestView;
+  "/budget-requests/{number}/deny": BudgetRequestView;
   "/roles:grant": GrantView;
   "/roles:revoke": Done;
   "/roles:break-glass": RolePage;

@@ -3,7 +3,7 @@ import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 import { about, serverNow } from "../api/client";
 import { EventStream, type LedgerEvent } from "./stream";
-import { topicsOf, workloadOf } from "./topics";
+import { SLOW, topicsOf, workloadOf } from "./topics";
 
 export type LiveState = "connecting" | "live" | "gone" | "ended";
 
@@ -21,6 +21,8 @@ export const useLive = () => useContext(LiveContext);
 /** Answers are read again at most this often, and less often where they take long. */
 const QUIET_MS = 250;
 const SHARE = 4;
+/** The same for answers that cost more. */
+const SLOW_MS = 5_000;
 
 /** Gathers what is out of date, and has it read again. */
 export class Refresher {
@@ -28,11 +30,14 @@ export class Refresher {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private tookMs = 0;
 
-  constructor(private readonly queries: QueryClient) {}
+  constructor(
+    private readonly queries: QueryClient,
+    private readonly quietMs = QUIET_MS,
+  ) {}
 
   note(...key: string[]): void {
     this.stale.set(key.join("\0"), key);
-    this.timer ??= setTimeout(() => void this.flush(), Math.max(QUIET_MS, SHARE * this.tookMs));
+    this.timer ??= setTimeout(() => void this.flush(), Math.max(this.quietMs, SHARE * this.tookMs));
   }
 
   everything(): void {
@@ -76,10 +81,11 @@ export function LiveProvider(props: {
   useEffect(() => {
     if (!active) return;
     const refresher = new Refresher(queries);
+    const slow = new Refresher(queries, SLOW_MS);
     const becomes = (state: LiveState) =>
       setLive((was) => (was.state === state ? was : { ...was, state, since: serverNow() }));
     const event = (found: LedgerEvent) => {
-      for (const topic of topicsOf(found)) refresher.note(topic);
+      for (const topic of topicsOf(found)) (SLOW.has(topic) ? slow : refresher).note(topic);
       const workload = workloadOf(found);
       if (workload) refresher.note("workload", workload);
     };
@@ -108,6 +114,7 @@ export function LiveProvider(props: {
       document.removeEventListener("visibilitychange", turned);
       stream?.stop();
       refresher.stop();
+      slow.stop();
     };
   }, [queries, active, build, ended]);
 

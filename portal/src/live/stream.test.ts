@@ -87,6 +87,6 @@ it("waits longer after each failure, but never long", () => {
 it("knows what an event makes out of date", () => {
   expect(topicsOf({ type: "gang_started", at: 0 })).toContain("order");
   expect(topicsOf({ type: "node_lost", at: 0 })).toContain("nodes");
-  expect(topicsOf({ type: "access_denied", at: 0 })).toEqual([]);
+  expect(topicsOf({ type: "access_denied", at: 0 })).toEqual(["audit"]);
   expect(workloadOf({ type: "gang_submitted", at: 0, gang: { id: "sweep-3/12" } })).toBe("sweep-3");
 });

@@ -1,14 +1,41 @@
 /** Which answers an event makes out of date. */
 import type { LedgerEvent } from "./stream";
 
-export type Topic = "order" | "workloads" | "nodes" | "gpus" | "queues" | "budgets";
+export type Topic =
+  | "order"
+  | "workloads"
+  | "nodes"
+  | "gpus"
+  | "queues"
+  | "budgets"
+  | "usage"
+  | "timeline"
+  | "bookings"
+  | "drains"
+  | "audit";
 
-const FLEET: readonly Topic[] = ["nodes", "gpus", "order", "queues"];
-const WORK: readonly Topic[] = ["order", "workloads", "nodes", "gpus", "queues", "budgets"];
-const RULES: readonly Topic[] = ["queues", "order", "budgets"];
+/** Answers that cost the server more, and are read again less often. */
+export const SLOW: ReadonlySet<string> = new Set<Topic>(["usage", "timeline", "audit"]);
 
+const FLEET: readonly Topic[] = ["nodes", "gpus", "order", "queues", "timeline", "bookings", "drains"];
+const WORK: readonly Topic[] = [
+  "order",
+  "workloads",
+  "nodes",
+  "gpus",
+  "queues",
+  "budgets",
+  "usage",
+  "timeline",
+];
+const RULES: readonly Topic[] = ["queues", "order", "budgets", "usage"];
+
+/** Every event is a record of the audit trail. */
 export function topicsOf(event: LedgerEvent): readonly Topic[] {
-  const kind = event.type;
+  return [...stateOf(event.type), "audit"];
+}
+
+function stateOf(kind: string): readonly Topic[] {
   if (/^(gang|pods|place|service|schedule|start|checkpoint|idle|alarm|cluster)_/.test(kind))
     return WORK;
   if (/^(node|device|booking)_/.test(kind)) return FLEET;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { absolute, duration, money, relative } from "./numbers";
+import { absolute, duration, gpuHours, money, relative } from "./numbers";
 
 it("says durations in their two largest units", () => {
   expect([0, 999, 61_000, 3_600_000, 90_061_000].map(duration)).toEqual([
@@ -25,4 +25,8 @@ it("says the date where it is another day, and the zone where it is not that of 
 it("says money although the currency is none", () => {
   expect(money(2_500_000, "EUR")).toBe("€2.50");
   expect(money(2_500_000, "")).toBe("2.5");
+});
+
+it("says what was metered in GPU-hours", () => {
+  expect([0, 3_600_000_000, 54_000_000].map(gpuHours)).toEqual([0, 1, 0.02]);
 });

@@ -4,6 +4,11 @@ export function gpus(milli: number): string {
   return count(milli / 1000);
 }
 
+/** GPU-microseconds, as the server meters, in GPU-hours. */
+export function gpuHours(us: number): number {
+  return Math.round(us / 36_000_000) / 100;
+}
+
 export function count(value: number): string {
   return value.toLocaleString("en", { maximumFractionDigits: 2 });
 }

@@ -1,7 +1,7 @@
 /** A table of any length: only what is seen is drawn, and the keyboard reaches every row. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
-import { csv, download } from "./text";
+import { CsvButton } from "./csv_button";
 
 export interface Column<Row> {
   key: string;
@@ -24,10 +24,13 @@ export interface TableProps<Row> {
   label: string;
   file: string;
   columns: readonly Column<Row>[];
+  /** Columns that CSV has beside them. */
+  more?: readonly Column<Row>[];
   rows: readonly Row[];
   id(row: Row): string;
   chosen?: string | undefined;
-  onOpen(row: Row): void;
+  /** Left out where a row leads nowhere. */
+  onOpen?(row: Row): void;
   /** Column, with `-` before it where the largest comes first; undefined = as the server has it. */
   sort?: string | undefined;
   onSort(sort: string | undefined): void;
@@ -96,15 +99,10 @@ export function Table<Row>(props: TableProps<Row>) {
     const to = steps[event.key];
     const row = rows[at];
     if (to !== undefined) go(to);
-    else if (event.key === "Enter" && row !== undefined) onOpen(row);
+    else if (event.key === "Enter" && row !== undefined) onOpen?.(row);
     else return;
     event.preventDefault();
   };
-  const save = () =>
-    download(
-      `${props.file}.csv`,
-      csv([columns.map((each) => each.title), ...rows.map((row) => columns.map((each) => each.value(row)))]),
-    );
   const template = columns.map((each) => each.width).join(" ");
   const narrow = columns.filter((each) => !each.wide).map((each) => each.narrow ?? each.width).join(" ");
   const style = {
@@ -112,7 +110,7 @@ export function Table<Row>(props: TableProps<Row>) {
     "--columns-narrow": narrow,
     "--rows": Math.max(1, rows.length),
   } as React.CSSProperties;
-  const open = useCallback((n: number) => (setActive(n), onOpen(rows[n] as Row)), [rows, onOpen]);
+  const open = useCallback((n: number) => (setActive(n), onOpen?.(rows[n] as Row)), [rows, onOpen]);
 
   return (
     <div className="table-box">
@@ -162,9 +160,7 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
       <p className="table-foot quiet">
         <span>{rows.length.toLocaleString("en")} rows</span>
-        <button type="button" className="small plain" onClick={save}>
-          Download CSV
-        </button>
+        <CsvButton file={props.file} columns={[...columns, ...(props.more ?? [])]} rows={rows} />
       </p>
     </div>
   );

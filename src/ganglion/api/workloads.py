@@ -241,6 +241,9 @@ class WorkloadDetail(WorkloadBase):
     Attributes:
         gangs: its gangs, by index.
         document: what was submitted, with every alias resolved.
+        time_limit_ms: most that its gangs may run, as it holds now; 0 = no limit, None = unknown.
+        submitted_limit_ms: the limit that it was submitted with, where another one holds now;
+            None = it is the same, or unknown.
         url: where all its replicas are reached; empty = nowhere.
         use: whether a workspace is idle, busy or unknown, and why.
         scaling: None = it has always had its replicas.
@@ -251,6 +254,8 @@ class WorkloadDetail(WorkloadBase):
 
     gangs: tuple[GangView, ...] = ()
     document: dict[str, Any] = field(default_factory=dict)
+    time_limit_ms: int | None = None
+    submitted_limit_ms: int | None = None
     url: str = ""
     use: str = ""
     scaling: Scaling | None = None

@@ -327,7 +327,7 @@ def _queue(event: ev.Event | ev.Delivered) -> str:
         return event.name
     if isinstance(event, ev.BudgetSet):
         return event.budget.queue
-    if isinstance(event, ev.BudgetRemoved):
+    if isinstance(event, ev.BudgetRemoved | ev.BudgetRequested | ev.BudgetRaised | ev.BudgetDenied):
         return event.queue
     gang = getattr(event, "gang", None)
     return gang.queue if isinstance(gang, Gang) else ""

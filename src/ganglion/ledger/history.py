@@ -18,7 +18,7 @@ MOST_MS = 1 << 62
 
 TRIMMED = b"{}"
 """Document of a workload of which only what lists show is kept."""
-UNLISTED = ("url", "use", "scaling", "sessions")
+UNLISTED = ("time_limit_ms", "submitted_limit_ms", "url", "use", "scaling", "sessions")
 """Keys of what there is to show about a workload that lists do not show."""
 
 _DECODE = msgspec.json.Decoder(Workload)

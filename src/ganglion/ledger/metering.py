@@ -96,6 +96,29 @@ def _closed(
             yield ClosedInterval(cycle, kind(*values))
 
 
+def usage_between(
+    reader: Reader, period: tuple[int, int], cycle: int, most: int
+) -> list[UsageInterval]:
+    """Closed intervals of usage that lie in a period in part, those that ended last first.
+
+    Args:
+        reader: of the ledger.
+        period: its begin and end, in ms.
+        cycle: only what cycles up to this one closed.
+        most: how many at most.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    since, until = period
+    columns = [usage.c[name] for name in UsageInterval.__struct_fields__]
+    wanted = select(*columns).where(usage.c.end_ms > since, usage.c.begin_ms < until)
+    newest = wanted.where(usage.c.cycle <= cycle).order_by(
+        usage.c.end_ms.desc(), usage.c.number.desc()
+    )
+    return [UsageInterval(*row) for row in reader.rows(newest.limit(most))]
+
+
 def last_ends(reader: Reader) -> tuple[dict[tuple[str, int, str], int], dict[str, int]]:
     """When the last interval of each attempt on each node, and of each node, ended, in ms.
 

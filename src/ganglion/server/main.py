@@ -32,6 +32,7 @@ from ganglion.server.commands.secrets import SecretsKeeper
 from ganglion.server.controllers.reception import Reception
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
+from ganglion.server.login.exchange.watching import ReviewWatch
 from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
 from ganglion.server.models.resolver import ModelResolver
@@ -74,7 +75,7 @@ UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
-Background = TypeVar("Background", Notifier, LedgerRetention, Signing, WhatIfQuestions)
+Background = TypeVar("Background", Notifier, LedgerRetention, Signing, WhatIfQuestions, ReviewWatch)
 
 
 def serve(
@@ -129,7 +130,7 @@ def serve(
         ready: called with the URL once clients can connect.
         take_over: execute a ledger that another home executed, once what that one runs has ended.
         say: called with what the take-over waited for.
-        warn: called with every event of the ledger that was set apart.
+        warn: called with every event of the ledger that was set apart, and what needs a person.
         progress: called with how far a long start is, at most every second.
         effects: what all parts ask of the machine.
 
@@ -184,7 +185,10 @@ def serve(
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
-        notifier = _started(stack, Notifier(place.root, ledger, made.now, reach))
+        notifier, reviews = (
+            _started(stack, Notifier(place.root, ledger, made.now, reach)),
+            _started(stack, ReviewWatch(place.root, login)),
+        )
         service = Service(
             ledger,
             made,
@@ -202,7 +206,10 @@ def serve(
             clock=effects.clock,
         )
         stack.enter_context(
-            _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn, unhelped)
+            _running(
+                *(service, lambda d: _brought(d, policy, tuple(queues), user), warn),
+                (unhelped(), reviews.trouble()),
+            )
         )
         retention = _started(
             stack, LedgerRetention(place.root, ledger, service.ask, service.now, effects)
@@ -228,6 +235,7 @@ def serve(
             passwords=Passwords(effects),
             certificate=shown,
             unhelped=unhelped,
+            unproven=reviews.trouble,
             host=accounts,
             effects=effects,
             questions=_started(stack, WhatIfQuestions(place.root, target, effects)),
@@ -319,11 +327,11 @@ def _running(
     service: Service,
     first: Callable[[Transaction], None],
     warn: Callable[[str], None],
-    unhelped: Callable[[], str],
+    troubles: Sequence[str],
 ) -> Iterator[None]:
     """The service's thread, from a state that agrees with the world, after a first command."""
     with service.read() as mind:
-        for line in filter(None, (*told_flaws(mind.book.flaws), unhelped())):
+        for line in filter(None, (*told_flaws(mind.book.flaws), *troubles)):
             warn(line)
     service.begin()
     service.start()

@@ -1,6 +1,6 @@
 """The difference between two replays, next to their distance from what really happened."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -11,6 +11,9 @@ from ganglion.whatif.figures import RESOLUTION, Figures, GroupedBy, Key, Measure
 MOVERS = 10
 """Most winners, and most losers, that are named."""
 _ORDER = tuple(GroupedBy)
+
+Waits = Mapping[str, int]
+"""Workload -> how long it waited, in ms."""
 
 
 class Three(Struct, frozen=True):
@@ -47,28 +50,28 @@ def figure(past: int, replay: int, changed: int, least: int) -> WhatIfFigure:
 
 
 def movers(
-    past: Fates, replay: Fates, changed: Fates, until: int
+    past: Fates, replay: Waits, changed: Waits, until: int
 ) -> tuple[tuple[WhatIfMover, ...], tuple[WhatIfMover, ...]]:
     """The workloads whose wait becomes shorter, and those whose wait becomes longer, most first.
 
-    The wait of a workload is the longest of its gangs. A difference counts where it is larger
-    than the error of that very wait, and than the error of half of all waits.
+    A difference counts where it is larger than the error of that very wait, and than the error of
+    half of all waits.
 
     Args:
         past: what really happened.
-        replay: without a change.
+        replay: waits without a change.
         changed: with it.
         until: the end of the period, in ms.
     """
-    there, before, after = (_waits(each.of.values(), until) for each in (past, replay, changed))
-    errors = {name: abs(wait - there[name]) for name, wait in before.items() if name in there}
+    there = waits_of(past, until)
+    errors = {name: abs(wait - there[name]) for name, wait in replay.items() if name in there}
     usual = nearest(sorted(errors.values()), 50) if errors else 0
     usual = max(usual, RESOLUTION[Measure.WAIT_P50])
     names: Mapping[str, GangFate] = {each.gang.workload: each for each in past.of.values()}
     found = [
-        _mover(names[name], before[name], after[name], max(error, usual))
+        _mover(names[name], replay[name], changed[name], max(error, usual))
         for name, error in errors.items()
-        if name in after
+        if name in changed
     ]
     seen = [each for each in found if abs(each.changed_ms - each.replay_ms) > each.bar_ms]
     seen.sort(key=lambda each: (each.changed_ms - each.replay_ms, each.workload))
@@ -77,9 +80,10 @@ def movers(
     return tuple(shorter[:MOVERS]), tuple(longer[:MOVERS])
 
 
-def _waits(fates: Iterable[GangFate], until: int) -> dict[str, int]:
+def waits_of(fates: Fates, until: int) -> Waits:
+    """How long each workload waited, the longest of its gangs; those that waited before are not."""
     found: dict[str, int] = {}
-    for each in fates:
+    for each in fates.of.values():
         wait = each.wait_ms(until)
         if wait is not None:
             found[each.gang.workload] = max(found.get(each.gang.workload, 0), wait)

@@ -5,7 +5,7 @@ nodes that joined, failed and left, policies, queues, prices. What the engine de
 starts and stops follow anew. Run times are those that were measured.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median_low
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from ganglion.model.errors import InputError
 from ganglion.model.events import (
     BookingRemoved,
     BookingSet,
+    BudgetRaised,
     BudgetRemoved,
     BudgetSet,
     DeviceHealth,
@@ -32,6 +33,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase
+from ganglion.model.queue import Queue
 from ganglion.whatif.fates import Fates, GangFate
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.job import SimJob
@@ -39,7 +41,7 @@ from ganglion.worlds.simulated.scenario import SimulatedScenario, StandingJob
 
 FROM_OUTSIDE = (
     *(NodeAdded, NodeLost, NodeCordoned, DeviceHealth, BookingSet, BookingRemoved),
-    *(QueueSet, PolicySet, PriceSet, BudgetSet, BudgetRemoved, GangUpdated),
+    *(QueueSet, PolicySet, PriceSet, BudgetSet, BudgetRemoved, BudgetRaised, GangUpdated),
 )
 """Facts that a replay repeats. Queues that are removed stay: nothing is in them."""
 UNKNOWN_MS = 3_600_000
@@ -54,12 +56,14 @@ class PastLimits(Struct, frozen=True):
         guessed: jobs that never ran: their run times are guessed.
         retried: attempts that failed and were tried again: a replay counts their time as work.
         stopped: attempts that were stopped for others: what they lost follows from the contract.
+        damaged: events that cannot be read, or contradict those before them.
     """
 
     open: int = 0
     guessed: int = 0
     retried: int = 0
     stopped: int = 0
+    damaged: int = 0
 
 
 class PastPeriod(Struct, frozen=True):
@@ -90,20 +94,32 @@ class PastReader:
         state: as it was at the begin; not changed.
         period: its begin and end, in ms.
         prices: those that were set before.
+        damaged: events before the period that cannot be read.
     """
 
     def __init__(
-        self, state: ClusterState, period: tuple[int, int], prices: Iterable[PriceSet] = ()
+        self,
+        state: ClusterState,
+        period: tuple[int, int],
+        prices: Iterable[PriceSet] = (),
+        damaged: int = 0,
     ) -> None:
         self._since, self._until = period
         self._state = state
         self._seen, self._fates = Fates(state, self._since), Fates(state, self._since)
         self._facts = list[Event]()
         self._prices = list(prices)
-        self._retried = 0
+        self._retried, self._damaged = 0, damaged
 
-    def take(self, incoming: Sequence[Event], decisions: Sequence[Event]) -> None:
-        """Take in one cycle; one after the period still says how long jobs of it ran."""
+    def take(self, incoming: Sequence[Event], decisions: Sequence[Event], damaged: int = 0) -> None:
+        """Take in one cycle; one after the period still says how long jobs of it ran.
+
+        Args:
+            incoming: what came from outside.
+            decisions: what was decided.
+            damaged: events of the cycle that cannot be read.
+        """
+        self._damaged += damaged
         for event in incoming:
             if isinstance(event, FROM_OUTSIDE) and event.at <= self._until:
                 self._facts.append(event)
@@ -111,9 +127,13 @@ class PastReader:
                 self._prices.append(event)
         for event in (*incoming, *decisions):
             self._retried += _is_retried(event)
-            self._seen.note(event)
-            if event.at <= self._until:
-                self._fates.note(event)
+            fates = (self._seen, self._fates) if event.at <= self._until else (self._seen,)
+            try:
+                for each in fates:
+                    each.note(event)
+            # Where an event is missing, a later one may contradict what is known.
+            except Exception:
+                self._damaged += 1
 
     def past(self) -> PastPeriod:
         """The period.
@@ -148,11 +168,15 @@ class PastReader:
             horizon_ms=self._until - self._since,
             begin_ms=self._since,
             standing=tuple(standing),
-            facts=tuple(each for each in self._facts if _matters(each)),
+            facts=(*self._unknown(kept), *filter(self._matters, self._facts)),
             withdraws=False,
         )
         limits = PastLimits(
-            jobs.open, jobs.guessed, self._retried, sum(each.stops for each in kept)
+            jobs.open,
+            jobs.guessed,
+            self._retried,
+            sum(each.stops for each in kept),
+            self._damaged,
         )
         return PastPeriod(
             self._since,
@@ -164,17 +188,29 @@ class PastReader:
             limits,
         )
 
+    def _unknown(self, fates: Iterable[GangFate]) -> Iterator[QueueSet]:
+        """Queues of jobs that no event that can be read sets: their rules are not known."""
+        known = {fact.queue.name for fact in self._facts if isinstance(fact, QueueSet)}
+        names = dict.fromkeys(fate.gang.queue for fate in fates)
+        for name in names:
+            if name not in known and name not in self._state.queues.by_name:
+                yield QueueSet(self._since, Queue(name))
+
+    def _matters(self, fact: Event) -> bool:
+        """Whether a replay needs it: what waiting does to priorities, and what it learns, follows.
+
+        What is about a gang whose submission cannot be read is about none.
+        """
+        if not isinstance(fact, GangUpdated):
+            return True
+        return not fact.escalated and fact.gang in self._fates.of
+
 
 def there(state: ClusterState) -> tuple[Node, ...]:
     """The nodes that are not lost."""
     return tuple(
         node for name, node in state.fleet.nodes.items() if not state.fleet.tree.is_gone(name)
     )
-
-
-def _matters(fact: Event) -> bool:
-    """Whether a replay needs it: what waiting does to priorities, and what it learns, follows."""
-    return not isinstance(fact, GangUpdated) or not fact.escalated
 
 
 def _is_retried(event: Event) -> bool:

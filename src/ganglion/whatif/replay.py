@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+import msgspec
+from msgspec import Struct
+
 from ganglion.api.whatif.report import WhatIfReport, WhatIfStart
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.fork import fork
@@ -12,19 +15,37 @@ from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.pricing.book import PriceBook
 from ganglion.whatif.changes import WhatIfChange, prices_with, scenario_with
-from ganglion.whatif.compare import Three, groups_of, movers
+from ganglion.whatif.compare import Three, groups_of, movers, waits_of
 from ganglion.whatif.fates import Fates
-from ganglion.whatif.figures import measured
+from ganglion.whatif.figures import Figures, Key, measured
 from ganglion.whatif.past import PastLimits, PastPeriod
 from ganglion.worlds.simulated.run import FinishedRun, simulate
 from ganglion.worlds.simulated.scenario import SimulatedScenario
 
+Work = Callable[[], bytes]
 Told = Callable[[int], None]
 """Called with how far a question is, in thousandths."""
 
 
+class Compared(Struct, frozen=True):
+    """What of a replay is compared: figures of groups, and waits of workloads."""
+
+    groups: tuple[tuple[Key, Figures], ...]
+    waits: dict[str, int]
+
+
+def at_once(work: Work) -> Work:
+    """Compute here and now what could be computed beside."""
+    found = work()
+    return lambda: found
+
+
 def answered(
-    past: PastPeriod, change: WhatIfChange, words: tuple[str, ...] = (), told: Told = lambda _: None
+    past: PastPeriod,
+    change: WhatIfChange,
+    words: tuple[str, ...] = (),
+    told: Told = lambda _: None,
+    beside: Callable[[Work], Work] = at_once,
 ) -> WhatIfReport:
     """Replay a past as it was, and with something changed.
 
@@ -33,33 +54,53 @@ def answered(
         change: what is otherwise.
         words: the same, for people.
         told: called with how far it is.
+        beside: begins to compute something, and returns what waits for it: the replay of what was.
 
     Raises:
         GanglionError: the change does not fit the past, see `scenario_with`.
+        OSError: what was computed beside is lost.
     """
-    scenario = scenario_with(past, change)
-    state, other = beginning(past.state), beginning(past.state, change.policy)
-    replay, _ = replayed(past, past.scenario, state, lambda permille: told(permille // 2))
-    changed, run = replayed(past, scenario, other, lambda permille: told(500 + permille // 2))
+    scenario, until = scenario_with(past, change), past.until
+    same = change == WhatIfChange()
+
+    def as_it_was() -> bytes:
+        fates, _ = replayed(past, past.scenario, beginning(past.state), told if same else _silent)
+        return msgspec.msgpack.encode(_compared(past, fates, PriceBook(list(past.prices))))
+
+    if same:
+        replay = changed = msgspec.msgpack.decode(as_it_was(), type=Compared)
+        starts: tuple[WhatIfStart, ...] = ()
+    else:
+        other = beginning(past.state, change.policy)
+        missing = beside(as_it_was)
+        fates, run = replayed(past, scenario, other, told)
+        changed = _compared(past, fates, PriceBook(prices_with(past, change)))
+        starts = tuple(_start(run, fates, gang.id) for gang in change.gangs)
+        replay = msgspec.msgpack.decode(missing(), type=Compared)
     book = PriceBook(list(past.prices))
-    found = Three(
-        measured(past.fates, past.until, book),
-        measured(replay, past.until, book),
-        measured(changed, past.until, PriceBook(prices_with(past, change))),
-    )
-    winners, losers = movers(past.fates, replay, changed, past.until)
+    found = Three(measured(past.fates, until, book), dict(replay.groups), dict(changed.groups))
+    winners, losers = movers(past.fates, replay.waits, changed.waits, until)
     return WhatIfReport(
         past.since,
-        past.until,
+        until,
         words,
         len(past.fates.of),
         groups_of(found),
         winners,
         losers,
-        tuple(_start(run, changed, gang.id) for gang in change.gangs),
+        starts,
         assumptions(past.limits),
         book.currency,
     )
+
+
+def _compared(past: PastPeriod, fates: Fates, prices: PriceBook) -> Compared:
+    groups = measured(fates, past.until, prices)
+    return Compared(tuple(groups.items()), dict(waits_of(fates, past.until)))
+
+
+def _silent(_permille: int) -> None:
+    """How far a replay is that goes on beside another one is not said."""
 
 
 def assumptions(limits: PastLimits) -> tuple[str, ...]:
@@ -83,6 +124,11 @@ def assumptions(limits: PastLimits) -> tuple[str, ...]:
         found.append(
             f"{limits.stopped} attempts were stopped for others: in a replay, what a stop loses"
             " follows from the checkpoint contract, not from checkpoints that were reported."
+        )
+    if limits.damaged:
+        found.append(
+            f"{limits.damaged} events of the ledger cannot be taken in, see `ganglion ledger"
+            " verify`: what they were about is missing here, or stays as it was before them."
         )
     return tuple(found)
 

@@ -12,6 +12,7 @@ from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import ServerContext
+from ganglion.server.whatif.questions import WhatIfQuestions
 from tests.server.conftest import Rig
 
 API = "/api/v1"
@@ -93,6 +94,7 @@ def office(
     shares_account: bool = False,
     effects: Effects = SYSTEM,
     sign: Callable[[], None] = lambda: None,
+    questions: WhatIfQuestions | None = None,
 ) -> Iterator[Office]:
     """Serve a rig whose thread runs meanwhile."""
     context = ServerContext(
@@ -104,6 +106,7 @@ def office(
         shares_account=shares_account,
         effects=effects,
         sign=sign,
+        questions=questions,
     )
     made = Office(rig, guarded(make_app(context), "secret", loopback=True))
     with made.owner:

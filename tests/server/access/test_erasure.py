@@ -3,9 +3,11 @@
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 import pytest
 from fastapi.testclient import TestClient
 
+from ganglion.api.whatif.report import WhatIf
 from ganglion.audit.export import exported
 from ganglion.audit.folder import AuditFolder
 from ganglion.audit.sealing import Sealer, contradicted
@@ -15,6 +17,7 @@ from ganglion.ledger.people.erasure import unwiped
 from ganglion.ledger.records import Cut, Snapshot
 from ganglion.server.recovery import checkpoint, retention
 from ganglion.server.recovery.verify import verified as ledger_verified
+from ganglion.server.whatif.questions import WhatIfQuestions
 from tests.server.access.conftest import Staffed
 from tests.server.access.office import API, Office, office
 
@@ -97,6 +100,27 @@ def test_the_state_after_a_restart_has_pseudonyms_too(rig: Staffed) -> None:
         assert staff.submit(again, "train", "vision", held=True)
         assert EVE in staff.owner.get(f"{API}/workloads").text
     rig.service.stop()
+
+
+def test_answers_to_what_if_questions_have_the_pseudonym(rig: Staffed) -> None:
+    folder = rig.home.root / "whatif"
+    folder.mkdir()
+    asked = WhatIf("wi-1", 5, EVE, "done")
+    (folder / "wi-1.json").write_bytes(msgspec.json.encode(asked))
+    questions = WhatIfQuestions(rig.home.root, rig.home.ledger)
+    rig.service.start()
+    with office(rig, questions=questions) as staff:
+        worked(staff)
+        staff.owner.put(f"{API}/holds/case-117", json={"reason": "case 26-117"})
+        assert erased(staff)[0] == 409
+        assert staff.owner.get(f"{API}/whatif/wi-1").json()["user"] == EVE
+        staff.owner.delete(f"{API}/holds/case-117")
+        status, text = erased(staff)
+        assert status == 200, text
+        shown = staff.owner.get(f"{API}/whatif/wi-1").json()["user"]
+        assert f'"token":"{shown}"' in text
+    rig.service.stop()
+    assert EVE.encode() not in (folder / "wi-1.json").read_bytes()
 
 
 def test_grants_tokens_and_sessions_end_with_the_name(staff: Office) -> None:

@@ -4,8 +4,9 @@ import pytest
 
 from ganglion.seams.effects import SYSTEM
 from ganglion.server.access.permissions import BadSession, Permissions, SessionRules
+from ganglion.server.access.tries.one_time_codes import WRONG_CODES
 from ganglion.server.commands.sign_in import BY_LINK
-from ganglion.server.login.owner import IDLE_MS, WRONG_CODES
+from ganglion.server.login.owner import IDLE_MS
 from ganglion.server.portal.links import LASTING_MS, MOST, PortalLinks
 from tests.server.access.office import API
 from tests.server.portal.conftest import URL, PortalOffice

@@ -26,7 +26,9 @@ FOLDERS: dict[str, dict[str, str]] = {
             "preemption decisions kueue ordering"
         ),
         "cycle": "gangs store state search decisions kueue ordering upkeep",
-        "explain": "topology placement gangs runtimes store timeline forecast state ordering cycle",
+        "explain": (
+            "topology placement gangs runtimes queues store timeline forecast state ordering cycle"
+        ),
     },
     "specs.grammar": {
         "scalars": "",

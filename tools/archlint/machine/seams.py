@@ -19,8 +19,12 @@ FILES, DATABASE, HTTP = "files", "database", "http"
 OWN: dict[str, tuple[str, ...]] = {
     CLOCK: ("ganglion.seams.clock",),
     RANDOMNESS: ("ganglion.seams.randomness",),
-    PROCESSES: ("ganglion.seams.processes", "ganglion.worlds.local.machine.host"),
-    FILES: ("ganglion.seams.files", "ganglion.worlds.local.machine.host"),
+    PROCESSES: (
+        "ganglion.seams.processes",
+        "ganglion.seams.forks",
+        "ganglion.worlds.local.machine.host",
+    ),
+    FILES: ("ganglion.seams.files", "ganglion.seams.forks", "ganglion.worlds.local.machine.host"),
     DATABASE: ("ganglion.seams.connections",),
     HTTP: ("ganglion.transport",),
 }

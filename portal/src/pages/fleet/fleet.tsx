@@ -1,18 +1,18 @@
 /** Nodes and their GPUs: as a map, or as a list that says the same. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useRef } from "react";
 import { Button } from "react-aria-components";
 import { change, get, part } from "../../api/client";
 import { node as readNode, nodes } from "../../api/reads";
 import type { NodeView, Occupant } from "../../api/schema";
 import { Confirm } from "../../ui/confirm";
+import { Drawing, useWidth, type Colors } from "../../ui/drawing";
 import { gpus, memory, plural } from "../../ui/numbers";
 import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
-import { useSettings } from "../../ui/settings";
 import { Table, type Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
-import { domainOf, draw, hit, layOut, type Coloring, type Colors } from "./draw";
+import { domainOf, draw, hit, layOut, type Coloring } from "./draw";
 
 const route = getRouteApi("/fleet");
 const CORDONED = "from the portal";
@@ -129,31 +129,6 @@ function Legend({ coloring }: { coloring: Coloring }) {
   );
 }
 
-/** The tokens of the present theme, for a canvas. */
-function colorsOf(element: HTMLElement): Colors {
-  const style = getComputedStyle(element);
-  const read = (name: string) => {
-    const probe = document.createElement("span");
-    probe.style.color = `var(${name})`;
-    element.append(probe);
-    const found = getComputedStyle(probe).color;
-    probe.remove();
-    return found || style.color;
-  };
-  return {
-    line: read("--line"),
-    text: read("--text"),
-    quiet: read("--quiet"),
-    surface: read("--surface"),
-    free: read("--free"),
-    used: read("--accent-fill"),
-    part: read("--wait"),
-    bad: read("--bad"),
-    closed: read("--wait"),
-    chosen: read("--focus"),
-  };
-}
-
 function FleetMap(props: {
   items: readonly NodeView[];
   coloring: Coloring;
@@ -162,58 +137,29 @@ function FleetMap(props: {
 }) {
   const { items, coloring, chosen, choose } = props;
   const box = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
-  const { theme } = useSettings();
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const watch = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
-    watch.observe(element);
-    return () => watch.disconnect();
-  }, []);
+  const width = useWidth(box);
   const layout = useMemo(() => layOut(items, Math.max(200, width)), [items, width]);
   const owner = useGangQueues(coloring === "queue");
-  useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (!element || !context || !width) return;
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const paint = () => {
-      const scale = devicePixelRatio || 1;
-      element.width = Math.round(layout.width * scale);
-      element.height = Math.round(layout.height * scale);
-      element.style.width = `${layout.width}px`;
-      element.style.height = `${layout.height}px`;
-      context.setTransform(scale, 0, 0, scale, 0, 0);
-      draw(context, layout, colorsOf(element.parentElement ?? element), coloring, chosen, owner);
-    };
-    const frame = requestAnimationFrame(paint);
-    dark.addEventListener("change", paint);
-    return () => {
-      cancelAnimationFrame(frame);
-      dark.removeEventListener("change", paint);
-    };
-  }, [layout, coloring, chosen, theme, width, owner]);
-  const spot = (event: React.MouseEvent) => {
-    const at = canvas.current?.getBoundingClientRect();
-    return at ? hit(layout, event.clientX - at.left, event.clientY - at.top) : undefined;
-  };
+  const paint = useCallback(
+    (context: CanvasRenderingContext2D, colors: Colors) =>
+      draw(context, layout, colors, coloring, chosen, owner),
+    [layout, coloring, chosen, owner],
+  );
   return (
     <div className="map" ref={box}>
-      <canvas
-        ref={canvas}
-        role="img"
-        aria-label={`Map of ${items.length} nodes; the list says the same`}
-        onClick={(event) => {
-          const found = spot(event);
+      <Drawing
+        width={width && layout.width}
+        height={layout.height}
+        label={`Map of ${items.length} nodes; the list says the same`}
+        paint={paint}
+        pick={(x, y) => {
+          const found = hit(layout, x, y);
           if (found) choose(found.node.name);
         }}
-        onMouseMove={(event) => {
-          const found = spot(event);
-          event.currentTarget.style.cursor = found ? "pointer" : "default";
-          event.currentTarget.title = found
-            ? `${harmless(found.node.name, 100)}: ${found.node.state}, ${gpus(found.node.gpu_free_milli)} of ${gpus(found.node.gpu_total_milli)} GPUs free`
+        said={(x, y) => {
+          const node = hit(layout, x, y)?.node;
+          return node
+            ? `${harmless(node.name, 100)}: ${node.state}, ${gpus(node.gpu_free_milli)} of ${gpus(node.gpu_total_milli)} GPUs free`
             : "";
         }}
       />

@@ -6,6 +6,7 @@ import type { QueueView, WorkloadView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { gpus, money, plural } from "../../ui/numbers";
 import { Badge, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
+import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless } from "../../ui/text";
 
 export function OverviewPage() {
@@ -81,53 +82,60 @@ function Mine() {
           </p>
         </Empty>
       )}
-      {live.length > 0 && <Jobs title="Runs or waits" jobs={live} />}
-      {over.length > 0 && <Jobs title="Ended last" jobs={over} />}
+      {live.length > 0 && <Jobs title="Runs or waits" file="my-work" jobs={live} />}
+      {over.length > 0 && <Jobs title="Ended last" file="my-ended-work" jobs={over} />}
     </section>
   );
 }
 
-function Jobs({ title, jobs }: { title: string; jobs: readonly WorkloadView[] }) {
+const JOBS: readonly PlainColumn<WorkloadView>[] = [
+  {
+    key: "id",
+    title: "Workload",
+    value: (each) => each.id,
+    cell: (each) => (
+      <Link to="/workloads/$ref" params={{ ref: each.id }}>
+        <Name text={each.id} most={64} />
+      </Link>
+    ),
+  },
+  {
+    key: "state",
+    title: "State",
+    className: "states",
+    value: (each) => each.state,
+    cell: (each) => <Badge text={each.state} />,
+  },
+  {
+    key: "queue",
+    title: "Queue",
+    wide: true,
+    value: (each) => each.queue,
+    cell: (each) => <Name text={each.queue} most={40} />,
+  },
+  {
+    key: "gpus",
+    title: "GPUs",
+    align: "end",
+    className: "counts",
+    value: (each) => each.gpus,
+    cell: (each) => each.gpus,
+  },
+  { key: "now", title: "What now", value: (each) => each.message, cell: now },
+];
+
+function Jobs({ title, file, jobs }: { title: string; file: string; jobs: readonly WorkloadView[] }) {
   return (
-    <div className="scroll-x" tabIndex={0} role="region" aria-label={title}>
-      <table className="plain-table jobs">
-        <caption>{title}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Workload</th>
-            <th scope="col" className="states">
-              State
-            </th>
-            <th scope="col" className="wide">
-              Queue
-            </th>
-            <th scope="col" className="end counts">
-              GPUs
-            </th>
-            <th scope="col">What now</th>
-          </tr>
-        </thead>
-        <tbody>
-          {jobs.map((each) => (
-            <tr key={each.id}>
-              <th scope="row">
-                <Link to="/workloads/$ref" params={{ ref: each.id }}>
-                  <Name text={each.id} most={64} />
-                </Link>
-              </th>
-              <td>
-                <Badge text={each.state} />
-              </td>
-              <td className="wide">
-                <Name text={each.queue} most={40} />
-              </td>
-              <td className="end">{each.gpus}</td>
-              <td>{now(each)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <PlainTable
+      label={title}
+      caption={title}
+      className="jobs"
+      file={file}
+      one="workload"
+      columns={JOBS}
+      rows={jobs}
+      id={(each) => each.id}
+    />
   );
 }
 

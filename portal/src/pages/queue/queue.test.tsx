@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { OrderItem } from "../../api/schema";
-import { branches } from "../queues/queues";
+import { branches } from "../queues/tree";
 import { sorted, type Column } from "../../ui/table";
 import { fits } from "./queue";
 import type { QueueView } from "../../api/schema";

@@ -85,6 +85,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
         ("Gangs", progress(view)),
         ("Position", str(view.position) if view.position else ""),
+        ("Time limit", _limit(view)),
         ("Preempted", preempted(view.preemptions, view.lost_gpu_ms) if view.preemptions else ""),
         ("Cost", cost(view.cost, over=view.over)),
         ("Checkpoint", _saved(view)),
@@ -98,6 +99,19 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Replicas", _replicas(view)),
         ("Alarms", "\n".join(f"{alarm}: {said}" for alarm, said in sorted(view.alarms.items()))),
     ]
+
+
+def _limit(view: "WorkloadDetail") -> str:
+    """Return the time limit that holds, and the one of the submission where they differ."""
+    from ganglion.cli.output.formats import age
+
+    first = view.submitted_limit_ms
+    if not (view.time_limit_ms or first):
+        return ""
+    limit = age(view.time_limit_ms) if view.time_limit_ms else "none"
+    if first is None:
+        return limit
+    return f"{limit}; submitted with {age(first) if first else 'none'}"
 
 
 def _gpus(view: "WorkloadDetail") -> str:

@@ -1,5 +1,7 @@
 """Legal holds: while one lasts, no event of its time leaves the ledger, and no name is erased."""
 
+from collections.abc import Callable
+
 from ganglion.identity.grants import USER
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import (
@@ -49,7 +51,14 @@ def release(draft: Transaction, name: str, by: str) -> None:
     draft.record(HoldReleased(draft.now, name, by))
 
 
-def erase(draft: Transaction, user: str, reason: str, by: str, owner: str) -> str:
+def erase(
+    draft: Transaction,
+    user: str,
+    reason: str,
+    by: str,
+    owner: str,
+    beside: Callable[[str, str], None],
+) -> str:
     """Erase the name of a user: events show its pseudonym from then on.
 
     Grants, tokens and sessions of the user end before.
@@ -60,6 +69,8 @@ def erase(draft: Transaction, user: str, reason: str, by: str, owner: str) -> st
         reason: why.
         by: who erases it.
         owner: user of the server.
+        beside: called with name and pseudonym before anything is recorded: writes the pseudonym
+            into files beside the ledger that have the name.
 
     Returns:
         the pseudonym.
@@ -67,6 +78,7 @@ def erase(draft: Transaction, user: str, reason: str, by: str, owner: str) -> st
     Raises:
         NotFound: the ledger names no such user.
         Conflict: a legal hold lasts, the user has work, schedules or secrets, or owns the server.
+        EnvironmentFault: a file beside the ledger cannot be written; nothing is recorded.
     """
     rights, token = draft.book.rights, draft.ledger.names.token(user)
     if not token:
@@ -75,6 +87,7 @@ def erase(draft: Transaction, user: str, reason: str, by: str, owner: str) -> st
         names = ", ".join(sorted(rights.holds))
         raise Conflict(f"legal holds keep all names: {names}", "see: ganglion audit hold list")
     _check_gone(draft, user, owner)
+    beside(user, token)
     for subject, role, queue in [key for key in rights.grants if key[0] == USER + user]:
         draft.record(RoleRevoked(draft.now, subject, role, queue, by))
     for each in [each.token for each in rights.tokens.values() if each.user == user]:

@@ -4,6 +4,7 @@ Only where users do not sign in with a browser. The link has the code behind `#`
 send nowhere: the page of the portal posts it.
 """
 
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ganglion.model.errors import Forbidden, GanglionError, RateLimited
+from ganglion.model.errors import Forbidden, GanglionError
 from ganglion.seams.effects import Effects
 from ganglion.server.access.denials import Denials
 from ganglion.server.access.permissions import BadSession, Permissions
-from ganglion.server.access.tries.limits import RateLimit, Tries
+from ganglion.server.access.tries.one_time_codes import OneTimeCodes
 from ganglion.server.commands.sign_in import sign_in_owner, sign_out
 from ganglion.server.login.forms import (
     NO_STORE,
@@ -30,8 +31,6 @@ from ganglion.server.login.forms import (
 from ganglion.server.portal.links import PortalLinks
 from ganglion.server.rest.listening.guard import LoginPages
 from ganglion.server.rest.problems import answer, problem
-from ganglion.transport.hosts import is_loopback
-from ganglion.transport.limits import network_of
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
@@ -42,8 +41,6 @@ LASTING_MS = 7 * 24 * 3_600_000
 IDLE_MS = 24 * 3_600_000
 """How long one lasts without a request."""
 COOKIE_BYTES = 32
-WRONG_CODES = RateLimit(tries=30, per_s=600.0)
-"""Of a network. Codes are too long to be guessed: this bounds what is written about them."""
 OPERATION = "open_portal"
 """What denials call it."""
 
@@ -78,7 +75,7 @@ class OwnerLogin:
     ) -> None:
         self._service, self._permissions, self._links = service, permissions, links
         self._owner, self._effects, self._secure, self._others = owner, effects, secure, others
-        self._denials, self._wrong = Denials(service), Tries(WRONG_CODES)
+        self._codes = OneTimeCodes(Denials(service), effects.clock, OPERATION, secure=secure)
         self.cookie = cookie_of(home, secure=secure)
 
     def __contains__(self, path: str) -> bool:
@@ -113,24 +110,21 @@ class OwnerLogin:
             Forbidden: the code does not count, or the way it came by can be read by others.
             RateLimited: too many did not.
         """
-        address = address_of(request)
-        if not (self._secure or is_loopback(address)):
-            raise Forbidden("others on the network can read this", "open it on the server")
-        now_s, network = self._effects.clock.monotonic(), network_of(address)
-        wait_s = self._wrong.wait_s(network, now_s, taking=False)
-        if wait_s:
-            raise RateLimited.after(wait_s, "too many wrong codes")
-        if not self._links.take(field_of(form, "code"), self._service.now()):
-            self._wrong.wait_s(network, now_s)
-            why = "this link does not count: it was used, is too old, or the server was restarted"
-            await self._denials.note("", OPERATION, why)
-            raise Forbidden(why, "make another one: ganglion portal")
+        taking = partial(self._take, field_of(form, "code"))
+        await self._codes.require(taking, address_of(request), request.url.scheme)
         cookie, owner = self._effects.randomness.token_urlsafe(COOKIE_BYTES), self._owner
         begun = await self._service.answer(
             lambda draft: sign_in_owner(draft, owner, cookie, LASTING_MS)
         )
         log.info("the owner has opened the portal", session=begun.session)
         return self._with_cookie(cookie, LASTING_MS)
+
+    async def _take(self, code: str) -> None:
+        if not self._links.take(code, self._service.now()):
+            raise Forbidden(
+                "this link does not count: it was used, is too old, or the server was restarted",
+                "make another one: ganglion portal",
+            )
 
     async def _leave(self, request: Request, form: Form) -> Response:
         sent = request.cookies.get(self.cookie, "")

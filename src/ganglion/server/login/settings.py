@@ -94,6 +94,10 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
         """The host of that origin, and its port where it is not the usual one."""
         return self.origin.partition("://")[2]
 
+    def audience_of(self, rule: ExchangeRule) -> str:
+        """What the tokens of a rule have to be made for."""
+        return rule.audience or self.public_url.rstrip("/")
+
     @property
     def session_cookie(self) -> str:
         """Name of the cookie of sessions."""

@@ -111,6 +111,7 @@ def as_of(ledger: Reader, policy: Policy, at: int) -> tuple[Mind, int, Iterator[
             break
     if mind is None:
         mind, after = beginning(ledger, policy)
+        at = max(at, mind.state.progress.clock)  # of a ledger that was cut
     cycles, taken = ledger.cycles(after), after > 0
     for cycle in cycles:
         if cycle.at > at:

@@ -1,6 +1,7 @@
 """What the routes work with."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -75,6 +76,7 @@ class ServerContext(Struct):
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         sign: has what is new signed at once.
         unhelped: what is wrong with the helper, or what it does not enforce; empty = nothing.
+        unproven: why tokens of service accounts cannot be exchanged; empty = they can.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
         passwords: of local users.
@@ -91,6 +93,7 @@ class ServerContext(Struct):
         host: accounts of users, and the helper that starts programs as them; None = none are.
         questions: about a past that was otherwise; None = none are answered.
         find_model: what a reference to a model means now; raises what is wrong with it.
+        verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
 
@@ -111,6 +114,7 @@ class ServerContext(Struct):
     unsigned: Callable[[], str] = lambda: ""
     sign: Callable[[], None] = lambda: None
     unhelped: Callable[[], str] = lambda: ""
+    unproven: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
     passwords: Passwords = field(default_factory=Passwords)
@@ -126,6 +130,7 @@ class ServerContext(Struct):
     host: SharedHost | None = None
     questions: WhatIfQuestions | None = None
     find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
+    verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 
     @property

@@ -108,13 +108,19 @@ def erase_user(here: Here, wish: ErasureWish) -> ErasureView:
     Grants, tokens and sessions of the user end. It is refused while a legal hold lasts, and while
     the user has work, schedules or secrets here. Copies that were made before are not changed.
     """
+    beside = here.questions.erase if here.questions else _nowhere
     with here.service.ledger.still() as reader:
         check_erasable(reader, wish.user)
         clear = named_in_clear(reader, wish.user)
     token = here.service.ask(
-        lambda draft: holds.erase(draft, wish.user, wish.reason, here.user, here.owner)
+        lambda draft: holds.erase(draft, wish.user, wish.reason, here.user, here.owner, beside)
     )
+    beside(wish.user, token)  # a question that was asked meanwhile may have read the name
     return ErasureView(token, clear)
+
+
+def _nowhere(_user: str, _pseudonym: str) -> None:
+    """No file beside the ledger has names."""
 
 
 def _shown(event: HoldPlaced) -> HoldView:

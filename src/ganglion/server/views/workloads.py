@@ -15,6 +15,7 @@ from ganglion.lifecycle.status import State, end_of, state_of
 from ganglion.lifecycle.sweeps.trials import trial, trial_count
 from ganglion.model.causes import sentence
 from ganglion.model.credentials import redacted
+from ganglion.model.errors import InputError
 from ganglion.model.events import AlarmSet, Outcome
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
@@ -26,6 +27,7 @@ from ganglion.server.state.registry import LiveWorkload, Trail
 from ganglion.server.state.replicas import Past
 from ganglion.server.state.spending import Spent
 from ganglion.server.state.transaction import Mind
+from ganglion.specs.grammar.times.durations import parse_duration
 
 
 def gpus_of(state: ClusterState, record: GangRecord) -> float:
@@ -128,10 +130,14 @@ def detail(
     """
     entry, gangs = mind.book.entries[workload], mind.book.gangs[workload]
     waiting = [positions[gang] for gang in gangs if gang in positions] if positions else []
+    document = msgspec.json.decode(entry.document)
+    limit, submitted = _limit(mind, workload), _submitted_limit(document)
     return workloads.WorkloadDetail(
         **_base(mind, entry),
         gangs=tuple(_gang(mind, gang, (endpoints or {}).get(gang, "")) for gang in gangs),
-        document=redacted(msgspec.json.decode(entry.document)),
+        document=redacted(document),
+        time_limit_ms=limit,
+        submitted_limit_ms=None if submitted == limit else submitted,
         position=min(waiting, default=None),
         url=f"{url}/{entry.workload.name}/" if url and entry.workload.run.port else "",
         scaling=_scaling(mind, entry),
@@ -139,6 +145,21 @@ def detail(
         sessions=visits.shown(mind.book.visits.get(workload, {})),
         model=model_view(entry.workload.model),
     )
+
+
+def _limit(mind: Mind, workload: str) -> int:
+    """Most that the gangs of a workload may run, in ms; 0 = no limit."""
+    records = [mind.state.gangs.records[gang] for gang in counted(mind, workload)]
+    live = (record for record in records if record.phase is not Phase.ENDED)
+    return next(live, records[-1]).gang.time_limit_ms
+
+
+def _submitted_limit(document: Mapping[str, object]) -> int | None:
+    """The limit that a workload was submitted with, in ms; 0 = none, None = it cannot be read."""
+    try:
+        return parse_duration(document.get("time_limit", "0"))
+    except InputError:
+        return None
 
 
 def model_view(model: ResolvedModel | None) -> reasons.ModelUse | None:

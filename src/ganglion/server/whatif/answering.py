@@ -1,5 +1,7 @@
 """From a question to its answer, in a process of its own."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -8,14 +10,15 @@ from msgspec import Struct
 from ganglion.api.whatif.report import WhatIfReport
 from ganglion.collector import relax
 from ganglion.ledger.reader import Reader
-from ganglion.model.errors import EnvironmentFault, GanglionError
+from ganglion.model.errors import GanglionError
 from ganglion.model.policy import Policy
 from ganglion.seams.effects import SYSTEM, Effects
-from ganglion.seams.files import exists, replace_whole
+from ganglion.seams.files import replace_whole
+from ganglion.seams.forks import computed_beside
 from ganglion.server.recovery.recover import as_of, no_collection
 from ganglion.whatif.changes import WhatIfChange
 from ganglion.whatif.past import PastPeriod, PastReader
-from ganglion.whatif.replay import Told, answered
+from ganglion.whatif.replay import Told, Work, answered
 
 READ_PERMILLE = 200
 """How far the question is once the past was read."""
@@ -29,8 +32,7 @@ class WhatIfTask(Struct, frozen=True):
         since, until: the period, in ms.
         change: what is otherwise.
         words: the same, for people.
-        progress: file in which it says how far it is, in thousandths; once it is gone, there is
-            no need of an answer. Empty = it says nothing.
+        progress: file in which it says how far it is, in thousandths; empty = it says nothing.
     """
 
     ledger: str
@@ -61,7 +63,10 @@ def main(raw: bytes, effects: Effects = SYSTEM) -> bytes:
 
 
 def answer(
-    task: WhatIfTask, told: Told = lambda _: None, effects: Effects = SYSTEM
+    task: WhatIfTask,
+    told: Told = lambda _: None,
+    effects: Effects = SYSTEM,
+    beside: Callable[[Work], Work] = computed_beside,
 ) -> WhatIfReport:
     """Read the past of a ledger, and replay it.
 
@@ -69,6 +74,7 @@ def answer(
         task: the question.
         told: called with how far it is, in thousandths.
         effects: the database.
+        beside: computes one of the two replays while this process computes the other.
 
     Raises:
         GanglionError: the ledger cannot be read, or the change does not fit its past.
@@ -88,6 +94,7 @@ def answer(
             task.change,
             task.words,
             lambda permille: told(READ_PERMILLE + permille * rest // 1000),
+            beside,
         )
 
 
@@ -99,9 +106,10 @@ def read_past(reader: Reader, since: int, until: int) -> PastPeriod:
         EnvironmentFault: the database does not answer.
     """
     mind, begin, cycles = as_of(reader, Policy(), since)
-    past = PastReader(mind.state, (begin, max(until, begin)), mind.book.prices.records)
+    period, prices = (begin, max(until, begin)), mind.book.prices.records
+    past = PastReader(mind.state, period, prices, len(mind.book.flaws))
     for cycle in cycles:
-        past.take(cycle.incoming, cycle.decisions)
+        past.take(cycle.incoming, cycle.decisions, len(cycle.flaws))
     return past.past()
 
 
@@ -113,9 +121,8 @@ def _written(path: str, effects: Effects) -> Told:
         nonlocal last
         if path and permille > last:
             last = permille
-            if not exists(effects.files, path):
-                raise EnvironmentFault("the server has ended", "ask again once it runs")
             mark = effects.processes.own()
-            replace_whole(effects.files, Path(path), b"%d" % permille, mark, durable=False)
+            with suppress(OSError):  # a disk that is full keeps no question from its answer
+                replace_whole(effects.files, Path(path), b"%d" % permille, mark, durable=False)
 
     return told

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from ganglion.server.login.local.bootstrap import WRONG_CODES
+from ganglion.server.access.tries.one_time_codes import WRONG_CODES
 from ganglion.server.login.settings import LoginSettings
 from tests.server.access.conftest import Staffed
 from tests.server.access.office import API, Office, office

@@ -1,1 +1,1 @@
-"""How often callers may try: passwords, tokens, what is costly."""
+"""How often callers may try: passwords, tokens, one-time codes, what is costly."""

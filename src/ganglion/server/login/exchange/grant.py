@@ -68,6 +68,7 @@ class TokenExchange:
             (each.issuer, each.ca_file): Issuer(each.issuer, each.ca_file, effects)
             for each in self._rules
         }
+        self._audience = settings.audience_of
         self._reviewed = {
             (each.review, self._audience(each)): ReviewedAccounts(each.review, self._audience(each))
             for each in self._rules
@@ -165,9 +166,6 @@ class TokenExchange:
         given = said.get("aud")
         named = given if isinstance(given, list) else [given]
         return [each for each in found if self._audience(each) in named] or found
-
-    def _audience(self, rule: ExchangeRule) -> str:
-        return rule.audience or self._own
 
     async def _proven(self, token: str, rules: list[ExchangeRule]) -> tuple[ExchangeRule, Claims]:
         """The first rule that a token fits, and its claims, which are verified.

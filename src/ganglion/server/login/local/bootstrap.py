@@ -4,6 +4,7 @@ Where users have passwords, the visitor says name and password. Where they sign 
 the user who is signed in becomes admin.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
@@ -12,12 +13,12 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ganglion.model.errors import Conflict, FieldError, Forbidden, RateLimited
+from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import SignedIn
 from ganglion.seams.effects import Effects
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.denials import Denials
-from ganglion.server.access.tries.limits import RateLimit, Tries
+from ganglion.server.access.tries.one_time_codes import OneTimeCodes
 from ganglion.server.access.tries.passwords import Passwords, check_password
 from ganglion.server.commands.sign_in import (
     BOOTSTRAP,
@@ -34,16 +35,12 @@ from ganglion.server.login.forms import (
     require_own_page,
 )
 from ganglion.server.login.settings import LoginSettings
-from ganglion.transport.hosts import is_loopback
-from ganglion.transport.limits import network_of
 
 if TYPE_CHECKING:
     from ganglion.server.loop.service import Service
 
 OPERATION = "bootstrap"
 """What denials call it."""
-WRONG_CODES = RateLimit(tries=30, per_s=600.0)
-"""Of a network. Codes are too long to be guessed: this bounds what is written about them."""
 
 log = structlog.get_logger(__name__)
 
@@ -69,9 +66,9 @@ class Bootstrap:
         effects: Effects,
         owner: str,
     ) -> None:
-        self._settings, self._service, self._denials = settings, service, denials
-        self._passwords, self._effects, self._owner = passwords, effects, owner
-        self._wrong = Tries(WRONG_CODES)
+        self._settings, self._service = settings, service
+        self._passwords, self._owner = passwords, owner
+        self._codes = OneTimeCodes(denials, effects.clock, OPERATION, secure=settings.is_secure)
 
     async def ask(self, request: Request) -> Response:
         """Show the form for name and password.
@@ -137,22 +134,8 @@ class Bootstrap:
 
     async def _check(self, request: Request, code: str, user: str = "") -> None:
         """Raises Forbidden or RateLimited unless a code counts and came by a way that is safe."""
-        address = address_of(request)
-        safe = self._settings.is_secure or request.url.scheme == "https"
-        if not (safe or not address or is_loopback(address)):
-            raise Forbidden(
-                "others on the network can read this link", "open it by https, or on the server"
-            )
-        now_s, network = self._effects.clock.monotonic(), network_of(address)
-        wait_s = self._wrong.wait_s(network, now_s, taking=False)
-        if wait_s:
-            raise RateLimited.after(wait_s, "too many wrong codes")
-        try:
-            await anyio.to_thread.run_sync(self._require, code)
-        except Forbidden as error:
-            self._wrong.wait_s(network, now_s)
-            await self._denials.note(user, OPERATION, error.message)
-            raise
+        looking = partial(anyio.to_thread.run_sync, self._require, code)
+        await self._codes.require(looking, address_of(request), request.url.scheme, user)
 
     def _require(self, code: str) -> None:
         with self._service.read() as mind:

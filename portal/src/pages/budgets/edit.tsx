@@ -1,0 +1,101 @@
+/** Setting and removing the budget of a queue. */
+import { useQueryClient } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { Button } from "react-aria-components";
+import { change, part } from "../../api/client";
+import type { BudgetLine } from "../../api/schema";
+import { Confirm } from "../../ui/confirm";
+import { Command, Failure } from "../../ui/parts";
+import { harmless, word } from "../../ui/text";
+import { commandOf, formOf, wishOf, type BudgetForm } from "./wish";
+
+export function BudgetEdit({ queue, line }: { queue: string; line: BudgetLine | undefined }) {
+  const [form, setForm] = useState<BudgetForm>(() => formOf(line));
+  const [wrong, setWrong] = useState("");
+  const [error, setError] = useState<Error | null>(null);
+  const [done, setDone] = useState(false);
+  const queries = useQueryClient();
+  const path = `/budgets/${part(queue)}`;
+  const edit = (more: Partial<BudgetForm>) => {
+    setForm({ ...form, ...more });
+    setDone(false);
+  };
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    const wish = wishOf(form);
+    setWrong(typeof wish === "string" ? wish : "");
+    if (typeof wish === "string") return;
+    setError(null);
+    try {
+      await change("PUT", path, wish);
+      setDone(true);
+      await queries.invalidateQueries({ queryKey: ["budgets"] });
+    } catch (found) {
+      setError(found as Error);
+    }
+  };
+  return (
+    <>
+      <form onSubmit={(event) => void save(event)}>
+        <fieldset className="fields">
+          <legend>{line ? "Change it" : "Give it a budget"}</legend>
+          <label>
+            Limit of a month
+            <input
+              inputMode="decimal"
+              value={form.amount}
+              aria-invalid={Boolean(wrong)}
+              aria-describedby="budget-wrong"
+              onChange={(event) => edit({ amount: event.target.value })}
+            />
+          </label>
+          <label>
+            Time zone of months
+            <input value={form.zone} spellCheck={false} onChange={(event) => edit({ zone: event.target.value })} />
+          </label>
+          <label>
+            Notify at, in %
+            <input value={form.warn} inputMode="numeric" onChange={(event) => edit({ warn: event.target.value })} />
+          </label>
+          <label>
+            Grace once it is spent, in minutes
+            <input
+              value={form.graceMin}
+              inputMode="numeric"
+              onChange={(event) => edit({ graceMin: event.target.value })}
+            />
+          </label>
+          <label className="check">
+            <input type="checkbox" checked={form.carry} onChange={(event) => edit({ carry: event.target.checked })} />
+            Add what is left to the next month
+          </label>
+          <p id="budget-wrong" className="error" role="status">
+            {wrong}
+          </p>
+          {error && <Failure error={error} />}
+          <div className="buttons">
+            <Button type="submit" className="primary">
+              Save
+            </Button>
+            {line && (
+              <Confirm
+                danger
+                label="Remove"
+                title={`Remove the budget of ${harmless(queue, 60)}?`}
+                line={`ganglion budget remove ${word(queue)}`}
+                act={async () => {
+                  await change("DELETE", path);
+                  await queries.invalidateQueries({ queryKey: ["budgets"] });
+                }}
+              >
+                <p>What waits for it may start; budgets of queues above it still count.</p>
+              </Confirm>
+            )}
+            <span role="status">{done ? "Saved." : ""}</span>
+          </div>
+          <Command line={commandOf(queue, form)} />
+        </fieldset>
+      </form>
+    </>
+  );
+}

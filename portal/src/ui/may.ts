@@ -1,0 +1,15 @@
+/** What the roles of a user allow: pages offer only that. The server decides all the same. */
+import type { WhoAmI } from "../api/schema";
+
+const FLEET: Record<string, readonly string[]> = {
+  budget: ["admin"],
+  fleet: ["admin", "operator"],
+  policy: ["admin", "operator"],
+  audit: ["admin", "auditor"],
+};
+
+/** Whether a user may change (of `audit`: read) something of the whole fleet. */
+export function may(me: WhoAmI, what: keyof typeof FLEET): boolean {
+  const roles = FLEET[what] ?? [];
+  return me.owner || me.grants.some((each) => !each.queue && !each.break_glass && roles.includes(each.role));
+}
