@@ -8,6 +8,7 @@ export function Confirm(props: {
   title: string;
   line: string;
   danger?: boolean;
+  small?: boolean;
   act(): Promise<unknown>;
   children?: ReactNode;
 }) {
@@ -27,7 +28,7 @@ export function Confirm(props: {
   };
   return (
     <DialogTrigger onOpenChange={() => setError(null)}>
-      <Button className={props.danger ? "danger" : ""}>{props.label}</Button>
+      <Button className={[props.danger ? "danger" : "", props.small ? "small" : ""].join(" ").trim()}>{props.label}</Button>
       <ModalOverlay className="overlay" isDismissable>
         <Modal className="modal">
           <Dialog className="dialog">
