@@ -105,6 +105,10 @@ export interface BrowserSessions {
   items: Array<BrowserSession>;
 }
 
+export interface BudgetDecisionWish {
+  reason: string;
+}
+
 export interface BudgetLine {
   queue: string;
   micro: number;
@@ -120,12 +124,38 @@ export interface BudgetLine {
   grace_ms: number;
   crossed: number;
   suspends_at: number | null;
+  raised_micro: number;
 }
 
 export interface BudgetPage {
   items: Array<BudgetLine>;
   currency: string;
   next: string | null;
+}
+
+export interface BudgetRequestPage {
+  items: Array<BudgetRequestView>;
+  currency: string;
+  next: string | null;
+}
+
+export interface BudgetRequestView {
+  number: number;
+  queue: string;
+  micro: number;
+  state: RequestState;
+  reason: string;
+  by: string;
+  at: number;
+  until: number;
+  decided_by: string;
+  decided_at: number | null;
+  answer: string;
+}
+
+export interface BudgetRequestWish {
+  micro: number;
+  reason: string;
 }
 
 export interface BudgetWish {
@@ -381,6 +411,7 @@ export interface GangView {
   ended: number | null;
   endpoint: string;
   draining: boolean;
+  model: string;
 }
 
 export interface GlassView {
@@ -517,6 +548,13 @@ export interface LeaverView {
 }
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
+
+export interface ModelUse {
+  reference: string;
+  uri: string;
+  version: string;
+  digest: string;
+}
 
 export interface NewToken {
   token: string;
@@ -840,6 +878,8 @@ export interface ReportSpan {
   p50_ms: number | null;
   p95_ms: number | null;
 }
+
+export type RequestState = "approved" | "denied" | "over" | "waiting";
 
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
 
@@ -1199,6 +1239,7 @@ export interface Verdict {
   snapshot: number;
   plan: string;
   cost: WorkloadCost | null;
+  model: ModelUse | null;
 }
 
 export interface Version {
@@ -1289,6 +1330,7 @@ export interface WhoAmI {
   grants: Array<GrantView>;
   session: string;
   csrf: string;
+  every_queue: boolean;
 }
 
 export interface WhoCan {
@@ -1351,6 +1393,7 @@ export interface WorkloadDetail {
   scaling: Scaling | null;
   spent: Spent | null;
   sessions: Array<SessionView>;
+  model: ModelUse | null;
 }
 
 export interface WorkloadFile {
@@ -1362,6 +1405,7 @@ export interface WorkloadFile {
   setup?: unknown;
   workdir?: unknown;
   image?: unknown;
+  model?: string;
   env?: unknown;
   secrets?: unknown;
   nodes?: unknown;
@@ -1479,6 +1523,7 @@ export interface Gets {
   "/report": Report;
   "/prices": PricePage;
   "/prices:history": PricePage;
+  "/budget-requests": BudgetRequestPage;
   "/budgets": BudgetPage;
   "/whoami": WhoAmI;
   "/roles": RolePage;
@@ -1513,6 +1558,9 @@ export interface Posts {
   "/shutdown": Done;
   "/policy/check": PolicyOutcome;
   "/policy/rollback": PolicyOutcome;
+  "/budgets/{name}/requests": BudgetRequestView;
+  "/budget-requests/{number}/approve": BudgetRequestView;
+  "/budget-requests/{number}/deny": BudgetRequestView;
   "/roles:grant": GrantView;
   "/roles:revoke": Done;
   "/roles:break-glass": RolePage;

@@ -35,6 +35,7 @@ from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.login.exchange.watching import ReviewWatch
 from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
+from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.parts import called_by_accounts, keepers_of, local_world, published
@@ -238,6 +239,9 @@ def serve(
             host=accounts,
             effects=effects,
             questions=_started(stack, WhatIfQuestions(place.root, target, effects)),
+            find_model=ModelResolver(
+                place.root, partial(secrets.value, user), effects, shares_account=accounts is None
+            ).resolve,
         )
         app = _guarded(context, host, host_names, login, _portal(context))
         url = url_of(taken[0], host, tls=shown is not None)

@@ -40,6 +40,10 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("grant_role", "revoke_role"), OWNERS),
     # Each of these asks for a grant above the queue.
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
+    **dict.fromkeys(("set_budget", "remove_budget"), ADMIN),
+    **dict.fromkeys(("approve_budget_request", "deny_budget_request"), ADMIN),
+    "request_budget": SUBMIT,
+    "list_budget_requests": EVERY,
 }
 """Operation -> roles that may do it to the work of others, granted on its queue or the fleet."""
 
@@ -55,7 +59,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_users",), AUDIT),
     **dict.fromkeys(("add_user", "set_password", "remove_user"), ADMIN),
     **dict.fromkeys(("create_token", "place_hold", "release_hold", "erase_user"), ADMIN),
-    **dict.fromkeys(("set_price", "set_budget", "remove_budget"), ADMIN),
+    **dict.fromkeys(("set_price",), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     **dict.fromkeys(("list_holds", "export_audit"), AUDIT),
     **dict.fromkeys(("list_audit_records", "verify_audit"), AUDIT),

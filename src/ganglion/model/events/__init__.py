@@ -63,7 +63,10 @@ from ganglion.model.events.identity import (
     UserRemoved,
 )
 from ganglion.model.events.policy import (
+    BudgetDenied,
+    BudgetRaised,
     BudgetRemoved,
+    BudgetRequested,
     BudgetSet,
     PolicySet,
     PriceSet,
@@ -83,7 +86,10 @@ __all__ = [
     "BookingSet",
     "BootstrapMade",
     "BootstrapUsed",
+    "BudgetDenied",
+    "BudgetRaised",
     "BudgetRemoved",
+    "BudgetRequested",
     "BudgetSet",
     "CheckpointCommitted",
     "Delivered",

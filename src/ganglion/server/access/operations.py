@@ -50,6 +50,7 @@ _SECRETS = Rule(_V.CHANGE, _K.SECRET, _W.NARROWED)
 _VIEW_POLICY = Rule(_V.VIEW, _K.POLICY)
 _CHANGE_POLICY = Rule(_V.CHANGE, _K.POLICY)
 _CHANGE_QUEUE = Rule(_V.CHANGE, _K.QUEUE, _W.NARROWED)
+_CHANGE_BUDGET = Rule(_V.CHANGE, _K.BUDGET, _W.NARROWED)
 _GRANT = Rule(_V.GRANT, _K.ACCESS, _W.NARROWED)
 _AUDIT = Rule(_V.AUDIT, _K.ACCESS, _W.NARROWED)
 _ANYONE = Rule(_V.VIEW, _K.SERVER, _W.ANYONE)
@@ -152,8 +153,10 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "list_prices": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
         "price_history": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
         "list_budgets": Rule(_V.VIEW, _K.BUDGET, _W.NARROWED),
-        "set_budget": Rule(_V.CHANGE, _K.BUDGET),
-        "remove_budget": Rule(_V.CHANGE, _K.BUDGET),
+        **dict.fromkeys(("set_budget", "remove_budget"), _CHANGE_BUDGET),
+        "request_budget": _SUBMIT,
+        "list_budget_requests": Rule(_V.VIEW, _K.BUDGET, _W.NARROWED),
+        **dict.fromkeys(("approve_budget_request", "deny_budget_request"), _CHANGE_BUDGET),
         "set_price": Rule(_V.CHANGE, _K.PRICE),
         "shut_down": Rule(_V.HALT, _K.SERVER),
     }

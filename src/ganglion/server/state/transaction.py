@@ -17,6 +17,8 @@ from ganglion.model.events import (
     AccountJoined,
     BootstrapMade,
     BootstrapUsed,
+    BudgetDenied,
+    BudgetRequested,
     DeliveredEvent,
     Event,
     GlassBroken,
@@ -54,6 +56,7 @@ _RECORDS = (
     *(BootstrapMade, BootstrapUsed),
     *(UserAdded, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
     *(GlassBroken, GlassMended, UserErased, DeliveredEvent),
+    *(BudgetRequested, BudgetDenied),
 )
 """Events that no decision follows from."""
 
