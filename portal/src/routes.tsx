@@ -11,6 +11,9 @@ function only<T extends string>(known: readonly T[], value: unknown): T | undefi
   return known.includes(value as T) ? (value as T) : undefined;
 }
 
+const whole = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+
 /** Leaves out keys without a value, so that addresses stay short. */
 function short<T extends object>(found: T): Partial<T> {
   const kept = Object.entries(found).filter(([, value]) => value !== undefined);
@@ -49,7 +52,7 @@ const queue = createRoute({
   component: lazyRouteComponent(() => import("./pages/queue/queue"), "QueuePage"),
 });
 
-export const TABS = ["why", "logs", "placement", "spec"] as const;
+export const TABS = ["why", "logs", "use", "placement", "spec"] as const;
 
 const workload = createRoute({
   getParentRoute: () => root,
@@ -105,9 +108,6 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import("./pages/audit/audit"), "AuditPage"),
 });
 
-const whole = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-
 const timeline = createRoute({
   getParentRoute: () => root,
   path: "/timeline",
@@ -151,7 +151,12 @@ const submit = createRoute({
   getParentRoute: () => root,
   path: "/submit",
   validateSearch: (search: Record<string, unknown>) =>
-    short({ template: text(search["template"]), from: text(search["from"]) }),
+    short({
+      template: text(search["template"]),
+      from: text(search["from"]),
+      nodes: whole(search["nodes"]),
+      gpus: whole(search["gpus"]),
+    }),
   component: lazyRouteComponent(() => import("./pages/submit/submit"), "SubmitPage"),
 });
 

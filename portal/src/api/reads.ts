@@ -175,3 +175,18 @@ export const question = (id: string) =>
     refetchInterval: ({ state }) =>
       state.data?.state === "done" || state.data?.state === "failed" ? false : ANSWERED_MS,
   });
+
+export const attempts = (ref: string) =>
+  queryOptions({
+    queryKey: ["workload", ref, "attempts"],
+    queryFn: ({ signal }) => get("/workloads/{ref}/attempts", { ref }, {}, signal),
+  });
+
+const MEASURED_MS = 5_000;
+
+/** What gangs use now; the server measures when it is asked. */
+export const use = queryOptions({
+  queryKey: ["use"],
+  queryFn: ({ signal }) => get("/use", {}, {}, signal),
+  refetchInterval: MEASURED_MS,
+});

@@ -23,6 +23,12 @@ export interface AnchorStanding {
   problem: string;
 }
 
+export interface AttemptPage {
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
 export interface Band {
   p50: number;
   p90: number;
@@ -1040,6 +1046,11 @@ export interface Suggestion {
   level: string;
   stops: Array<string>;
   awaits: Array<string>;
+  priority: number | null;
+  queue: string;
+  time_limit_ms: number;
+  pods: number;
+  gpus: number;
 }
 
 export interface Suspension {
@@ -1504,6 +1515,7 @@ export interface Gets {
   "/secrets": SecretPage;
   "/drains": DrainPage;
   "/history": HistoryPage;
+  "/workloads/{ref}/attempts": AttemptPage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
   "/timeline": TimelinePage;
