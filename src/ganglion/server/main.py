@@ -35,6 +35,7 @@ from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.login.exchange.watching import ReviewWatch
 from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
+from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.parts import called_by_accounts, keepers_of, local_world, published
@@ -47,6 +48,7 @@ from ganglion.server.rest.listening.address import check_host, sockets, url_of
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.signals.access import Keys
+from ganglion.server.signals.router_loads import load_view
 from ganglion.server.signals.router_place import RouterPlace, door_of
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
@@ -226,6 +228,7 @@ def serve(
             decide_by=door.decide_by,
             look_at=workspaces.look_at,
             use_of=workspaces.use_of,
+            load_of=lambda name: load_view(door.heard(), name),
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
             sign=signing.at_once,
@@ -238,6 +241,9 @@ def serve(
             host=accounts,
             effects=effects,
             questions=_started(stack, WhatIfQuestions(place.root, target, effects)),
+            find_model=ModelResolver(
+                place.root, partial(secrets.value, user), effects, shares_account=accounts is None
+            ).resolve,
         )
         app = _guarded(context, host, host_names, login, _portal(context))
         url = url_of(taken[0], host, tls=shown is not None)

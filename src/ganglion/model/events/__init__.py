@@ -64,7 +64,10 @@ from ganglion.model.events.identity import (
     UserRemoved,
 )
 from ganglion.model.events.policy import (
+    BudgetDenied,
+    BudgetRaised,
     BudgetRemoved,
+    BudgetRequested,
     BudgetSet,
     PolicySet,
     PriceSet,
@@ -84,7 +87,10 @@ __all__ = [
     "BookingSet",
     "BootstrapMade",
     "BootstrapUsed",
+    "BudgetDenied",
+    "BudgetRaised",
     "BudgetRemoved",
+    "BudgetRequested",
     "BudgetSet",
     "CheckpointCommitted",
     "Delivered",

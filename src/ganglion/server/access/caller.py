@@ -172,6 +172,11 @@ class Caller:
         return self._decided(_V.VIEW, _K.FLEET).allowed
 
     @cached_property
+    def changes_every_queue(self) -> bool:
+        """Whether the caller may change every queue, and its rules about the work of others."""
+        return self._decided(_V.CHANGE, _K.QUEUE).allowed
+
+    @cached_property
     def audits_all(self) -> bool:
         """Whether the caller may see every grant, denial and session."""
         return self.may(_V.AUDIT, _K.ACCESS).allowed

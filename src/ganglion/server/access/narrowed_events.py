@@ -98,7 +98,7 @@ def _named(event: Mapping[str, Any], kind: str) -> str:
             return str(event["budget"]["queue"])
         case "queue_set":
             return str(event["queue"]["name"])
-        case "budget_removed":
+        case "budget_removed" | "budget_requested" | "budget_raised" | "budget_denied":
             return str(event["queue"])
         case "alarm_set" if str(event["subject"]).startswith(QUEUES):
             return str(event["subject"]).removeprefix(QUEUES)

@@ -17,6 +17,8 @@ from ganglion.model.events import (
     AccountJoined,
     BootstrapMade,
     BootstrapUsed,
+    BudgetDenied,
+    BudgetRequested,
     DeliveredEvent,
     Event,
     GlassBroken,
@@ -55,6 +57,7 @@ _RECORDS = (
     *(BootstrapMade, BootstrapUsed),
     *(UserAdded, UserGrouped, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
     *(GlassBroken, GlassMended, UserErased, DeliveredEvent),
+    *(BudgetRequested, BudgetDenied),
 )
 """Events that no decision follows from."""
 
