@@ -148,9 +148,9 @@ def guarded(
 
     has_pages = login is not None and login.has_pages
     rules = (
-        SessionRules(login.session_issuer, login.idle_ms, login.origin)
+        SessionRules(login.session_issuer, login.idle_ms, login.every_origin)
         if login and has_pages
-        else SessionRules(BY_LINK, IDLE_MS, "")
+        else SessionRules(BY_LINK, IDLE_MS)
     )
     context.pages_at = login.public_url.rstrip("/") if login and login.has_pages else ""
     known = Permissions(context.service, context.owner, rules, context.host)

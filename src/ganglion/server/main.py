@@ -320,7 +320,7 @@ def _guarded(
 ) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
-    known = Hosts([*names, login.authority] if login else names)
+    known = Hosts([*names, *login.authorities] if login else names)
     return guarded(make_app(context), token, known, loopback=loopback, login=login, shown=shown)
 
 
