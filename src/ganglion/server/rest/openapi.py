@@ -52,6 +52,18 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "break_glass": {"reason": "node fire in hall 2", "lasting": 3_600_000},
     "mend_glass": {"user": "eve"},
     "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
+    "rehearse_objects": {
+        "objects": [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": "train", "namespace": "team-a"},
+                "spec": {
+                    "template": {"spec": {"schedulerName": "ganglion", "containers": []}},
+                },
+            }
+        ]
+    },
     "erase_user": {"user": "eve", "reason": "request of 2030-01-07"},
     "deliver_records": {"scheduler": "019a-example", "records": []},
     "set_budget": {"micro": 50_000_000_000, "zone": "Europe/Berlin", "warn": [80, 95]},
