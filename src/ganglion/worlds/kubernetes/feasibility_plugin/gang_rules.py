@@ -147,7 +147,7 @@ class GangRules:
         """What all rules name."""
         return mentioned_by(self._filter.rules.values(), self._counted[site.name])
 
-    def barred(self, scene: ControllerState, site: ClusterView) -> dict[str, frozenset[str]]:
+    def closed(self, scene: ControllerState, site: ClusterView) -> dict[str, frozenset[str]]:
         """Node -> marks of the sets of closed nodes that it is in."""
         return self._avoidance.closed(scene, site.name, self._dynamic.closed(site))
 
@@ -181,7 +181,7 @@ class GangRules:
             elif record and _may_grow(record):
                 record.shapes = shapes_for(scene.state, record.gang)
         for name, site in scene.sites.items():
-            site.bar(self.barred(scene, site))
+            site.bar(self.closed(scene, site))
             fresh, self._fresh[name] = self._fresh[name], []
             counted, rules = self._counted[name], self._filter.rules.values()
             known = site.mentioned.covers(mentioned_by(fresh, counted))

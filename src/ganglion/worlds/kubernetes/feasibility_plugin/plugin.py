@@ -88,7 +88,7 @@ class FeasibilityPlugin:
             divided = rules.divided(site, gang, found, is_fixed=False)
             rules.learn(site, gang, divided)
             rules.close(scene, site, gang)
-            yield TriedGang(turn, divided, rules.mentioned(site), rules.barred(scene, site))
+            yield TriedGang(turn, divided, rules.mentioned(site), rules.closed(scene, site))
 
     def close(self, turn: "FeasibilityTurn") -> None:
         """End a turn. Raises RuntimeError if it is over already."""
