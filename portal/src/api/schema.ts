@@ -17,6 +17,18 @@ export interface Amount {
   memory_mib: number | null;
 }
 
+export interface AnchorStanding {
+  where: string;
+  checkpoints: number;
+  problem: string;
+}
+
+export interface AttemptPage {
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
 export interface Band {
   p50: number;
   p90: number;
@@ -93,6 +105,10 @@ export interface BrowserSessions {
   items: Array<BrowserSession>;
 }
 
+export interface BudgetDecisionWish {
+  reason: string;
+}
+
 export interface BudgetLine {
   queue: string;
   micro: number;
@@ -108,12 +124,38 @@ export interface BudgetLine {
   grace_ms: number;
   crossed: number;
   suspends_at: number | null;
+  raised_micro: number;
 }
 
 export interface BudgetPage {
   items: Array<BudgetLine>;
   currency: string;
   next: string | null;
+}
+
+export interface BudgetRequestPage {
+  items: Array<BudgetRequestView>;
+  currency: string;
+  next: string | null;
+}
+
+export interface BudgetRequestView {
+  number: number;
+  queue: string;
+  micro: number;
+  state: RequestState;
+  reason: string;
+  by: string;
+  at: number;
+  until: number;
+  decided_by: string;
+  decided_at: number | null;
+  answer: string;
+}
+
+export interface BudgetRequestWish {
+  micro: number;
+  reason: string;
 }
 
 export interface BudgetWish {
@@ -369,6 +411,7 @@ export interface GangView {
   ended: number | null;
   endpoint: string;
   draining: boolean;
+  model: string;
 }
 
 export interface GlassView {
@@ -505,6 +548,13 @@ export interface LeaverView {
 }
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
+
+export interface ModelUse {
+  reference: string;
+  uri: string;
+  version: string;
+  digest: string;
+}
 
 export interface NewToken {
   token: string;
@@ -829,6 +879,8 @@ export interface ReportSpan {
   p95_ms: number | null;
 }
 
+export type RequestState = "approved" | "denied" | "over" | "waiting";
+
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
 
 export interface Resources {
@@ -994,11 +1046,40 @@ export interface Suggestion {
   level: string;
   stops: Array<string>;
   awaits: Array<string>;
+  priority: number | null;
+  queue: string;
+  time_limit_ms: number;
+  pods: number;
+  gpus: number;
 }
 
 export interface Suspension {
   id: string;
   loss: string;
+}
+
+export interface TimelinePage {
+  since: number;
+  until: number;
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
+export interface TimelineSpan {
+  kind: string;
+  node: string;
+  gang: string;
+  workload: string;
+  user: string;
+  queue: string;
+  attempt: number;
+  begin: number;
+  end: number | null;
+  open: boolean;
+  milli: number;
+  devices: Array<number>;
+  guess: boolean;
 }
 
 export type Token = "budget" | "capacity" | "constraint" | "dependency" | "draining" | "held" | "order" | "policy" | "quota" | "topology";
@@ -1026,6 +1107,50 @@ export interface TokenWish {
   groups: Array<string>;
   label: string;
   days: number;
+}
+
+export interface TrailFlaw {
+  seq: number;
+  problem: string;
+}
+
+export interface TrailPage {
+  items: Array<TrailRecord>;
+  head: number;
+  looked_back: number;
+  next: string | null;
+}
+
+export interface TrailRecord {
+  seq: number;
+  at: number;
+  kind: string;
+  actor: string;
+  queue: string;
+  workload: string;
+  request: string;
+  rule: string;
+  checksum: string;
+  event: Record<string, unknown>;
+  problem: string;
+  cluster: string;
+}
+
+export interface TrailVerdict {
+  at: number;
+  log: string;
+  key: string;
+  sound: boolean;
+  first: number;
+  last: number;
+  events: number;
+  checkpoints: number;
+  signed: number;
+  unsigned: number;
+  anchored: number;
+  anchors: Array<AnchorStanding>;
+  unwritten: string;
+  flaws: Array<TrailFlaw>;
 }
 
 export interface Update {
@@ -1114,6 +1239,7 @@ export interface Verdict {
   snapshot: number;
   plan: string;
   cost: WorkloadCost | null;
+  model: ModelUse | null;
 }
 
 export interface Version {
@@ -1267,6 +1393,7 @@ export interface WorkloadDetail {
   scaling: Scaling | null;
   spent: Spent | null;
   sessions: Array<SessionView>;
+  model: ModelUse | null;
 }
 
 export interface WorkloadFile {
@@ -1278,6 +1405,7 @@ export interface WorkloadFile {
   setup?: unknown;
   workdir?: unknown;
   image?: unknown;
+  model?: string;
   env?: unknown;
   secrets?: unknown;
   nodes?: unknown;
@@ -1387,12 +1515,15 @@ export interface Gets {
   "/secrets": SecretPage;
   "/drains": DrainPage;
   "/history": HistoryPage;
+  "/workloads/{ref}/attempts": AttemptPage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
+  "/timeline": TimelinePage;
   "/usage": UsagePage;
   "/report": Report;
   "/prices": PricePage;
   "/prices:history": PricePage;
+  "/budget-requests": BudgetRequestPage;
   "/budgets": BudgetPage;
   "/whoami": WhoAmI;
   "/roles": RolePage;
@@ -1404,6 +1535,8 @@ export interface Gets {
   "/clusters": ClusterPage;
   "/whatif": WhatIfPage;
   "/whatif/{question}": WhatIf;
+  "/audit/records": TrailPage;
+  "/audit/verification": TrailVerdict;
   "/healthz": Health;
   "/version": Version;
 }
@@ -1425,6 +1558,9 @@ export interface Posts {
   "/shutdown": Done;
   "/policy/check": PolicyOutcome;
   "/policy/rollback": PolicyOutcome;
+  "/budgets/{name}/requests": BudgetRequestView;
+  "/budget-requests/{number}/approve": BudgetRequestView;
+  "/budget-requests/{number}/deny": BudgetRequestView;
   "/roles:grant": GrantView;
   "/roles:revoke": Done;
   "/roles:break-glass": RolePage;

@@ -1,5 +1,6 @@
 /** The map of the fleet: where each GPU is drawn, and how. */
 import type { NodeView } from "../../api/schema";
+import { fitted, hue, type Colors } from "../../ui/drawing";
 
 export type Coloring = "use" | "health" | "queue";
 
@@ -78,26 +79,6 @@ function sizeOf(node: NodeView): { width: number; height: number } {
   return { width: columns * (GPU + GAP) + 12, height: NAME + rows * (GPU + GAP) + 10 };
 }
 
-export interface Colors {
-  line: string;
-  text: string;
-  quiet: string;
-  surface: string;
-  free: string;
-  used: string;
-  part: string;
-  bad: string;
-  closed: string;
-  chosen: string;
-}
-
-/** One of a few hues for a name, the same every time. */
-export function hue(name: string): number {
-  let found = 0;
-  for (const letter of name) found = (found * 31 + letter.charCodeAt(0)) % 360;
-  return found;
-}
-
 export function draw(
   context: CanvasRenderingContext2D,
   layout: MapLayout,
@@ -161,13 +142,6 @@ function drawNode(
       context.stroke();
     }
   });
-}
-
-/** A name whose end is left out where it has no room; it is never left out whole. */
-function fitted(context: CanvasRenderingContext2D, name: string, width: number): string {
-  let shown = name.slice(0, 60);
-  while (shown.length > 1 && context.measureText(shown).width > width) shown = `${shown.slice(0, -2)}…`;
-  return shown;
 }
 
 export function hit(layout: MapLayout, x: number, y: number): Spot | undefined {
