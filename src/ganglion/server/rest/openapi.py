@@ -52,18 +52,6 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "break_glass": {"reason": "node fire in hall 2", "lasting": 3_600_000},
     "mend_glass": {"user": "eve"},
     "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
-    "rehearse_objects": {
-        "objects": [
-            {
-                "apiVersion": "batch/v1",
-                "kind": "Job",
-                "metadata": {"name": "train", "namespace": "team-a"},
-                "spec": {
-                    "template": {"spec": {"schedulerName": "ganglion", "containers": []}},
-                },
-            }
-        ]
-    },
     "erase_user": {"user": "eve", "reason": "request of 2030-01-07"},
     "deliver_records": {"scheduler": "019a-example", "records": []},
     "set_budget": {"micro": 50_000_000_000, "zone": "Europe/Berlin", "warn": [80, 95]},
@@ -79,6 +67,21 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "set_user_groups": {"groups": ["ml", "vision"]},
 }
 """Operation -> a body that it takes."""
+OF_SCHEDULERS: Mapping[str, Mapping[str, Any]] = {
+    "rehearse_objects": {
+        "objects": [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": "train", "namespace": "team-a"},
+                "spec": {
+                    "template": {"spec": {"schedulerName": "ganglion", "containers": []}},
+                },
+            }
+        ]
+    },
+}
+"""The same of the views of a scheduler of clusters."""
 
 
 def described(app: FastAPI) -> Page:
@@ -109,7 +112,7 @@ def described(app: FastAPI) -> Page:
         each["summary"] = each.get("description", each["summary"]).partition("\n")[0].rstrip(".")
         if "requestBody" in each:
             content = each["requestBody"]["content"]["application/json"]
-            content["example"] = EXAMPLES[each["operationId"]]
+            content["example"] = {**EXAMPLES, **OF_SCHEDULERS}[each["operationId"]]
     for name, (status, targets, parameter, key) in _LINKED.items():
         if name in operations:
             operations[name]["responses"][status]["links"] = {
