@@ -158,6 +158,10 @@ FOLDERS: dict[str, dict[str, str]] = {
             "types workload_kinds workload_discovery cluster_view controller_state reasons "
             "feasibility_plugin attempts"
         ),
+        "rehearsal": (
+            "types markers workload_kinds workload_discovery cluster_view controller_state "
+            "feasibility_plugin attempts controller"
+        ),
         "queue_config": "types instance cluster_view config reporting controller",
         "submit": "names types http",
         "scheduler": (

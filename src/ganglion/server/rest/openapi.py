@@ -67,6 +67,21 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "set_user_groups": {"groups": ["ml", "vision"]},
 }
 """Operation -> a body that it takes."""
+OF_SCHEDULERS: Mapping[str, Mapping[str, Any]] = {
+    "rehearse_objects": {
+        "objects": [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": "train", "namespace": "team-a"},
+                "spec": {
+                    "template": {"spec": {"schedulerName": "ganglion", "containers": []}},
+                },
+            }
+        ]
+    },
+}
+"""The same of the views of a scheduler of clusters."""
 
 
 def described(app: FastAPI) -> Page:
@@ -97,7 +112,7 @@ def described(app: FastAPI) -> Page:
         each["summary"] = each.get("description", each["summary"]).partition("\n")[0].rstrip(".")
         if "requestBody" in each:
             content = each["requestBody"]["content"]["application/json"]
-            content["example"] = EXAMPLES[each["operationId"]]
+            content["example"] = {**EXAMPLES, **OF_SCHEDULERS}[each["operationId"]]
     for name, (status, targets, parameter, key) in _LINKED.items():
         if name in operations:
             operations[name]["responses"][status]["links"] = {
