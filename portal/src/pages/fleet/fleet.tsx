@@ -1,19 +1,19 @@
 /** Nodes and their GPUs: as a map, or as a list that says the same. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { Button } from "react-aria-components";
 import { get } from "../../api/client";
 import { nodes } from "../../api/reads";
 import type { NodeView } from "../../api/schema";
 import { gpus, plural } from "../../ui/numbers";
-import { Command, Empty, Failure, Loading } from "../../ui/parts";
+import { Command, Empty, Failure, Loading, Name } from "../../ui/parts";
 import { useSettings } from "../../ui/settings";
 import { Table } from "../../ui/table";
 import { harmless } from "../../ui/text";
 import { COLUMNS } from "../nodes/nodes";
 import { NodePanel } from "../nodes/panel";
-import { draw, hit, layOut, type Coloring, type Colors } from "./draw";
+import { draw, hit, hueColor, huesOf, layOut, redraw, standsAs, type Coloring, type Colors, type Look, type MapLayout } from "./draw";
 
 const route = getRouteApi("/fleet");
 
@@ -29,6 +29,7 @@ export function FleetPage() {
   const found = useQuery(nodes);
   const coloring = search.color ?? "use";
   const listed = search.view === "list";
+  const { hues, colorOf } = useGangQueues(coloring === "queue" && !listed);
   const set = (more: Partial<typeof search>) =>
     void go({ search: (was) => ({ ...was, ...more }), replace: true });
   if (found.error && !found.data) return <Failure error={found.error} />;
@@ -68,7 +69,7 @@ export function FleetPage() {
                     ))}
                   </select>
                 </label>
-                <Legend coloring={coloring} />
+                <Legend coloring={coloring} hues={hues} />
               </>
             )}
           </div>
@@ -86,7 +87,7 @@ export function FleetPage() {
                 onSort={(sort) => set({ sort })}
               />
             ) : (
-              <FleetMap items={items} coloring={coloring} chosen={search.node} choose={(name) => set({ node: name })} />
+              <FleetMap items={items} coloring={coloring} owner={colorOf} chosen={search.node} choose={(name) => set({ node: name })} />
             )}
             {search.node && <NodePanel name={search.node} close={() => set({ node: undefined })} />}
           </div>
@@ -97,7 +98,21 @@ export function FleetPage() {
   );
 }
 
-function Legend({ coloring }: { coloring: Coloring }) {
+const MOST_NAMED = 12;
+
+function Legend({ coloring, hues }: { coloring: Coloring; hues: ReadonlyMap<string, number> }) {
+  if (coloring === "queue")
+    return (
+      <p className="legend">
+        <i className="free" /> free
+        {[...hues].slice(0, MOST_NAMED).map(([name, hue]) => (
+          <span key={name}>
+            <i style={{ background: hueColor(hue) }} /> <Name text={name} most={24} />
+          </span>
+        ))}
+        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`}; dashed: closed; crossed: sick
+      </p>
+    );
   if (coloring === "health")
     return (
       <p className="legend">
@@ -106,8 +121,7 @@ function Legend({ coloring }: { coloring: Coloring }) {
     );
   return (
     <p className="legend">
-      <i className="free" /> free <i className={coloring === "use" ? "used" : "queue"} />{" "}
-      {coloring === "use" ? "in use" : "a colour for each queue"}; dashed: closed; crossed: sick
+      <i className="free" /> free <i className="used" /> in use; dashed: closed; crossed: sick
     </p>
   );
 }
@@ -137,17 +151,41 @@ function colorsOf(element: HTMLElement): Colors {
   };
 }
 
+/** What the canvas shows. */
+interface Painted {
+  whole: readonly unknown[];
+  layout: MapLayout;
+  look: Look;
+}
+
+const DARK = "(prefers-color-scheme: dark)";
+
+/** Whether the system asks for dark colours. */
+function useNight(): boolean {
+  return useSyncExternalStore(
+    (changed) => {
+      const asked = matchMedia(DARK);
+      asked.addEventListener("change", changed);
+      return () => asked.removeEventListener("change", changed);
+    },
+    () => matchMedia(DARK).matches,
+  );
+}
+
 function FleetMap(props: {
   items: readonly NodeView[];
   coloring: Coloring;
   chosen: string | undefined;
+  owner(gang: string): string;
   choose(name: string): void;
 }) {
-  const { items, coloring, chosen, choose } = props;
+  const { items, coloring, chosen, owner, choose } = props;
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   const { theme } = useSettings();
+  const night = useNight();
+  const painted = useRef<Painted | null>(null);
   useEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -156,12 +194,19 @@ function FleetMap(props: {
     return () => watch.disconnect();
   }, []);
   const layout = useMemo(() => layOut(items, Math.max(200, width)), [items, width]);
-  const owner = useGangQueues(coloring === "queue");
   useEffect(() => {
     const element = canvas.current;
     const context = element?.getContext("2d");
     if (!element || !context || !width) return;
-    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const whole = [width, coloring, chosen, theme, night, owner, devicePixelRatio] as const;
+    const before = painted.current;
+    if (before && before.whole.every((each, n) => each === whole[n]) && standsAs(before.layout, layout)) {
+      const frame = requestAnimationFrame(() => {
+        redraw(context, before.layout, layout, before.look);
+        before.layout = layout;
+      });
+      return () => cancelAnimationFrame(frame);
+    }
     const paint = () => {
       const scale = devicePixelRatio || 1;
       element.width = Math.round(layout.width * scale);
@@ -169,15 +214,13 @@ function FleetMap(props: {
       element.style.width = `${layout.width}px`;
       element.style.height = `${layout.height}px`;
       context.setTransform(scale, 0, 0, scale, 0, 0);
-      draw(context, layout, colorsOf(element.parentElement ?? element), coloring, chosen, owner);
+      const look: Look = { colors: colorsOf(element.parentElement ?? element), coloring, chosen, queueColor: owner };
+      draw(context, layout, look);
+      painted.current = { whole, layout, look };
     };
     const frame = requestAnimationFrame(paint);
-    dark.addEventListener("change", paint);
-    return () => {
-      cancelAnimationFrame(frame);
-      dark.removeEventListener("change", paint);
-    };
-  }, [layout, coloring, chosen, theme, width, owner]);
+    return () => cancelAnimationFrame(frame);
+  }, [layout, coloring, chosen, theme, width, owner, night]);
   const spot = (event: React.MouseEvent) => {
     const at = canvas.current?.getBoundingClientRect();
     return at ? hit(layout, event.clientX - at.left, event.clientY - at.top) : undefined;
@@ -205,7 +248,7 @@ function FleetMap(props: {
 }
 
 /** The queue of each gang that holds something, where it is asked for. */
-function useGangQueues(wanted: boolean): (gang: string) => string {
+function useGangQueues(wanted: boolean): { hues: Map<string, number>; colorOf(gang: string): string } {
   const found = useQuery({
     queryKey: ["workloads", "running"],
     queryFn: ({ signal }) =>
@@ -213,7 +256,12 @@ function useGangQueues(wanted: boolean): (gang: string) => string {
     enabled: wanted,
   });
   return useMemo(() => {
-    const by = new Map(found.data?.items.map((each) => [each.id, each.queue]));
-    return (gang: string) => by.get(gang.replace(/\/\d+$/, "")) ?? "";
+    const queues = new Map(found.data?.items.map((each) => [each.id, each.queue]));
+    const hues = huesOf(queues.values());
+    const colorOf = (gang: string) => {
+      const hue = hues.get(queues.get(gang.replace(/\/\d+$/, "")) ?? "");
+      return hue === undefined ? "" : hueColor(hue);
+    };
+    return { hues, colorOf };
   }, [found.data]);
 }
