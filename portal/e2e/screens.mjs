@@ -191,7 +191,7 @@ export async function screens({ page, path, see, looked, accessible, step, check
     await pictures("queue-bulk");
     await confirm("Hold").click();
     await see("Hold: done with 2 workloads.");
-    await see("held");
+    await page.locator('[role="gridcell"] .badge', { hasText: "held" }).first().waitFor();
     await looked("queue-held");
     ganglion("cancel", "wait-one", "wait-two", "keeper");
   });

@@ -11,6 +11,9 @@ function only<T extends string>(known: readonly T[], value: unknown): T | undefi
   return known.includes(value as T) ? (value as T) : undefined;
 }
 
+const whole = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+
 /** Leaves out keys without a value, so that addresses stay short. */
 function short<T extends object>(found: T): Partial<T> {
   const kept = Object.entries(found).filter(([, value]) => value !== undefined);
@@ -49,7 +52,7 @@ const queue = createRoute({
   component: lazyRouteComponent(() => import("./pages/queue/queue"), "QueuePage"),
 });
 
-export const TABS = ["why", "logs", "placement", "spec"] as const;
+export const TABS = ["why", "logs", "use", "placement", "spec"] as const;
 
 const workload = createRoute({
   getParentRoute: () => root,
@@ -87,11 +90,73 @@ const budgets = createRoute({
   component: lazyRouteComponent(() => import("./pages/budgets/budgets"), "BudgetsPage"),
 });
 
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: "/audit",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      actor: text(search["actor"]),
+      kind: text(search["kind"]),
+      queue: text(search["queue"]),
+      workload: text(search["workload"]),
+      glass: search["glass"] === true ? true : undefined,
+      since: text(search["since"]),
+      until: text(search["until"]),
+      event: text(search["event"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/audit/audit"), "AuditPage"),
+});
+
+const timeline = createRoute({
+  getParentRoute: () => root,
+  path: "/timeline",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      view: only(["list"], search["view"]),
+      zoom: whole(search["zoom"]),
+      at: whole(search["at"]),
+      node: text(search["node"]),
+      text: text(search["text"]),
+      gang: text(search["gang"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/timeline/timeline"), "TimelinePage"),
+});
+
+const lab = createRoute({
+  getParentRoute: () => root,
+  path: "/what-if",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({
+      since: text(search["since"]),
+      until: text(search["until"]),
+      nodes: text(search["nodes"]),
+      queues: text(search["queues"]),
+      prices: text(search["prices"]),
+      sort: text(search["sort"]),
+    }),
+  component: lazyRouteComponent(() => import("./pages/whatif/lab"), "LabPage"),
+});
+
+const answer = createRoute({
+  getParentRoute: () => root,
+  path: "/what-if/$question",
+  validateSearch: (search: Record<string, unknown>) =>
+    short({ all: search["all"] === true ? (true as const) : undefined }),
+  component: lazyRouteComponent(() => import("./pages/whatif/answer"), "AnswerPage"),
+});
+
 const submit = createRoute({
   getParentRoute: () => root,
   path: "/submit",
   validateSearch: (search: Record<string, unknown>) =>
-    short({ template: text(search["template"]), from: text(search["from"]) }),
+    short({
+      template: text(search["template"]),
+      from: text(search["from"]),
+      nodes: whole(search["nodes"]),
+      gpus: whole(search["gpus"]),
+    }),
   component: lazyRouteComponent(() => import("./pages/submit/submit"), "SubmitPage"),
 });
 
@@ -182,7 +247,7 @@ const profile = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, queue, workload, submit, fleet, queues],
-    ...[usage, budgets],
+    ...[usage, budgets, audit, timeline, lab, answer],
     ...[nodes, services, workspaces, sweeps, schedules, bookings, admin, profile],
   ]),
   defaultPreload: "intent",

@@ -25,7 +25,7 @@ from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.model.workload import Constraints, Gang
+from ganglion.model.workload import Constraints, Gang, ResolvedModel
 
 EU = {"region": "eu"}
 SCAN = "registry.example/scan@sha256:0a"
@@ -45,7 +45,8 @@ def place(*pods: tuple[str, int]) -> Placement:
 def home(tmp_path: Path) -> Path:
     """A gang of two nodes that loses one, one in another queue, and a node that is relabelled."""
     ledger = Ledger.open(tmp_path / "ledger.db")
-    scan = Gang("scan-1/0", "scan-1", "ward", "ada")
+    model = ResolvedModel("models:/scan@good", "models:/scan/3", "3", "sha256:0f")
+    scan = Gang("scan-1/0", "scan-1", "ward", "ada", model=model)
     other = Gang("other-2/0", "other-2", "lab", "bob")
 
     def turn(at: int, facts: list[ev.Event], decisions: list[ev.Event] | None = None) -> None:
@@ -164,6 +165,7 @@ def test_a_decision_names_policy_software_rule_and_image_as_far_as_they_were_rec
     assert (before.policy, before.software, before.image) == (0, "", "")
     (stay, *_) = stays(home, "health").stays
     assert (stay.policy, stay.software, stay.image) == (3, "1.2.3", SCAN)
+    assert stay.model == found[1].model == "models:/scan/3 sha256:0f"
 
 
 def test_an_event_that_cannot_be_read_is_a_record_all_the_same(home: Path) -> None:

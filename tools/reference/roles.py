@@ -37,7 +37,7 @@ MEANING = {
     "view price": "what an hour of a GPU costs, now and ever",
     "change price": "set prices",
     "view budget": "what queues may spend, have spent and may still spend",
-    "change budget": "set and remove budgets",
+    "change budget": "set and remove budgets; approve and deny requests to raise them",
 }
 """What a permission is about, in words."""
 

@@ -1,5 +1,5 @@
 /** What pages read, each under a key that events make out of date. */
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, getLong } from "./client";
 import { shared } from "./pieces";
 import type { Kind, OrderItem, OrderPage } from "./schema";
@@ -127,3 +127,69 @@ export const usage = ({ by, since, until, queue }: UsageAsked) =>
     queryFn: ({ signal }) => get("/usage", {}, { by, since, until, queue }, signal),
     refetchInterval: until ? false : 60_000, // what runs counts until now
   });
+
+export interface RecordsAsked {
+  actor?: string | undefined;
+  kind?: string | undefined;
+  queue?: string | undefined;
+  workload?: string | undefined;
+  glass?: boolean | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+}
+
+/** Records of the audit trail, page by page, the newest first. */
+export const auditRecords = (asked: RecordsAsked) =>
+  infiniteQueryOptions({
+    queryKey: ["audit", "records", asked],
+    queryFn: ({ signal, pageParam }) =>
+      get("/audit/records", {}, { ...asked, limit: 200, cursor: pageParam || undefined }, signal),
+    initialPageParam: "",
+    getNextPageParam: (last) => last.next ?? undefined,
+  });
+
+/** Checks every event; only when somebody asks for it. */
+export const verification = queryOptions({
+  queryKey: ["verification"],
+  queryFn: ({ signal }) => get("/audit/verification", {}, {}, signal),
+  enabled: false,
+  retry: false,
+});
+
+export const timeline = (since: string) =>
+  queryOptions({
+    queryKey: ["timeline", since],
+    queryFn: ({ signal }) => get("/timeline", {}, { since }, signal),
+    placeholderData: keepPreviousData,
+  });
+
+export const questions = queryOptions({
+  queryKey: ["whatif"],
+  queryFn: ({ signal }) => get("/whatif", {}, {}, signal),
+});
+
+const ANSWERED_MS = 1_000;
+
+/** A question; no event says how far it is, so it is asked for until there is an answer. */
+export const question = (id: string) =>
+  queryOptions({
+    queryKey: ["whatif", id],
+    queryFn: ({ signal }) => get("/whatif/{question}", { question: id }, {}, signal),
+    refetchInterval: ({ state }) =>
+      state.data?.state === "done" || state.data?.state === "failed" ? false : ANSWERED_MS,
+  });
+
+export const attempts = (ref: string) =>
+  queryOptions({
+    queryKey: ["workload", ref, "attempts"],
+    queryFn: ({ signal }) => get("/workloads/{ref}/attempts", { ref }, {}, signal),
+  });
+
+const MEASURED_MS = 5_000;
+
+/** What gangs use now; the server measures when it is asked. */
+export const use = queryOptions({
+  queryKey: ["use"],
+  queryFn: ({ signal }) => get("/use", {}, {}, signal),
+  refetchInterval: MEASURED_MS,
+});

@@ -17,6 +17,18 @@ export interface Amount {
   memory_mib: number | null;
 }
 
+export interface AnchorStanding {
+  where: string;
+  checkpoints: number;
+  problem: string;
+}
+
+export interface AttemptPage {
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
 export interface Band {
   p50: number;
   p90: number;
@@ -93,6 +105,10 @@ export interface BrowserSessions {
   items: Array<BrowserSession>;
 }
 
+export interface BudgetDecisionWish {
+  reason: string;
+}
+
 export interface BudgetLine {
   queue: string;
   micro: number;
@@ -108,12 +124,38 @@ export interface BudgetLine {
   grace_ms: number;
   crossed: number;
   suspends_at: number | null;
+  raised_micro: number;
 }
 
 export interface BudgetPage {
   items: Array<BudgetLine>;
   currency: string;
   next: string | null;
+}
+
+export interface BudgetRequestPage {
+  items: Array<BudgetRequestView>;
+  currency: string;
+  next: string | null;
+}
+
+export interface BudgetRequestView {
+  number: number;
+  queue: string;
+  micro: number;
+  state: RequestState;
+  reason: string;
+  by: string;
+  at: number;
+  until: number;
+  decided_by: string;
+  decided_at: number | null;
+  answer: string;
+}
+
+export interface BudgetRequestWish {
+  micro: number;
+  reason: string;
 }
 
 export interface BudgetWish {
@@ -369,6 +411,7 @@ export interface GangView {
   ended: number | null;
   endpoint: string;
   draining: boolean;
+  model: string;
   metrics: Record<string, ReportedMetric>;
 }
 
@@ -408,6 +451,10 @@ export interface Group {
   size: unknown;
   required?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
   preferred?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
+}
+
+export interface GroupsWish {
+  groups: Array<string>;
 }
 
 export interface Health {
@@ -506,6 +553,13 @@ export interface LeaverView {
 }
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
+
+export interface ModelUse {
+  reference: string;
+  uri: string;
+  version: string;
+  digest: string;
+}
 
 export interface NewToken {
   token: string;
@@ -837,6 +891,8 @@ export interface ReportedMetric {
   attempt: number;
 }
 
+export type RequestState = "approved" | "denied" | "over" | "waiting";
+
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
 
 export interface Resources {
@@ -1016,11 +1072,40 @@ export interface Suggestion {
   level: string;
   stops: Array<string>;
   awaits: Array<string>;
+  priority: number | null;
+  queue: string;
+  time_limit_ms: number;
+  pods: number;
+  gpus: number;
 }
 
 export interface Suspension {
   id: string;
   loss: string;
+}
+
+export interface TimelinePage {
+  since: number;
+  until: number;
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
+export interface TimelineSpan {
+  kind: string;
+  node: string;
+  gang: string;
+  workload: string;
+  user: string;
+  queue: string;
+  attempt: number;
+  begin: number;
+  end: number | null;
+  open: boolean;
+  milli: number;
+  devices: Array<number>;
+  guess: boolean;
 }
 
 export type Token = "budget" | "capacity" | "constraint" | "dependency" | "draining" | "held" | "order" | "policy" | "quota" | "topology";
@@ -1048,6 +1133,50 @@ export interface TokenWish {
   groups: Array<string>;
   label: string;
   days: number;
+}
+
+export interface TrailFlaw {
+  seq: number;
+  problem: string;
+}
+
+export interface TrailPage {
+  items: Array<TrailRecord>;
+  head: number;
+  looked_back: number;
+  next: string | null;
+}
+
+export interface TrailRecord {
+  seq: number;
+  at: number;
+  kind: string;
+  actor: string;
+  queue: string;
+  workload: string;
+  request: string;
+  rule: string;
+  checksum: string;
+  event: Record<string, unknown>;
+  problem: string;
+  cluster: string;
+}
+
+export interface TrailVerdict {
+  at: number;
+  log: string;
+  key: string;
+  sound: boolean;
+  first: number;
+  last: number;
+  events: number;
+  checkpoints: number;
+  signed: number;
+  unsigned: number;
+  anchored: number;
+  anchors: Array<AnchorStanding>;
+  unwritten: string;
+  flaws: Array<TrailFlaw>;
 }
 
 export interface Update {
@@ -1112,11 +1241,13 @@ export interface UserView {
   changed: number;
   by: string;
   at: number;
+  groups: Array<string>;
 }
 
 export interface UserWish {
   user: string;
   password: string;
+  groups: Array<string>;
 }
 
 export interface UtilisationRow {
@@ -1136,6 +1267,7 @@ export interface Verdict {
   snapshot: number;
   plan: string;
   cost: WorkloadCost | null;
+  model: ModelUse | null;
 }
 
 export interface Version {
@@ -1226,6 +1358,7 @@ export interface WhoAmI {
   grants: Array<GrantView>;
   session: string;
   csrf: string;
+  every_queue: boolean;
 }
 
 export interface WhoCan {
@@ -1288,6 +1421,7 @@ export interface WorkloadDetail {
   scaling: Scaling | null;
   spent: Spent | null;
   sessions: Array<SessionView>;
+  model: ModelUse | null;
   load: RoutedLoad | null;
 }
 
@@ -1300,6 +1434,7 @@ export interface WorkloadFile {
   setup?: unknown;
   workdir?: unknown;
   image?: unknown;
+  model?: string;
   env?: unknown;
   secrets?: unknown;
   nodes?: unknown;
@@ -1409,12 +1544,15 @@ export interface Gets {
   "/secrets": SecretPage;
   "/drains": DrainPage;
   "/history": HistoryPage;
+  "/workloads/{ref}/attempts": AttemptPage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
+  "/timeline": TimelinePage;
   "/usage": UsagePage;
   "/report": Report;
   "/prices": PricePage;
   "/prices:history": PricePage;
+  "/budget-requests": BudgetRequestPage;
   "/budgets": BudgetPage;
   "/whoami": WhoAmI;
   "/roles": RolePage;
@@ -1426,6 +1564,8 @@ export interface Gets {
   "/clusters": ClusterPage;
   "/whatif": WhatIfPage;
   "/whatif/{question}": WhatIf;
+  "/audit/records": TrailPage;
+  "/audit/verification": TrailVerdict;
   "/healthz": Health;
   "/version": Version;
 }
@@ -1447,6 +1587,9 @@ export interface Posts {
   "/shutdown": Done;
   "/policy/check": PolicyOutcome;
   "/policy/rollback": PolicyOutcome;
+  "/budgets/{name}/requests": BudgetRequestView;
+  "/budget-requests/{number}/approve": BudgetRequestView;
+  "/budget-requests/{number}/deny": BudgetRequestView;
   "/roles:grant": GrantView;
   "/roles:revoke": Done;
   "/roles:break-glass": RolePage;
@@ -1470,6 +1613,7 @@ export interface Puts {
   "/prices/{flavor}": PriceView;
   "/budgets/{name}": BudgetLine;
   "/users/{user}/password": Done;
+  "/users/{user}/groups": UserView;
   "/holds/{hold}": HoldView;
 }
 export interface Patchs {

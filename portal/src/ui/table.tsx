@@ -25,6 +25,8 @@ export interface TableProps<Row> {
   label: string;
   file: string;
   columns: readonly Column<Row>[];
+  /** Columns that CSV has beside them. */
+  more?: readonly Column<Row>[];
   rows: readonly Row[];
   id(row: Row): string;
   chosen?: string | undefined;
@@ -166,7 +168,7 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
       <p className="table-foot quiet">
         <span>{plural(rows.length, "row")}</span>
-        <CsvButton file={props.file} columns={columns.filter((each) => each.title)} rows={rows} />
+        <CsvButton file={props.file} columns={[...columns, ...(props.more ?? [])].filter((each) => each.title)} rows={rows} />
       </p>
     </div>
   );

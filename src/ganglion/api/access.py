@@ -172,6 +172,8 @@ class WhoAmI(Struct):
         grants: those of the user and its groups.
         session: id of the browser's session; empty = the caller has none.
         csrf: what a page sends in the header `X-CSRF-Token` with requests that change something.
+        every_queue: whether the caller may change every queue; else rules about the work of other
+            queues stay as they are in the queues that it changes.
     """
 
     user: str
@@ -183,6 +185,7 @@ class WhoAmI(Struct):
     grants: tuple[GrantView, ...] = ()
     session: str = ""
     csrf: str = ""
+    every_queue: bool = False
 
 
 class UserView(Struct):
@@ -194,6 +197,7 @@ class UserView(Struct):
         changed: when the password was last changed, in ms.
         by: user who added it.
         at: when it was added, in ms.
+        groups: names of the groups that it is in.
     """
 
     user: str
@@ -201,6 +205,7 @@ class UserView(Struct):
     changed: int = 0
     by: str = ""
     at: int = 0
+    groups: tuple[str, ...] = ()
 
 
 class BootstrapLink(Struct):

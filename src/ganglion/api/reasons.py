@@ -40,6 +40,22 @@ class Suggestion(reasons.Suggestion, frozen=True, omit_defaults=False):
     """A change that was verified to start it."""
 
 
+class ModelUse(Struct):
+    """The model that a workload got when it was submitted, or updated.
+
+    Attributes:
+        reference: as its file names it.
+        uri: with the version in place of what may move.
+        version: number, commit, tag or version of an object; empty = it has none.
+        digest: of its content, or of what the registry knows it by.
+    """
+
+    reference: str
+    uri: str
+    version: str = ""
+    digest: str = ""
+
+
 class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
     """What would happen to a workload submitted now.
 
@@ -48,6 +64,7 @@ class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
         plan: hash of the workload and of what would happen to it; a submission that names it
             is taken only where the same would happen still. Empty = it cannot be named.
         cost: what it costs at most; None = no price is set.
+        model: that it would get; None = it names none.
     """
 
     snapshot: int = 0
@@ -56,6 +73,7 @@ class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
     reason: Reason | None = None
     suggestions: tuple[Suggestion, ...] = ()
     cost: WorkloadCost | None = None
+    model: ModelUse | None = None
 
 
 class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=False):

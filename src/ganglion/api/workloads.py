@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from ganglion.api.events import SessionView
 from ganglion.api.money.costs import WorkloadCost
-from ganglion.api.reasons import Placement, Reason
+from ganglion.api.reasons import ModelUse, Placement, Reason
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"})
 """States that a workload never leaves."""
@@ -216,6 +216,7 @@ class GangView(Struct):
         saved: its newest checkpoint that was reported; None = there is none.
         endpoint: `address:port` where it listens while it runs.
         draining: whether it gets no more requests and then stops.
+        model: that its programs load, with its version; empty = none.
         metrics: what its programs reported last, by name.
     """
 
@@ -242,6 +243,7 @@ class GangView(Struct):
     ended: int | None = None
     endpoint: str = ""
     draining: bool = False
+    model: str = ""
     metrics: dict[str, ReportedMetric] = field(default_factory=dict)
 
 
@@ -294,6 +296,7 @@ class WorkloadDetail(WorkloadBase):
         scaling: None = it has always had its replicas.
         spent: None = it has not ended, or it is unknown.
         sessions: the last ones in its pods, newest first.
+        model: that gangs submitted from now on get; None = it names none.
         load: None = the router has not reported about it.
     """
 
@@ -306,6 +309,7 @@ class WorkloadDetail(WorkloadBase):
     scaling: Scaling | None = None
     spent: Spent | None = None
     sessions: tuple[SessionView, ...] = ()
+    model: ModelUse | None = None
     load: RoutedLoad | None = None
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.audit.export import ExportedEvent as Row
-from ganglion.audit.records import DecisionContext, RecordOwner, entry_of
+from ganglion.audit.records import DecisionContext, RecordOwner, entry_of, identified
 from ganglion.ledger.codec import UNREADABLE, decoded
 from ganglion.model import events as ev
 from ganglion.model.errors import FieldError
@@ -45,6 +45,7 @@ class Stay(Struct, frozen=True):
         cluster: whose scheduler decided, in which case `queue` is `CLUSTER:QUEUE`; empty = the
             server itself.
         owner: kind and name of what made the gang's pods; empty = none, or it was not recorded.
+        model: that its programs load, with its digest; empty = none, or it was not recorded.
     """
 
     seq: int
@@ -64,6 +65,7 @@ class Stay(Struct, frozen=True):
     software: str
     cluster: str = ""
     owner: str = ""
+    model: str = ""
 
 
 class PlacementsFound(Struct):
@@ -219,6 +221,7 @@ class _Walk:
                 self._context.policy,
                 self._context.software,
                 owner=owner.made_by,
+                model=identified(owner.model),
             )
 
     def _close(self, gang: str, at: int, nodes: set[str] | None = None) -> None:

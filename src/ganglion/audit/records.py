@@ -17,7 +17,7 @@ from ganglion.ledger.records import Entry
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause
 from ganglion.model.fleet.node import Node
-from ganglion.model.workload import Constraints, Gang
+from ganglion.model.workload import Constraints, Gang, ResolvedModel
 
 GLASS = frozenset({"glass_broken", "glass_mended"})
 """Kinds of events about broken glass itself."""
@@ -41,6 +41,7 @@ class AuditRecord(Struct, frozen=True):
         rule: by which it was decided: the grant by broken glass that allowed it, else the kind of
             its cause; empty = it names none.
         image: that the gang's workload asks for; empty = none, or it was not recorded.
+        model: that its programs load, with its digest; empty = none, or it was not recorded.
         checksum: of the event in the chain, in hexadecimal.
         event: as clients read it.
         problem: why it cannot be read, in which case `event` is empty.
@@ -65,6 +66,7 @@ class AuditRecord(Struct, frozen=True):
     problem: str = ""
     cluster: str = ""
     owner: str = ""
+    model: str = ""
 
 
 class RecordOwner(Struct, frozen=True):
@@ -74,6 +76,7 @@ class RecordOwner(Struct, frozen=True):
         queue: to which it is charged.
         user: who submitted it.
         image: that its workload asks for; empty = none, or it was not recorded.
+        model: that its programs load; None = none, or it was not recorded.
         constraints: which nodes it may use.
         made_by: kind and name of what made its pods; empty = none, or it was not recorded.
     """
@@ -83,6 +86,7 @@ class RecordOwner(Struct, frozen=True):
     image: str = ""
     constraints: Constraints = Constraints()
     made_by: str = ""
+    model: ResolvedModel | None = None
 
 
 class DecisionContext(Struct):
@@ -113,7 +117,7 @@ class DecisionContext(Struct):
                 self.of(event.cluster).take(event.event)
             case ev.GangSubmitted(gang=gang, image=image, owner=owner):
                 self.gangs[gang.id] = RecordOwner(
-                    gang.queue, gang.user, image, gang.constraints, owner
+                    gang.queue, gang.user, image, gang.constraints, owner, gang.model
                 )
             case ev.ServerStarted(version=version):
                 self.software = version
@@ -257,7 +261,13 @@ def _read(
         row.checksum,
         said,
         owner=owner.made_by,
+        model=identified(owner.model),
     )
+
+
+def identified(model: ResolvedModel | None) -> str:
+    """A model by its version and digest; empty = none."""
+    return "" if model is None else f"{model.uri} {model.digest}".strip()
 
 
 def entry_of(row: Row) -> Entry:
@@ -288,6 +298,7 @@ def _actor(event: ev.Event | ev.Delivered) -> str:
         | ev.HoldPlaced
         | ev.HoldReleased
         | ev.UserAdded
+        | ev.UserGrouped
         | ev.PasswordChanged
         | ev.UserDisabled
         | ev.UserEnabled
@@ -317,7 +328,7 @@ def _queue(event: ev.Event | ev.Delivered) -> str:
         return event.name
     if isinstance(event, ev.BudgetSet):
         return event.budget.queue
-    if isinstance(event, ev.BudgetRemoved):
+    if isinstance(event, ev.BudgetRemoved | ev.BudgetRequested | ev.BudgetRaised | ev.BudgetDenied):
         return event.queue
     gang = getattr(event, "gang", None)
     return gang.queue if isinstance(gang, Gang) else ""

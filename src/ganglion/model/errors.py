@@ -14,6 +14,7 @@ GanglionError
 │   └── NoAccount         programs of the user run as no account
 ├── PluginError       a plugin failed or misbehaved                exit code 1
 └── EnvironmentFault  the machine refuses: port, disk, server down exit code 1
+    ├── ModelRegistryDown a registry of models does not answer
     ├── InUse             another server holds the home or the ledger
     ├── NotExecutor       another home executes the ledger         exit code 3
     └── Superseded        another home took the ledger over        exit code 3
@@ -190,6 +191,12 @@ class EnvironmentFault(GanglionError):
     """The machine refuses: a port in use, a disk that cannot be written, a server down."""
 
     code = "environment"
+
+
+class ModelRegistryDown(EnvironmentFault):
+    """A registry of models, which a workload file refers to, does not answer as it should."""
+
+    code = "environment.model_registry"
 
 
 class InUse(EnvironmentFault):

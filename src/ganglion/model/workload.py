@@ -182,6 +182,24 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     tty: bool = False
 
 
+class ResolvedModel(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A model that a registry was asked for once; it stays what it is when an alias moves.
+
+    Attributes:
+        reference: as the workload file names it, `models:/chat@champion`.
+        uri: with the version in place of what may move, `models:/chat/3`.
+        version: number, commit, tag or version of the object; empty = it has none.
+        digest: of its content, as `sha256:…` or `git:…`; `record-sha256:…` = of what the registry
+            says about the version, as it knows no digest of the content; `etag:…` = as an object
+            store calls this state of an object.
+    """
+
+    reference: str
+    uri: str
+    version: str = ""
+    digest: str = ""
+
+
 class UnixAccount(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The account of a machine that programs run as; the name and the number belong together."""
 
@@ -235,6 +253,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         notify: whom to notify of what happens to it; None = no one, unless the home sets it.
         account: Unix account that its programs run as, from the first attempt to the last; None =
             that of the server.
+        model: that gangs get which are submitted from now on; None = none.
     """
 
     name: str
@@ -272,6 +291,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     labels: dict[str, str] = field(default_factory=dict)
     notify: Notify | None = None
     account: UnixAccount | None = None
+    model: ResolvedModel | None = None
 
 
 class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -306,6 +326,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         spread: whether it stays apart from its siblings; None = gangs of services do.
         deadline_ms: when it should have ended; 0 = no matter when.
         in_place: whether pods join it while the others run on; else all of it starts over.
+        model: that its programs load, in every attempt; None = none.
     """
 
     id: str
@@ -334,6 +355,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     spread: bool | None = None
     deadline_ms: int = 0
     in_place: bool = False
+    model: ResolvedModel | None = None
 
     @property
     def spreads(self) -> bool:

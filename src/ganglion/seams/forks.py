@@ -78,7 +78,8 @@ def _compute(work: Callable[[], bytes], writer: int) -> NoReturn:
         silent = os.open(os.devnull, os.O_RDWR)
         os.dup2(silent, 0)
         os.dup2(silent, 1)  # else a reader of what the parent writes would wait for the copy
-        with os.fdopen(writer, "wb") as pipe:
+        # Open until this process ends: were it closed, the watching thread would end the process.
+        with os.fdopen(writer, "wb", closefd=False) as pipe:
             pipe.write(work())
         code = 0
     finally:

@@ -45,8 +45,8 @@ from ganglion.server.routes import (
 )
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
-from ganglion.server.routes.identity import access, sessions, users
-from ganglion.server.routes.money import budgets, prices
+from ganglion.server.routes.identity import access, sessions, trail, users
+from ganglion.server.routes.money import budget_requests, budgets, prices
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
@@ -67,6 +67,7 @@ _ROUTES = (
     use,
     usage,
     prices,
+    budget_requests,
     budgets,
     terminals,
     access,
@@ -75,6 +76,7 @@ _ROUTES = (
     audit,
     clusters,
     whatif,
+    trail,
 )
 
 

@@ -24,7 +24,7 @@ from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import HelperWatch
-from ganglion.server.accounts.settings import read_accounts
+from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
@@ -35,6 +35,7 @@ from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.login.exchange.watching import ReviewWatch
 from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
+from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.parts import called_by_accounts, keepers_of, local_world, published
@@ -149,7 +150,7 @@ def serve(
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = sockets(stack, host, port, place.root / SOCKET, effects, tls=tls is not None)
         shown = served(tls, place.root, (host, *host_names), effects)
-        accounts = read_accounts(place.root, effects.files, owner=user)
+        accounts = SharedHost(place.root, effects.files, owner=user)
         shared, unhelped = (
             called_by_accounts(stack, accounts, effects.files),
             HelperWatch(accounts, effects.clock).trouble,
@@ -240,6 +241,9 @@ def serve(
             host=accounts,
             effects=effects,
             questions=_started(stack, WhatIfQuestions(place.root, target, effects)),
+            find_model=ModelResolver(
+                place.root, partial(secrets.value, user), effects, shares_account=accounts is None
+            ).resolve,
         )
         app = _guarded(context, host, host_names, login, _portal(context))
         url = url_of(taken[0], host, tls=shown is not None)

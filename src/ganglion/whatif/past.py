@@ -17,6 +17,7 @@ from ganglion.model.errors import InputError
 from ganglion.model.events import (
     BookingRemoved,
     BookingSet,
+    BudgetRaised,
     BudgetRemoved,
     BudgetSet,
     DeviceHealth,
@@ -40,7 +41,7 @@ from ganglion.worlds.simulated.scenario import SimulatedScenario, StandingJob
 
 FROM_OUTSIDE = (
     *(NodeAdded, NodeLost, NodeCordoned, DeviceHealth, BookingSet, BookingRemoved),
-    *(QueueSet, PolicySet, PriceSet, BudgetSet, BudgetRemoved, GangUpdated),
+    *(QueueSet, PolicySet, PriceSet, BudgetSet, BudgetRemoved, BudgetRaised, GangUpdated),
 )
 """Facts that a replay repeats. Queues that are removed stay: nothing is in them."""
 UNKNOWN_MS = 3_600_000

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from ganglion.engine.cycle import cycle
+from ganglion.engine.explain.explain import explain
 from ganglion.engine.gangs.record import HOLDING
 from ganglion.engine.queues.budget_account import HOUR_MS, UNIT
 from ganglion.engine.state.cluster_state import ClusterState
@@ -87,6 +88,7 @@ def test_what_runs_is_reserved_at_its_most_and_what_does_not_fit_waits() -> None
         "reserved_micro": 20 * EUR,
         "asked_micro": EUR,
         "renewed_ms": NEXT,
+        "short_micro": EUR,
     }
     assert "administrator" in reason.message
     assert "2027-01-01" in reason.message
@@ -158,6 +160,41 @@ def test_what_is_left_of_a_month_is_carried_over_once() -> None:
     plain = budgeted(10 * EUR)
     cycle(plain, [], NEXT)
     assert plain.queues.budgets.views(NEXT)[0].limit == 10 * EUR
+
+
+def test_an_approved_request_raises_the_budget_of_one_month_and_is_spent_last() -> None:
+    state = budgeted(10 * EUR, carry=True)
+    cycle(state, [ev.GangSubmitted(MONTH, hours("late", 8, 1.5))], MONTH)
+    assert state.gangs.record("late/0").phase is Phase.PENDING
+    cycle(state, [ev.BudgetRaised(MONTH + 1, 1, "org", 3 * EUR)], MONTH + 1)
+    assert state.gangs.record("late/0").phase is Phase.STARTING
+    assert standing(state, MONTH + 1)[1] == 12
+    again = state_from(saved(state), state.config.plugins)
+    assert again.queues.budgets.views(MONTH + 1) == state.queues.budgets.views(MONTH + 1)
+    give(state, 11 * EUR, carry=True, spent=EUR, now=MONTH + 2)
+    (view,) = state.queues.budgets.views(MONTH + 2)
+    assert (view.limit, view.raised) == (14 * EUR, 3 * EUR)
+    ends(state, "late", MONTH + 2)
+    spent = state.queues.budgets.views(MONTH + 2)[0].spent
+    cycle(state, [], NEXT)
+    (view,) = state.queues.budgets.views(NEXT)
+    assert (view.limit, view.raised, view.carried) == (22 * EUR - spent, 0, 11 * EUR - spent)
+
+
+def test_what_is_missing_in_a_budget_is_suggested_where_it_is_enough() -> None:
+    state = budgeted(10 * EUR)
+    cycle(state, [ev.GangSubmitted(MONTH, hours("late", 8, 1.5))], MONTH)
+    (found,) = explain(state, "late/0", MONTH).suggestions
+    asked = 'ganglion budget request org 2.00 --reason "..."'
+    assert found.change == f"have its budget raised: {asked}"
+    give(state, EUR, "team")  # now two budgets are too small: neither request alone is enough
+    assert not explain(state, "late/0", MONTH).suggestions
+    assert state.queues.budgets.views(MONTH)[0].raised == 0
+
+
+def test_a_request_whose_queue_has_no_budget_raises_nothing() -> None:
+    state = budgeted(10 * EUR)
+    assert not state.apply(ev.BudgetRaised(MONTH, 1, "other", EUR))
 
 
 def test_a_gang_that_runs_over_the_turn_of_a_month_is_spent_in_each() -> None:

@@ -20,7 +20,7 @@ OWNERS, ADMIN = frozenset({O, A}), frozenset({A})
 ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
-    **dict.fromkeys(("list_usage", "show_report"), EVERY),
+    **dict.fromkeys(("list_usage", "show_report", "list_attempts"), EVERY),
     **dict.fromkeys(("ask_what_if", "list_what_ifs", "show_what_if"), EVERY),
     **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
@@ -40,23 +40,29 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("grant_role", "revoke_role"), OWNERS),
     # Each of these asks for a grant above the queue.
     **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
+    **dict.fromkeys(("set_budget", "remove_budget"), ADMIN),
+    **dict.fromkeys(("approve_budget_request", "deny_budget_request"), ADMIN),
+    "request_budget": SUBMIT,
+    "list_budget_requests": EVERY,
 }
 """Operation -> roles that may do it to the work of others, granted on its queue or the fleet."""
 
 WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_nodes", "show_node", "list_gpus", "list_order", "use"), EVERY),
+    "show_timeline": EVERY,
     **dict.fromkeys(("list_bookings", "list_drains", "show_metrics", "show_policy"), EVERY),
     **dict.fromkeys(("list_policy_versions", "show_policy_version", "check_policy"), EVERY),
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("bootstrap", "make_portal_link"), frozenset()),  # the owner alone
-    **dict.fromkeys(("disable_user", "enable_user"), ADMIN),
+    **dict.fromkeys(("disable_user", "enable_user", "set_user_groups"), ADMIN),
     **dict.fromkeys(("list_users",), AUDIT),
     **dict.fromkeys(("add_user", "set_password", "remove_user"), ADMIN),
     **dict.fromkeys(("create_token", "place_hold", "release_hold", "erase_user"), ADMIN),
-    **dict.fromkeys(("set_price", "set_budget", "remove_budget"), ADMIN),
+    **dict.fromkeys(("set_price",), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     **dict.fromkeys(("list_holds", "export_audit"), AUDIT),
+    **dict.fromkeys(("list_audit_records", "verify_audit"), AUDIT),
     "shut_down": ADMIN,
     "deliver_records": frozenset({R, A}),
 }

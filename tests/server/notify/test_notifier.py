@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.model.errors import EnvironmentFault, FileError
-from ganglion.model.events import AlarmSet, GlassBroken
+from ganglion.model.events import AlarmSet, BudgetDenied, BudgetRequested, Event, GlassBroken
 from ganglion.server.notify import notifier as notifying
 from ganglion.server.notify.notices import Notice, Recipients, body, send, subject
 from ganglion.server.notify.notifier import Notifier
@@ -169,7 +169,7 @@ def test_who_breaks_the_glass_does_not_say_where_the_notice_goes(
     assert asked == [("ada", "HOOK")]
 
 
-def _recorded(event: AlarmSet, draft: Transaction) -> None:
+def _recorded(event: Event, draft: Transaction) -> None:
     draft.record(event)
 
 
@@ -199,6 +199,25 @@ def test_budgets_are_notified_of_once_to_the_home_and_to_who_asked_for_a_workloa
     assert body(queue).endswith("ganglion budget list\n")
     assert (job.event, job.workload, job.to) == ("budget", "a-1", TO)
     assert subject(job) == "a-1, budget of queue default"
+
+
+def test_requests_for_budgets_are_notified_of_with_their_answer(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Notice] = []
+    monkeypatch.setattr(notifying, "send", lambda notice, *_: sent.append(notice))
+    (rig.home.root / "notify.yaml").write_text("mail: [boss@example.org]\n")
+    made = Notifier(rig.home.root, rig.ledger, lambda: rig.machine.time)
+    rig.do(partial(_recorded, BudgetRequested(1, 7, "org", 3_000_000, 9, "the rerun", "bob")))
+    rig.do(partial(_recorded, BudgetDenied(2, 7, "org", "zoe")))
+    made._gather()
+    made._deliver()
+    asked, answered = sent
+    assert subject(asked) == "request 7, budget of queue org"
+    said = "bob asks for 3.00 more until the month is over: the rerun"
+    assert asked.facts["MESSAGE"] == said
+    assert body(asked).endswith("ganglion budget requests\n")
+    assert answered.facts["MESSAGE"] == "zoe denied the request"
 
 
 def test_who_asks_for_other_things_only_is_not_notified_of_budgets(

@@ -20,7 +20,6 @@ FRAGMENTS_ALLOWED: dict[str, str] = {
     "lifecycle.failures.blame": PURE,
     "lifecycle.resuming": PURE,
     "lifecycle.workspaces.returning": PURE,
-    "server.routes.fleet.use": PART,
     "server.routes.workspaces": PART,
     "specs.grammar.times.cron": BELOW,
     "worlds.kubernetes.cluster_view.quarantine": FULL,

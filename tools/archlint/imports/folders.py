@@ -26,7 +26,9 @@ FOLDERS: dict[str, dict[str, str]] = {
             "preemption decisions kueue ordering"
         ),
         "cycle": "gangs store state search decisions kueue ordering upkeep",
-        "explain": "topology placement gangs runtimes store timeline forecast state ordering cycle",
+        "explain": (
+            "topology placement gangs runtimes queues store timeline forecast state ordering cycle"
+        ),
     },
     "specs.grammar": {
         "scalars": "",
@@ -202,6 +204,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "state": "",
         "rest": "",
         "telemetry": "",
+        "models": "",
         "signals": "state",
         "commands": "state",
         "views": "state rest commands",
@@ -214,7 +217,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "access": "state rest commands loop accounts",
         "portal": "rest",
         "login": "rest commands loop access portal",
-        "requests": "state rest telemetry signals loop accounts access whatif portal",
+        "requests": "state rest telemetry models signals loop accounts access whatif portal",
         "routes": "state rest access commands views delivered requests whatif",
         "notify": "",
         "audit": "",
@@ -222,8 +225,8 @@ FOLDERS: dict[str, dict[str, str]] = {
         "app": "rest commands accounts access login portal telemetry views requests routes direct",
         "parts": ("state rest signals commands controllers recovery loop accounts notify"),
         "main": (
-            "state rest telemetry signals commands controllers recovery loop access accounts login "
-            "portal requests notify audit app parts whatif"
+            "state rest telemetry models signals commands controllers recovery loop access "
+            "accounts login portal requests notify audit app parts whatif"
         ),
         "cluster": "state rest telemetry signals views access",
         "__main__": "rest main",

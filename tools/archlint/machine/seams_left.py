@@ -36,6 +36,7 @@ class Left(NamedTuple):
 
 LEFT: Sequence[Left] = (
     Left("audit.anchors", "http", SOCKET),
+    Left("audit.object_store", "http", SOCKET),
     Left("checkpoint", "clock files processes", JOB),
     Left("cli", "clock database files http processes", CALLER),
     Left("client", "clock files http processes randomness", CALLER),
@@ -48,6 +49,7 @@ LEFT: Sequence[Left] = (
     Left("server.cluster.scheduling", "processes", OWN_END),
     Left("server.cluster.outbox.post", "http", SOCKET),
     Left("server.login.issuer", "http", SOCKET),
+    Left("server.models.asking", "http", SOCKET),
     Left("server.notify.notices", "http", SOCKET),
     Left("server.rest.listening.listen", "processes", OWN_END),
     Left("server.routes.terminals", "http", SOCKET),

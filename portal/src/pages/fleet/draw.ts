@@ -1,5 +1,6 @@
 /** The map of the fleet: where each GPU is drawn, and how. */
 import type { NodeView } from "../../api/schema";
+import { fitted, type Colors } from "../../ui/drawing";
 
 export type Coloring = "use" | "health" | "queue";
 
@@ -78,19 +79,6 @@ function sizeOf(node: NodeView): { width: number; height: number } {
   const columns = Math.min(PER_ROW, Math.max(4, node.devices.length));
   const rows = Math.max(1, Math.ceil(node.devices.length / PER_ROW));
   return { width: columns * (GPU + GAP) + 12, height: NAME + rows * (GPU + GAP) + 10 };
-}
-
-export interface Colors {
-  line: string;
-  text: string;
-  quiet: string;
-  surface: string;
-  free: string;
-  used: string;
-  part: string;
-  bad: string;
-  closed: string;
-  chosen: string;
 }
 
 /** A hue for each name: neighbours of a list are far apart. */
@@ -201,21 +189,6 @@ function drawNode(
     }
   });
 }
-
-/** A name whose end is left out where it has no room; it is never left out whole. */
-function fitted(context: CanvasRenderingContext2D, name: string, width: number): string {
-  const key = `${width} ${name}`;
-  const known = FITTED.get(key);
-  if (known !== undefined) return known;
-  let shown = name.slice(0, 60);
-  while (shown.length > 1 && context.measureText(shown).width > width) shown = `${shown.slice(0, -2)}…`;
-  if (FITTED.size > MOST_FITTED) FITTED.clear();
-  FITTED.set(key, shown);
-  return shown;
-}
-
-const FITTED = new Map<string, string>();
-const MOST_FITTED = 20_000;
 
 export function hit(layout: MapLayout, x: number, y: number): Spot | undefined {
   for (const rack of layout.racks)

@@ -1,19 +1,19 @@
 /** Nodes and their GPUs: as a map, or as a list that says the same. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useCallback, useMemo, useRef } from "react";
 import { Button } from "react-aria-components";
 import { get } from "../../api/client";
 import { nodes } from "../../api/reads";
 import type { NodeView } from "../../api/schema";
+import { Drawing, useWidth, type Colors } from "../../ui/drawing";
 import { gpus, plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Loading, Name } from "../../ui/parts";
-import { useSettings } from "../../ui/settings";
 import { Table } from "../../ui/table";
 import { harmless } from "../../ui/text";
 import { COLUMNS } from "../nodes/nodes";
 import { NodePanel } from "../nodes/panel";
-import { draw, hit, hueColor, huesOf, layOut, redraw, standsAs, type Coloring, type Colors, type Look, type MapLayout } from "./draw";
+import { draw, hit, hueColor, huesOf, layOut, redraw, standsAs, type Coloring, type Look, type MapLayout } from "./draw";
 
 const route = getRouteApi("/fleet");
 
@@ -126,52 +126,6 @@ function Legend({ coloring, hues }: { coloring: Coloring; hues: ReadonlyMap<stri
   );
 }
 
-/** The tokens of the present theme, for a canvas. */
-function colorsOf(element: HTMLElement): Colors {
-  const style = getComputedStyle(element);
-  const read = (name: string) => {
-    const probe = document.createElement("span");
-    probe.style.color = `var(${name})`;
-    element.append(probe);
-    const found = getComputedStyle(probe).color;
-    probe.remove();
-    return found || style.color;
-  };
-  return {
-    line: read("--line"),
-    text: read("--text"),
-    quiet: read("--quiet"),
-    surface: read("--surface"),
-    free: read("--free"),
-    used: read("--accent-fill"),
-    part: read("--wait"),
-    bad: read("--bad"),
-    closed: read("--wait"),
-    chosen: read("--focus"),
-  };
-}
-
-/** What the canvas shows. */
-interface Painted {
-  whole: readonly unknown[];
-  layout: MapLayout;
-  look: Look;
-}
-
-const DARK = "(prefers-color-scheme: dark)";
-
-/** Whether the system asks for dark colours. */
-function useNight(): boolean {
-  return useSyncExternalStore(
-    (changed) => {
-      const asked = matchMedia(DARK);
-      asked.addEventListener("change", changed);
-      return () => asked.removeEventListener("change", changed);
-    },
-    () => matchMedia(DARK).matches,
-  );
-}
-
 function FleetMap(props: {
   items: readonly NodeView[];
   coloring: Coloring;
@@ -181,65 +135,42 @@ function FleetMap(props: {
 }) {
   const { items, coloring, chosen, owner, choose } = props;
   const box = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
-  const { theme } = useSettings();
-  const night = useNight();
-  const painted = useRef<Painted | null>(null);
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const watch = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
-    watch.observe(element);
-    return () => watch.disconnect();
-  }, []);
+  const width = useWidth(box);
   const layout = useMemo(() => layOut(items, Math.max(200, width)), [items, width]);
-  useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (!element || !context || !width) return;
-    const whole = [width, coloring, chosen, theme, night, owner, devicePixelRatio] as const;
-    const before = painted.current;
-    if (before && before.whole.every((each, n) => each === whole[n]) && standsAs(before.layout, layout)) {
-      const frame = requestAnimationFrame(() => {
-        redraw(context, before.layout, layout, before.look);
-        before.layout = layout;
-      });
-      return () => cancelAnimationFrame(frame);
-    }
-    const paint = () => {
-      const scale = devicePixelRatio || 1;
-      element.width = Math.round(layout.width * scale);
-      element.height = Math.round(layout.height * scale);
-      element.style.width = `${layout.width}px`;
-      element.style.height = `${layout.height}px`;
-      context.setTransform(scale, 0, 0, scale, 0, 0);
-      const look: Look = { colors: colorsOf(element.parentElement ?? element), coloring, chosen, queueColor: owner };
+  const painted = useRef<{ layout: MapLayout; look: Look } | null>(null);
+  const paint = useCallback(
+    (context: CanvasRenderingContext2D, colors: Colors) => {
+      const look: Look = { colors, coloring, chosen, queueColor: owner };
       draw(context, layout, look);
-      painted.current = { whole, layout, look };
-    };
-    const frame = requestAnimationFrame(paint);
-    return () => cancelAnimationFrame(frame);
-  }, [layout, coloring, chosen, theme, width, owner, night]);
-  const spot = (event: React.MouseEvent) => {
-    const at = canvas.current?.getBoundingClientRect();
-    return at ? hit(layout, event.clientX - at.left, event.clientY - at.top) : undefined;
+      painted.current = { layout, look };
+    },
+    [layout, coloring, chosen, owner],
+  );
+  const over = (context: CanvasRenderingContext2D) => {
+    const before = painted.current;
+    if (!before || !standsAs(before.layout, layout)) return false;
+    const { look } = before;
+    if (look.coloring !== coloring || look.chosen !== chosen || look.queueColor !== owner) return false;
+    redraw(context, before.layout, layout, look);
+    painted.current = { layout, look };
+    return true;
   };
   return (
     <div className="map" ref={box}>
-      <canvas
-        ref={canvas}
-        role="img"
-        aria-label={`Map of ${items.length} nodes; the list says the same`}
-        onClick={(event) => {
-          const found = spot(event);
+      <Drawing
+        width={width && layout.width}
+        height={layout.height}
+        label={`Map of ${items.length} nodes; the list says the same`}
+        paint={paint}
+        over={over}
+        pick={(x, y) => {
+          const found = hit(layout, x, y);
           if (found) choose(found.node.name);
         }}
-        onMouseMove={(event) => {
-          const found = spot(event);
-          event.currentTarget.style.cursor = found ? "pointer" : "default";
-          event.currentTarget.title = found
-            ? `${harmless(found.node.name, 100)}: ${found.node.state}, ${gpus(found.node.gpu_free_milli)} of ${gpus(found.node.gpu_total_milli)} GPUs free`
+        said={(x, y) => {
+          const node = hit(layout, x, y)?.node;
+          return node
+            ? `${harmless(node.name, 100)}: ${node.state}, ${gpus(node.gpu_free_milli)} of ${gpus(node.gpu_total_milli)} GPUs free`
             : "";
         }}
       />

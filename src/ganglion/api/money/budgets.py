@@ -1,5 +1,7 @@
 """Budgets as they are shown."""
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from ganglion.api.page import Page
@@ -12,6 +14,7 @@ class BudgetLine(Struct):
         queue: name of the queue.
         micro: the limit of a month.
         carried_micro: what was left of the month before and may be spent too.
+        raised_micro: by how much requests that were approved raise it, for the present month.
         spent_micro: spent since the month began.
         reserved_micro: the most that what runs, or is promised a place, will still cost; without
             a time limit an hour counts.
@@ -40,10 +43,58 @@ class BudgetLine(Struct):
     grace_ms: int = 0
     crossed: int = 0
     suspends_at: int | None = None
+    raised_micro: int = 0
 
 
 class BudgetPage(Page):
     """Budgets by queue; `currency` is that of the prices, empty = there are none."""
 
     items: tuple[BudgetLine, ...] = ()
+    currency: str = ""
+
+
+class RequestState(StrEnum):
+    """How a request for a budget stands."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    DENIED = "denied"
+    OVER = "over"
+    """The month that it is about is over, and nothing was decided."""
+
+
+class BudgetRequestView(Struct):
+    """A request that a queue may spend more in a month.
+
+    Attributes:
+        number: of the request.
+        queue: whose budget it is about.
+        micro: by how much it is to be raised.
+        state: how it stands.
+        reason: why, in the words of the user.
+        by: who asked.
+        at: when, in ms.
+        until: when the month that it is about is over, in ms.
+        decided_by: who decided; empty = nothing was decided.
+        decided_at: when, in ms; None = nothing was.
+        answer: in the words of who decided; may be empty.
+    """
+
+    number: int
+    queue: str
+    micro: int
+    state: RequestState
+    reason: str
+    by: str
+    at: int
+    until: int
+    decided_by: str = ""
+    decided_at: int | None = None
+    answer: str = ""
+
+
+class BudgetRequestPage(Page):
+    """Requests for budgets, the newest first; `currency` is that of the prices."""
+
+    items: tuple[BudgetRequestView, ...] = ()
     currency: str = ""

@@ -101,6 +101,9 @@ class ClusterClient:
     def understood(self, document: Document) -> Workload:
         """The workload that a document means; priority classes are the cluster's."""
         file = from_document(dict(document))
+        if file.model:
+            hint = "give the program the address of the model itself, as a variable of `env`"
+            raise FieldError("no registry of models is asked in a cluster", key="model", hint=hint)
         own = isinstance(file.priority, str) and file.priority not in PRIORITIES
         classes = {str(file.priority): PriorityClass(0)} if own else {}
         user = getpass.getuser()

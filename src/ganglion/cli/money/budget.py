@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connection.connect import complete_queues, connect
+from ganglion.cli.money.requests import approve, deny, request, requests
 from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import DASH, clock
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.model.queue import GRACE_MS, WARN_PERCENT
 
 if TYPE_CHECKING:
     from ganglion.api.money.budgets import BudgetLine, BudgetPage
@@ -37,12 +39,15 @@ def budget() -> None:
 @click.option("--carry-over", is_flag=True, help="Add what is left of a month to the next one.")
 @click.option(
     "--warn",
-    default="50,80,95",
+    default=",".join(map(str, WARN_PERCENT)),
     show_default=True,
     help="Percentages of AMOUNT at which people are notified.",
 )
 @click.option(
-    "--grace", default="15m", show_default=True, help="How long what runs goes on after that."
+    "--grace",
+    default=f"{GRACE_MS // 60_000}m",
+    show_default=True,
+    help="How long what runs goes on after that.",
 )
 @output("text", "json")
 def set_budget(
@@ -115,12 +120,14 @@ def remove(queue: str) -> None:
 def _said(found: "BudgetLine", unit: str) -> str:
     from ganglion.specs.grammar.money import cut_money
 
-    limit = cut_money(found.micro + found.carried_micro)
-    carried = f" ({cut_money(found.carried_micro)} carried over)" if found.carried_micro else ""
+    limit = cut_money(found.micro + found.carried_micro + found.raised_micro)
+    parts = {"carried over": found.carried_micro, "approved": found.raised_micro}
+    more = ", ".join(f"{cut_money(micro)} {how}" for how, micro in parts.items() if micro)
+    added = f" ({more})" if more else ""
     spent = f"; spent: {_suspends(found)}" if found.suspends_at else ""
-    parts = f"{cut_money(found.spent_micro)} spent + {cut_money(found.reserved_micro)} reserved"
+    used = f"{cut_money(found.spent_micro)} spent + {cut_money(found.reserved_micro)} reserved"
     return (
-        f"{found.queue}: {parts} of {limit}{carried} {unit or 'in money'},"
+        f"{found.queue}: {used} of {limit}{added} {unit or 'in money'},"
         f" {cut_money(found.left_micro)} left until {clock(found.end)}{spent}"
     )
 
@@ -138,6 +145,7 @@ def _columns(page: "BudgetPage") -> "list[Column[BudgetLine]]":
         Column("QUEUE", lambda each: each.queue, key=True),
         Column(f"BUDGET {page.currency}", lambda each: cut_money(each.micro), right=True),
         Column("CARRIED", lambda each: cut_money(each.carried_micro), right=True, wide=True),
+        Column("APPROVED", lambda each: cut_money(each.raised_micro), right=True, wide=True),
         Column("SPENT", lambda each: cut_money(each.spent_micro), right=True),
         Column("RESERVED", lambda each: cut_money(each.reserved_micro), right=True),
         Column("CROSSED", lambda each: f"{each.crossed} %" if each.crossed else DASH, wide=True),
@@ -146,5 +154,5 @@ def _columns(page: "BudgetPage") -> "list[Column[BudgetLine]]":
     ]
 
 
-for each in (set_budget, list_budgets, show, remove):
+for each in (set_budget, list_budgets, show, remove, request, requests, approve, deny):
     budget.add_command(each)

@@ -324,6 +324,15 @@ def _budgeted(event: Fields) -> str:
     return f"{cut_money(event['budget']['micro'])} a month, {spent} spent"
 
 
+def _asked(event: Fields) -> str:
+    """Return a request for a budget as `3: 20.00 for research, the rerun`."""
+    from ganglion.specs.grammar.money import cut_money
+
+    micro = f"{cut_money(event['micro'])} more " if "micro" in event else ""
+    said = f": {event['reason']}" if event.get("reason") else ""
+    return f"request {event['number']}, {micro}for queue {event['queue']}{said}"
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -364,6 +373,9 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "bootstrap_made": lambda event: f"until {clock(event['until_ms'])}, by {event['by']}",
     "bootstrap_used": lambda event: f"{event['user']} is admin",
     "user_added": _user,
+    "user_grouped": lambda event: (
+        f"{event['user']} in {', '.join(event['groups']) or 'no group'}, by {event['by']}"
+    ),
     "password_changed": _user,
     "user_disabled": _user,
     "user_enabled": _user,
@@ -373,6 +385,9 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "user_erased": lambda event: f"a name, by {event['by']}: {event['reason']}",
     "price_set": _priced,
     "budget_set": _budgeted,
+    "budget_requested": _asked,
+    "budget_raised": _asked,
+    "budget_denied": _asked,
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

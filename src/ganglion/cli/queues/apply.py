@@ -11,7 +11,7 @@ from ganglion.cli.options import command, output
 from ganglion.cli.output.formats import now_ms, plural
 from ganglion.cli.output.screen import is_coloured, note
 from ganglion.cli.output.tables import print_data
-from ganglion.model.errors import FileError, Forbidden, StateError
+from ganglion.model.errors import FileError, Forbidden, GanglionError, StateError
 
 if TYPE_CHECKING:
     from ganglion.client.desired.carrying import FleetOutcome
@@ -24,6 +24,8 @@ SIGNS = {
     "keep": ("=", "cyan"),
     "refuse": ("!", "red"),
 }
+DIFFERS, FAILED = 1, 2
+"""Exit codes of `--plan`, as of `kubectl diff`: with 1 a pipeline sees drift."""
 DONE = {"create": "created", "change": "changed", "delete": "deleted"}
 ENDINGS = (".yaml", ".yml", ".json")
 
@@ -43,20 +45,37 @@ ENDINGS = (".yaml", ".yml", ".json")
     required=True,
     help="A file, or a folder with all YAML and JSON files below it; several times for more.",
 )
-@click.option("--plan", "only_plan", is_flag=True, help="Show what differs; change nothing.")
+@click.option(
+    "--plan",
+    "only_plan",
+    is_flag=True,
+    help="Show what differs and change nothing; exit with 1 if something does.",
+)
 @click.option(
     "--prune",
     is_flag=True,
     help="Delete what no file names, of sorts that some file lists, where nothing runs or waits.",
 )
 @output("text", "json")
-def apply(sources: Sequence[str], only_plan: bool, prune: bool, form: str) -> None:
+def apply(sources: Sequence[str], only_plan: bool, prune: bool, form: str) -> int:
     """Make policy, queues, prices, budgets and roles what files say.
 
     Each object is written by a request of its own, by your own roles. One that is refused stops
     no other; the exit code is then 1. Files that are wrong change nothing at all. Of sorts that
     no file lists nothing is changed. `ganglion export` writes such files.
+
+    --plan exits with 0 when nothing would be written, with 1 when something would, and with more
+    when that is not known: a file is wrong, or the server does not answer.
     """
+    try:
+        return _applied(sources, form, only_plan=only_plan, prune=prune)
+    except GanglionError as error:
+        if only_plan:
+            error.exit_code = max(error.exit_code, FAILED)
+        raise
+
+
+def _applied(sources: Sequence[str], form: str, *, only_plan: bool, prune: bool) -> int:
     from ganglion.client.desired.carrying import carry_out
     from ganglion.client.desired.present import present
     from ganglion.client.home import Unreachable
@@ -81,6 +100,7 @@ def apply(sources: Sequence[str], only_plan: bool, prune: bool, form: str) -> No
     failed += sum(step.action == "refuse" for step in steps)
     if failed:
         raise StateError(f"{plural(failed, 'object')} could not be applied")
+    return DIFFERS if only_plan and any(step.action in DONE for step in steps) else 0
 
 
 @command("export", "export org/")

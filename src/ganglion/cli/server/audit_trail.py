@@ -49,6 +49,7 @@ def columns() -> "list[Column[AuditRecord]]":
         Column("SOFTWARE", lambda r: r.software or DASH, wide=True),
         Column("RULE", lambda r: r.rule or DASH, wide=True),
         Column("IMAGE", lambda r: r.image or DASH, wide=True),
+        Column("MODEL", lambda r: r.model or DASH, wide=True),
         Column("OWNER", lambda r: r.owner or DASH, wide=True),
         Column("WHAT", lambda r: r.problem or details(r.event) or DASH, least=8),
     ]
@@ -192,6 +193,7 @@ def _stays(must: Iterable[str]) -> "list[Column[Stay]]":
         Column("FROM", lambda s: clock(s.begin)),
         Column("TO", lambda s: clock(s.end)),
         Column("IMAGE", lambda s: s.image or DASH, wide=True),
+        Column("MODEL", lambda s: s.model or DASH, wide=True),
         Column("OWNER", lambda s: s.owner or DASH, wide=True),
         *(Column(key.upper(), _label(key)) for key in must),
         Column("BROKEN", lambda s: ", ".join(s.broken) or DASH, style=_style),
@@ -280,6 +282,7 @@ def _clusters(books: "ClusterBooks | None") -> "dict[str, DecisionContext]":
                     *(each.gang.queue, each.gang.user, each.image),
                     each.gang.constraints,
                     each.owner,
+                    each.gang.model,
                 )
                 for each in book.gangs.values()
             },

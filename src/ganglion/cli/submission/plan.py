@@ -70,7 +70,7 @@ def _print(name: str, verdict: "Verdict") -> None:
         told = f" would start{after}"
         console.print(Text.assemble((name, "bold"), told, _near(verdict.placement)))
         print_table(table_of(COLUMNS, shares(verdict.placement)))
-        _print_cost(verdict)
+        _print_terms(verdict)
         return
     reason = verdict.reason
     how = "can never start" if reason and reason.never else "would wait"
@@ -78,10 +78,12 @@ def _print(name: str, verdict: "Verdict") -> None:
     console.print(Text.assemble((name, "bold"), f" {how}{why}"))
     rows = (reason_lines(reason) if reason else []) + suggestion_lines(verdict.suggestions)
     print_table(grid(rows))
-    _print_cost(verdict)
+    _print_terms(verdict)
 
 
-def _print_cost(verdict: "Verdict") -> None:
+def _print_terms(verdict: "Verdict") -> None:
+    if verdict.model:
+        out().print(f"model: {verdict.model.uri}, {verdict.model.digest}", soft_wrap=True)
     if verdict.cost:
         out().print(f"cost: {most_cost(verdict.cost)}")
 

@@ -81,6 +81,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("User", view.user),
         ("Priority", str(view.priority)),
         ("GPUs", _gpus(view)),
+        ("Model", _model(view)),
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
         ("Gangs", progress(view)),
         ("Position", str(view.position) if view.position else ""),
@@ -117,6 +118,17 @@ def _gpus(view: "WorkloadDetail") -> str:
     """Return the GPUs that it asks for, and those it holds where they differ."""
     held = f"; holds {view.gpus_held:g}" if view.gpus_held not in (0, view.gpus) else ""
     return f"{view.gpus:g} in {view.pods} pod{'s' * (view.pods != 1)}{held}"
+
+
+def _model(view: "WorkloadDetail") -> str:
+    """Return what a reference meant, and replicas that have another model."""
+    found = view.model
+    if found is None:
+        return ""
+    said = found.uri if found.uri == found.reference else f"{found.reference} = {found.uri}"
+    others = dict.fromkeys(g.model for g in view.gangs if not g.ended and g.model != found.uri)
+    more = f"; {', '.join(filter(None, others))} until they are replaced" if others else ""
+    return f"{said}, {found.digest}{more}"
 
 
 def _replicas(view: "WorkloadDetail") -> str:

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ganglion.api.money.budgets import BudgetLine, BudgetPage
+from ganglion.api.money.budgets import (
+    BudgetLine,
+    BudgetPage,
+    BudgetRequestPage,
+    BudgetRequestView,
+)
 from ganglion.api.money.prices import PricePage, PriceView
 from ganglion.model.queue import GRACE_MS, WARN_PERCENT
 
@@ -88,3 +93,34 @@ class Money:
     def remove_budget(self, queue: str) -> None:
         """Remove the budget of a queue."""
         self._http.call("DELETE", f"/budgets/{quote(queue, safe='')}", Any)
+
+    def request_budget(self, queue: str, micro: int, reason: str) -> BudgetRequestView:
+        """Ask that a queue may spend more until the month is over.
+
+        The same request, asked again while it waits, is the same one.
+
+        Args:
+            queue: its name; it has a budget.
+            micro: by how much to raise it, in millionths.
+            reason: why.
+        """
+        path = f"/budgets/{quote(queue, safe='')}/requests"
+        body = {"micro": micro, "reason": reason}
+        return self._http.call("POST", path, BudgetRequestView, body=body)
+
+    def budget_requests(self, *, every: bool = False) -> BudgetRequestPage:
+        """List requests that wait, the newest first; `every`: also the last of the others."""
+        params = {"all": every or None}
+        return self._http.call("GET", "/budget-requests", BudgetRequestPage, params=params)
+
+    def approve_budget_request(self, number: int, reason: str = "") -> BudgetRequestView:
+        """Approve a request: its queue may spend that much more until the month is over."""
+        return self._decide(number, "approve", reason)
+
+    def deny_budget_request(self, number: int, reason: str = "") -> BudgetRequestView:
+        """Deny a request."""
+        return self._decide(number, "deny", reason)
+
+    def _decide(self, number: int, how: str, reason: str) -> BudgetRequestView:
+        path = f"/budget-requests/{number}/{how}"
+        return self._http.call("POST", path, BudgetRequestView, body={"reason": reason})

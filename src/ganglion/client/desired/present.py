@@ -22,7 +22,6 @@ from ganglion.specs.desired.items import (
 from ganglion.specs.policy.policy import parse_policy
 
 if TYPE_CHECKING:
-    from ganglion.api.access import GrantView
     from ganglion.client import Client
 
 
@@ -55,14 +54,9 @@ def present(client: "Client", now: int) -> PresentFleet:
         reading.tags,
         reading.currency,
         reading.zone,
-        ItemKind.POLICY in hidden or not (me.owner or any(map(_of_all_queues, me.grants))),
+        not me.every_queue,
         now,
     )
-
-
-def _of_all_queues(grant: "GrantView") -> bool:
-    """Whether a grant lets its subject change every queue."""
-    return not grant.queue and grant.role in ("owner", "admin") and not grant.break_glass
 
 
 class _Reading:

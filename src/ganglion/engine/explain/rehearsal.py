@@ -55,20 +55,27 @@ class Rehearsals:
         self._state, self._now = state, now
         self._left = WORK
 
-    def given(self, before: Gang, after: Gang, ended: Sequence[str] = ()) -> Given | None:
+    def given(
+        self,
+        before: Gang,
+        after: Gang,
+        ended: Sequence[str] = (),
+        first: Sequence[ev.Event] = (),
+    ) -> Given | None:
         """What a gang gets in the next cycle if its workload is changed, or others end.
 
         Args:
             before: a gang that waits, or one that is not submitted.
             after: the same with other properties, or as it is.
             ended: ids of gangs that hold a place and end before the cycle.
+            first: what else happens before that.
 
         Returns:
             None when it would wait, or when that is unknown.
         """
         events, gang = change(self._state, before, after, self._now)
         records = [self._state.gangs.record(each) for each in ended]
-        return self._given([*ends(records, self._now), *events], gang)
+        return self._given([*first, *ends(records, self._now), *events], gang)
 
     def starts(self, before: Gang, after: Gang, ended: Sequence[str]) -> bool:
         """Whether it gets any place."""

@@ -11,8 +11,10 @@ from ganglion.engine.gangs.equivalence import asked_by
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.ordering.attempt import TrialOutcome, resolve
 from ganglion.engine.placement.place import required_level
+from ganglion.engine.queues.budgets import asking, in_cents
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.queue_rules import shapes_for
+from ganglion.model import events as ev
 from ganglion.model.fleet.levels import DEPTH, LEVELS, Level
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Suggestion, Token
@@ -29,7 +31,7 @@ QUEUES = 8
 """Most other queues tried."""
 
 NOT_HELPED = (Token.HELD, Token.DEPENDENCY, Token.BUDGET, Token.POLICY)
-"""Reasons that no other request would change."""
+"""Reasons that no other request would change; a budget can be raised."""
 
 MOST_URGENT = 100
 """The highest priority."""
@@ -70,14 +72,17 @@ def tried(
     A change that finds no place at all is left out by a search; each of the others is tried in a
     cycle, in which all that goes before the gang gets its turn first.
     """
+    test, rehearsals = partial(try_out, state, now), Rehearsals(state, now)
+    if reason is not None and reason.token is Token.BUDGET:
+        yield from _larger_budgets(state, gang, now, test, rehearsals)
     if reason is None or reason.token in NOT_HELPED:
         return
-    test, rehearsals = partial(try_out, state, now), Rehearsals(state, now)
     found = 0
     for change, changed in _variants(state, gang, now, test):
         given = rehearsals.given(gang, changed) if test(changed).placement else None
         if given:
-            yield Suggestion(change, _level(given.placement), given.stops), changed
+            made = Suggestion(change, _level(given.placement), given.stops)
+            yield _with_values(made, gang, changed), changed
             found += 1
         if found == SUGGESTIONS:
             return
@@ -87,6 +92,39 @@ def tried(
             told = f"{change}wait for {_names(awaited)} to end, or stop those that are yours"
             yield Suggestion(told, awaits=awaited), changed
             return
+
+
+def _with_values(made: Suggestion, before: Gang, after: Gang) -> Suggestion:
+    """A suggestion with the values that it is about, for programs."""
+    if after.priority != before.priority:
+        made = replace(made, priority=after.priority)
+    if after.queue != before.queue:
+        made = replace(made, queue=after.queue)
+    if after.time_limit_ms != before.time_limit_ms:
+        made = replace(made, time_limit_ms=after.time_limit_ms)
+    for was, each in zip(before.pod_sets, after.pod_sets, strict=True):
+        if each.count != was.count:
+            made = replace(made, pods=each.count)
+        if each.request.gpu.count != was.request.gpu.count:
+            made = replace(made, gpus=max(made.gpus, each.request.gpu.count))
+    return made
+
+
+def _larger_budgets(
+    state: ClusterState, gang: Gang, now: int, test: "TryOut", rehearsals: Rehearsals
+) -> Iterator[tuple[Suggestion, Gang]]:
+    """A request for what is missing in a budget above a gang, where one such budget is enough."""
+    reason = test(gang).reason  # the numbers of now
+    missing = reason.evidence.get("short_micro", 0) if reason else 0
+    accounts = state.queues.budgets.accounts
+    for queue in state.queues.shares.path(gang.queue) if missing else ():
+        if queue not in accounts:
+            continue
+        raised = ev.BudgetRaised(now, 0, queue, in_cents(missing))
+        given = rehearsals.given(gang, gang, first=(raised,))
+        if given:
+            change = f"have its budget raised: {asking(queue, missing)}"
+            yield Suggestion(change, _level(given.placement), given.stops), gang
 
 
 def _to_wait_with(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:

@@ -43,6 +43,7 @@ class BudgetAccount(Struct):
         begin, end: the present month, in ms.
         spent: since the month began, as exact money.
         carried: what was left of the month before.
+        raised: by how much it was raised for the present month.
         rates: thousandths of GPUs that are held, by flavor and kind.
         limited_until: sum of worth x end of gangs with a time limit that is not over.
         limited: sum of worth of these.
@@ -55,6 +56,7 @@ class BudgetAccount(Struct):
     end: int
     spent: int = 0
     carried: int = 0
+    raised: int = 0
     rates: dict[Rate, int] = field(default_factory=dict)
     limited_until: int = 0
     limited: int = 0
@@ -64,7 +66,17 @@ class BudgetAccount(Struct):
     @property
     def limit(self) -> int:
         """What may be spent in the present month, as exact money."""
-        return self.budget.micro * UNIT + self.carried
+        return self.budget.micro * UNIT + self.carried + self.raised
+
+    @property
+    def left(self) -> int:
+        """What goes over to the next month: what it was raised by is spent last, and does not."""
+        return max(self.limit - self.raised - self.spent, 0) if self.budget.carry_over else 0
+
+    def emptied(self) -> "BudgetAccount":
+        """The same while nothing is held or promised."""
+        terms = (self.budget, self.begin, self.end, self.spent, self.carried, self.raised)
+        return BudgetAccount(*terms)
 
     def reserved(self, now: int) -> int:
         """The most that everything which runs or is promised a place will still cost."""

@@ -9,7 +9,7 @@ Money is exact: thousandths of GPUs times ms times millionths for a GPU-hour.
 
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,7 +26,10 @@ Milli = Mapping[str, int]
 
 
 class BudgetView(NamedTuple):
-    """How a budget stands, in millionths: limit, spent and reserved; when the month ends, in ms."""
+    """How a budget stands, in millionths; when the month begins and ends, in ms.
+
+    The limit is that of the month, with what was carried over and what it was raised by.
+    """
 
     budget: Budget
     limit: int
@@ -35,6 +38,7 @@ class BudgetView(NamedTuple):
     carried: int
     begin: int
     end: int
+    raised: int = 0
 
 
 class QueueBudgets:
@@ -67,8 +71,10 @@ class QueueBudgets:
         self.advance(now)
         begin, end = month_of(self.now, budget.zone)
         before = self.accounts.get(budget.queue)
-        carried = before.carried if before and budget.carry_over and before.end == end else 0
-        made = BudgetAccount(budget, begin, end, spent_micro * UNIT, carried)
+        same = before if before and before.end == end else None
+        carried = same.carried if same and budget.carry_over else 0
+        raised = same.raised if same else 0
+        made = BudgetAccount(budget, begin, end, spent_micro * UNIT, carried, raised)
         self.accounts[budget.queue] = made
         for gang, cost in self.held.items():
             if budget.queue in cost.path:
@@ -78,13 +84,16 @@ class QueueBudgets:
         """A queue has no budget any more, or is gone itself."""
         self.accounts.pop(queue, None)
 
+    def raise_by(self, queue: str, micro: int, now: int) -> None:
+        """A queue may spend a number of millionths more until the month is over."""
+        self.advance(now)
+        self.accounts[queue].raised += micro * UNIT
+
     def forget_held(self) -> None:
         """Nothing is held or promised: it is counted anew."""
         self.held, self._over, self._ends = {}, {}, []
         for queue, each in self.accounts.items():
-            self.accounts[queue] = BudgetAccount(
-                each.budget, each.begin, each.end, each.spent, each.carried
-            )
+            self.accounts[queue] = each.emptied()
 
     def hold(
         self, key: str, path: tuple[str, ...], kind: str, milli: Milli, end: int, now: int
@@ -182,9 +191,8 @@ class QueueBudgets:
         """Begin the months that have come."""
         begun = [each for each in self.accounts.values() if each.end <= self.now]
         for each in begun:
-            left = max(each.limit - each.spent, 0)
-            each.carried = left if each.budget.carry_over else 0
-            each.spent = 0
+            each.carried = each.left
+            each.spent = each.raised = 0
             each.begin, each.end = month_of(self.now, each.budget.zone)
         return bool(begun)
 
@@ -245,15 +253,17 @@ class QueueBudgets:
         spent, held, more = (-(-each // UNIT) for each in (account.spent, reserved, asked))
         most = account.limit // UNIT
         never = more > most and not budget.carry_over
+        short = -(-(account.spent + reserved + asked - account.limit) // UNIT)
         what = "it may cost" if limit_ms else "an hour of it costs"
         message = (
             f"the budget of queue {budget.queue} is {_money(most)} {unit} this month:"
             f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
-            f" {_money(more)}; an administrator can raise it, and it is renewed on"
+            f" {_money(more)}; {_money(short)} are missing. An administrator can raise it, ask for"
+            f" that with `{asking(budget.queue, short)}`; it is renewed on"
             f" {date_there(account.end, budget.zone)}"
         )
         evidence = {"budget_micro": most, "spent_micro": spent, "reserved_micro": held}
-        evidence |= {"asked_micro": more, "renewed_ms": account.end}
+        evidence |= {"asked_micro": more, "renewed_ms": account.end, "short_micro": short}
         remedy = Remedy.ADMIN if never else Remedy.WAIT
         return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
 
@@ -276,6 +286,7 @@ class QueueBudgets:
                     each.carried // UNIT,
                     each.begin,
                     each.end,
+                    each.raised // UNIT,
                 )
             )
         return views
@@ -293,30 +304,30 @@ class QueueBudgets:
         del self.prices.records[image[1] :]
         self._span = None
 
-    def saved(self) -> list[tuple[Budget, int, int, int, int, int, int]]:
+    def saved(self) -> list[tuple[Budget, int, int, int, int, int, int, int]]:
         """Budgets with what was spent, as numbers of 64 bits at most."""
         return [
             (
                 *(each.budget, each.begin, each.end, *divmod(each.spent, UNIT)),
-                *divmod(each.carried, UNIT),
+                *(*divmod(each.carried, UNIT), each.raised // UNIT),
             )
             for each in self.accounts.values()
         ]
 
-    def take(self, known: Iterable[tuple[Budget, int, int, int, int, int, int]], now: int) -> None:
-        """Be as something that was saved; what is held is counted anew then."""
+    def take(self, known: Iterable[tuple[Any, ...]], now: int) -> None:
+        """Be as something that was saved; what is held is counted anew then.
+
+        What earlier versions saved does not say by how much budgets were raised.
+        """
         self.now = now
-        for budget, begin, end, spent, rest, carried, more in known:
-            self.accounts[budget.queue] = BudgetAccount(
-                budget, begin, end, spent * UNIT + rest, carried * UNIT + more
-            )
+        for budget, begin, end, spent, rest, carried, more, *raised in known:
+            exact = spent * UNIT + rest, carried * UNIT + more, sum(raised) * UNIT
+            self.accounts[budget.queue] = BudgetAccount(budget, begin, end, *exact)
 
     def check(self) -> None:
         """Check the invariant. Raises InvariantBroken."""
         for name, account in self.accounts.items():
-            fresh = BudgetAccount(
-                account.budget, account.begin, account.end, account.spent, account.carried
-            )
+            fresh = account.emptied()
             for key, cost in self.held.items():
                 if name in cost.path:
                     fresh.count(cost, 1, over=key in self._over)
@@ -334,7 +345,18 @@ def growing(gang: str) -> str:
     return f"+{gang}"
 
 
+def asking(queue: str, micro: int) -> str:
+    """The command by which a user asks that a budget be raised by a number of millionths."""
+    return f'ganglion budget request {queue} {_money(micro)} --reason "..."'
+
+
+def in_cents(micro: int) -> int:
+    """Millionths, rounded up to whole hundredths."""
+    cent = MICRO // 100
+    return -(-micro // cent) * cent
+
+
 def _money(micro: int) -> str:
     """Millionths, rounded up to two digits."""
-    cents = -(-micro * 100 // MICRO)
+    cents = in_cents(micro) * 100 // MICRO
     return f"{cents // 100}.{cents % 100:02}"

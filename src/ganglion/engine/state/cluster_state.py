@@ -175,6 +175,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.BootstrapMade: fleet_events.of_no_concern,
     ev.BootstrapUsed: fleet_events.of_no_concern,
     ev.UserAdded: fleet_events.of_no_concern,
+    ev.UserGrouped: fleet_events.of_no_concern,
     ev.PasswordChanged: fleet_events.of_no_concern,
     ev.UserDisabled: fleet_events.of_no_concern,
     ev.UserEnabled: fleet_events.of_no_concern,
@@ -184,4 +185,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.PriceSet: fleet_events.price_set,
     ev.BudgetSet: fleet_events.budget_set,
     ev.BudgetRemoved: fleet_events.budget_removed,
+    ev.BudgetRaised: fleet_events.budget_raised,
+    ev.BudgetRequested: fleet_events.of_no_concern,
+    ev.BudgetDenied: fleet_events.of_no_concern,
 }

@@ -154,6 +154,15 @@ def budget_removed(state: Store, event: ev.BudgetRemoved) -> bool:
     return True
 
 
+def budget_raised(state: Store, event: ev.BudgetRaised) -> bool:
+    """A queue may spend more until the month is over."""
+    if event.queue not in state.queues.budgets.accounts:
+        return False
+    state.queues.budgets.raise_by(event.queue, event.micro, state.progress.clock)
+    state.progress.changed()
+    return True
+
+
 def policy_set(state: Store, event: ev.PolicySet) -> bool:
     """Another policy is in force. Its plugins are those the state was made with."""
     if state.config.policy == event.policy:

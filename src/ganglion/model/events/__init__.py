@@ -60,10 +60,14 @@ from ganglion.model.events.identity import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
 from ganglion.model.events.policy import (
+    BudgetDenied,
+    BudgetRaised,
     BudgetRemoved,
+    BudgetRequested,
     BudgetSet,
     PolicySet,
     PriceSet,
@@ -83,7 +87,10 @@ __all__ = [
     "BookingSet",
     "BootstrapMade",
     "BootstrapUsed",
+    "BudgetDenied",
+    "BudgetRaised",
     "BudgetRemoved",
+    "BudgetRequested",
     "BudgetSet",
     "CheckpointCommitted",
     "Delivered",
@@ -144,5 +151,6 @@ __all__ = [
     "UserDisabled",
     "UserEnabled",
     "UserErased",
+    "UserGrouped",
     "UserRemoved",
 ]

@@ -23,9 +23,17 @@ from ganglion.model.events.identity import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
-from ganglion.model.events.policy import BudgetRemoved, BudgetSet, PriceSet
+from ganglion.model.events.policy import (
+    BudgetDenied,
+    BudgetRaised,
+    BudgetRemoved,
+    BudgetRequested,
+    BudgetSet,
+    PriceSet,
+)
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.schedules import ScheduleFired, ScheduleRemoved, ScheduleSet
 from ganglion.model.events.services import ServiceLearnt, ServiceScaled
@@ -77,6 +85,7 @@ Event = (
     | BootstrapMade
     | BootstrapUsed
     | UserAdded
+    | UserGrouped
     | PasswordChanged
     | UserDisabled
     | UserEnabled
@@ -86,5 +95,8 @@ Event = (
     | PriceSet
     | BudgetSet
     | BudgetRemoved
+    | BudgetRequested
+    | BudgetRaised
+    | BudgetDenied
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -75,3 +75,57 @@ class BudgetRemoved(EventBase, frozen=True, tag="budget_removed"):
 
     queue: str
     user: str = ""
+
+
+class BudgetRequested(EventBase, frozen=True, tag="budget_requested"):
+    """A user asks that a queue may spend more in the present month.
+
+    Attributes:
+        number: of the request; counts from 1.
+        queue: whose budget it is about.
+        micro: by how much it is to be raised, in millionths.
+        until_ms: when the month that it is about is over.
+        reason: why, in the words of the user.
+        user: who asks.
+    """
+
+    number: int
+    queue: str
+    micro: int
+    until_ms: int
+    reason: str
+    user: str
+
+
+class BudgetRaised(EventBase, frozen=True, tag="budget_raised"):
+    """A request was approved: its queue may spend more until the month is over.
+
+    Attributes:
+        number: of the request.
+        queue: whose budget it is.
+        micro: by how much it is raised, in millionths.
+        user: who approved it.
+        reason: in the words of that user; may be empty.
+    """
+
+    number: int
+    queue: str
+    micro: int
+    user: str = ""
+    reason: str = ""
+
+
+class BudgetDenied(EventBase, frozen=True, tag="budget_denied"):
+    """A request was denied.
+
+    Attributes:
+        number: of the request.
+        queue: whose budget it is.
+        user: who denied it.
+        reason: in the words of that user; may be empty.
+    """
+
+    number: int
+    queue: str
+    user: str = ""
+    reason: str = ""

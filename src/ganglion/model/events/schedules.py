@@ -2,13 +2,14 @@
 
 from ganglion.model.behaviour import Schedule
 from ganglion.model.events.base import EventBase
-from ganglion.model.workload import UnixAccount
+from ganglion.model.workload import ResolvedModel, UnixAccount
 
 
 class ScheduleSet(EventBase, frozen=True, tag="schedule_set"):
     """A workload (`document`, JSON) is submitted at dates after `since`; None = after `at`.
 
-    `account`: Unix account that its programs run as; None = that of the server.
+    `account`: Unix account that its programs run as; None = that of the server. `model`: what its
+    reference to a model meant then; None = it has none.
     """
 
     name: str
@@ -17,6 +18,7 @@ class ScheduleSet(EventBase, frozen=True, tag="schedule_set"):
     schedule: Schedule
     since: int | None = None
     account: UnixAccount | None = None
+    model: ResolvedModel | None = None
 
 
 class ScheduleRemoved(EventBase, frozen=True, tag="schedule_removed"):

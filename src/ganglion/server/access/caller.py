@@ -34,6 +34,7 @@ class Rulebook(Struct, frozen=True):
         tree: the queues.
         sessions: of browsers, by their ids.
         disabled: local users for whom nothing counts.
+        groups: local user -> groups that it is in.
     """
 
     head: int
@@ -42,6 +43,7 @@ class Rulebook(Struct, frozen=True):
     tree: Tree
     sessions: Mapping[str, SignedIn] = MappingProxyType({})
     disabled: frozenset[str] = frozenset()
+    groups: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 class Denial(Struct, frozen=True):
@@ -168,6 +170,11 @@ class Caller:
     def sees_all(self) -> bool:
         """Whether the caller may see the workloads of every queue, and the fleet."""
         return self._decided(_V.VIEW, _K.FLEET).allowed
+
+    @cached_property
+    def changes_every_queue(self) -> bool:
+        """Whether the caller may change every queue, and its rules about the work of others."""
+        return self._decided(_V.CHANGE, _K.QUEUE).allowed
 
     @cached_property
     def audits_all(self) -> bool:

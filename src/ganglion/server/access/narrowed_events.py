@@ -22,7 +22,8 @@ _AUDITED = frozenset(
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out", "hold_placed", "hold_released"),
         *("bootstrap_made", "bootstrap_used"),
-        *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
+        *("user_added", "user_grouped", "password_changed"),
+        *("user_disabled", "user_enabled", "user_removed"),
         "user_erased",
     }
 )
@@ -31,7 +32,8 @@ _OWN = frozenset(
     {
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out"),
-        *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
+        *("user_added", "user_grouped", "password_changed"),
+        *("user_disabled", "user_enabled", "user_removed"),
     }
 )
 """Those that the user whom they are about may read."""
@@ -96,7 +98,7 @@ def _named(event: Mapping[str, Any], kind: str) -> str:
             return str(event["budget"]["queue"])
         case "queue_set":
             return str(event["queue"]["name"])
-        case "budget_removed":
+        case "budget_removed" | "budget_requested" | "budget_raised" | "budget_denied":
             return str(event["queue"])
         case "alarm_set" if str(event["subject"]).startswith(QUEUES):
             return str(event["subject"]).removeprefix(QUEUES)

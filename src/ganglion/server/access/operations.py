@@ -50,6 +50,7 @@ _SECRETS = Rule(_V.CHANGE, _K.SECRET, _W.NARROWED)
 _VIEW_POLICY = Rule(_V.VIEW, _K.POLICY)
 _CHANGE_POLICY = Rule(_V.CHANGE, _K.POLICY)
 _CHANGE_QUEUE = Rule(_V.CHANGE, _K.QUEUE, _W.NARROWED)
+_CHANGE_BUDGET = Rule(_V.CHANGE, _K.BUDGET, _W.NARROWED)
 _GRANT = Rule(_V.GRANT, _K.ACCESS, _W.NARROWED)
 _AUDIT = Rule(_V.AUDIT, _K.ACCESS, _W.NARROWED)
 _ANYONE = Rule(_V.VIEW, _K.SERVER, _W.ANYONE)
@@ -69,6 +70,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "show_report": _VIEW_JOBS,
         "show_workload": _VIEW_JOB,
         "explain_workload": _VIEW_JOB,
+        "list_attempts": _VIEW_JOB,
         "read_log": _VIEW_JOB,
         "cancel_workload": Rule(_V.STOP, _K.WORKLOAD, _W.WORKLOAD),
         "retry_workload": Rule(_V.SUBMIT, _K.WORKLOAD, _W.WORKLOAD, runs_programs=True),
@@ -93,6 +95,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "list_gpus": _VIEW_FLEET,
         "list_order": _VIEW_FLEET,
         "use": _VIEW_FLEET,
+        "show_timeline": _VIEW_FLEET,
         "list_bookings": _VIEW_FLEET,
         "list_drains": _VIEW_FLEET,
         "show_metrics": _VIEW_FLEET,
@@ -122,6 +125,8 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "break_glass": _ANYONE,
         "mend_glass": _ANYONE,
         "export_audit": Rule(_V.AUDIT, _K.ACCESS),
+        "list_audit_records": Rule(_V.AUDIT, _K.ACCESS),
+        "verify_audit": Rule(_V.AUDIT, _K.ACCESS),
         "list_holds": Rule(_V.AUDIT, _K.ACCESS),
         "place_hold": Rule(_V.CHANGE, _K.ACCESS),
         "release_hold": Rule(_V.CHANGE, _K.ACCESS),
@@ -133,6 +138,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "add_user": Rule(_V.GRANT, _K.TOKEN),
         "set_password": _ANYONE,
         "disable_user": Rule(_V.GRANT, _K.TOKEN),
+        "set_user_groups": Rule(_V.GRANT, _K.TOKEN),
         "enable_user": Rule(_V.GRANT, _K.TOKEN),
         "remove_user": Rule(_V.GRANT, _K.TOKEN),
         "list_tokens": _ANYONE,
@@ -148,8 +154,10 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "list_prices": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
         "price_history": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
         "list_budgets": Rule(_V.VIEW, _K.BUDGET, _W.NARROWED),
-        "set_budget": Rule(_V.CHANGE, _K.BUDGET),
-        "remove_budget": Rule(_V.CHANGE, _K.BUDGET),
+        **dict.fromkeys(("set_budget", "remove_budget"), _CHANGE_BUDGET),
+        "request_budget": _SUBMIT,
+        "list_budget_requests": Rule(_V.VIEW, _K.BUDGET, _W.NARROWED),
+        **dict.fromkeys(("approve_budget_request", "deny_budget_request"), _CHANGE_BUDGET),
         "set_price": Rule(_V.CHANGE, _K.PRICE),
         "shut_down": Rule(_V.HALT, _K.SERVER),
     }

@@ -34,9 +34,24 @@ def require_above(caller: Caller, state: ClusterState, name: str, parent: str) -
         caller.require(AccessVerb.CHANGE, ResourceKind.QUEUE, above)
 
 
-def _hidden(caller: Caller) -> Forbidden:
+def require_budget(caller: Caller, state: ClusterState, name: str) -> None:
+    """Check that a caller may raise the budget of a queue: with a grant above it.
+
+    Raises:
+        Forbidden: it may not.
+    """
+    present = state.queues.by_name.get(name)
+    above = present.parent if present else ""
+    if (present and not caller.sees(name)) or (above and not caller.sees(above)):
+        raise _hidden(caller, "change budget needs the role admin above the queue")
+    caller.require(AccessVerb.CHANGE, ResourceKind.BUDGET, above)
+
+
+def _hidden(
+    caller: Caller, rule: str = "change queue needs one of the roles owner, admin above the queue"
+) -> Forbidden:
     """The refusal about a queue that the caller may not see: it names none."""
-    return caller.refused("change queue needs one of the roles owner, admin above the queue")
+    return caller.refused(rule)
 
 
 def within_parent(caller: Caller, state: ClusterState, queue: Queue) -> Queue:
@@ -48,7 +63,8 @@ def within_parent(caller: Caller, state: ClusterState, queue: Queue) -> Queue:
     Raises:
         FieldError: it would have more, or other rules.
     """
-    if caller.may(AccessVerb.CHANGE, ResourceKind.QUEUE).allowed:
+    if caller.changes_every_queue:
+        caller.may(AccessVerb.CHANGE, ResourceKind.QUEUE)  # by which grant is recorded
         return queue
     known = state.queues.by_name
     parent = known[queue.parent]

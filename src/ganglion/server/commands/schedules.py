@@ -97,7 +97,9 @@ def _submitted(draft: Transaction, standing: StandingSchedule, what: Answer) -> 
     if what.cancel:
         data["after"] = [*data.get("after", ()), *(f"any:{run}" for run in what.cancel)]
     try:
-        request = Request(from_document(data), standing.user, account=standing.account)
+        request = Request(
+            from_document(data), standing.user, account=standing.account, model=standing.model
+        )
         accepted = submit_run(draft, standing.name, request, standing.runs)
     except GanglionError as error:
         log.warning("schedule failed", schedule=standing.name, error=error.message)

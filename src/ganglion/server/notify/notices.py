@@ -126,6 +126,8 @@ def subject(notice: Notice) -> str:
         return f"{user} broke the glass: role {role} on {place} until {notice.facts['UNTIL']}"
     if notice.event == BUDGET:
         about = f"{notice.workload}, " if notice.workload else ""
+        if number := notice.facts.get("REQUEST"):
+            about = f"request {number}, "
         return f"{about}budget of queue {notice.facts['QUEUE']}"
     state = notice.facts["STATE"] if notice.event in ("end", "failure") else notice.event
     code = notice.facts["EXIT_CODE"]
@@ -136,6 +138,7 @@ def body(notice: Notice) -> str:
     """Return the whole text."""
     lines = [f"{name.lower().replace('_', ' ')}: {text}" for name, text in notice.facts.items()]
     more = "audit show --glass" if notice.event == GLASS else "budget list"
+    more = "budget requests" if "REQUEST" in notice.facts else more
     more = f"describe {notice.workload}" if notice.workload else more
     return "\n".join([*lines, "", f"ganglion {more}", ""])
 

@@ -20,10 +20,20 @@ from ganglion.lifecycle.budgets import ALARMS, QUEUES
 from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Notify
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import AlarmSet, GangEnded, GangStarted, GlassBroken, Outcome
+from ganglion.model.events import (
+    AlarmSet,
+    BudgetDenied,
+    BudgetRaised,
+    BudgetRequested,
+    GangEnded,
+    GangStarted,
+    GlassBroken,
+    Outcome,
+)
 from ganglion.seams.files import replace_whole
 from ganglion.server.notify.notices import BUDGET, GLASS, Notice, Recipients, send
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings
+from ganglion.specs.grammar.money import cut_money
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
@@ -41,8 +51,14 @@ FIRST_MS, LONGEST_MS = 5_000, 3_600_000
 GIVE_UP_MS = 24 * 3_600_000
 TROUBLE_S = 5.0
 
-_HEARD = msgspec.json.Decoder(GangStarted | GangEnded | GlassBroken | AlarmSet)
-_KINDS = frozenset({"gang_started", "gang_ended", "glass_broken", "alarm_set"})
+_OF_REQUESTS = BudgetRequested | BudgetRaised | BudgetDenied
+_HEARD = msgspec.json.Decoder(GangStarted | GangEnded | GlassBroken | AlarmSet | _OF_REQUESTS)
+_KINDS = frozenset(
+    {
+        *("gang_started", "gang_ended", "glass_broken", "alarm_set"),
+        *("budget_requested", "budget_raised", "budget_denied"),
+    }
+)
 
 log = structlog.get_logger(__name__)
 
@@ -150,6 +166,10 @@ class Notifier:
         if isinstance(event, GlassBroken):
             if usual and GLASS in usual.on:
                 yield from _addressed(entry.seq, "", GLASS, _facts_of_glass(event), usual)
+            return
+        if isinstance(event, _OF_REQUESTS):
+            if usual and BUDGET in usual.on:
+                yield from _addressed(entry.seq, "", BUDGET, _facts_of_request(event), usual)
             return
         if isinstance(event, AlarmSet):
             if event.alarm.startswith(ALARMS) and event.message:
@@ -319,6 +339,20 @@ def _facts_of_glass(event: GlassBroken) -> dict[str, str]:
         "UNTIL": f"{until:%Y-%m-%d %H:%M:%S} UTC",
         "MESSAGE": event.reason,
     }
+
+
+def _facts_of_request(event: BudgetRequested | BudgetRaised | BudgetDenied) -> dict[str, str]:
+    """The content of a notice that a request was made, approved or denied."""
+    match event:
+        case BudgetRequested():
+            said = f"{event.user} asks for {cut_money(event.micro)} more until the month is over"
+        case BudgetRaised():
+            said = f"{event.user} approved {cut_money(event.micro)} more until the month is over"
+        case BudgetDenied():
+            said = f"{event.user} denied the request"
+    message = f"{said}: {event.reason}" if event.reason else said
+    facts = {"QUEUE": event.queue, "USER": event.user, "REQUEST": str(event.number)}
+    return facts | {"MESSAGE": message}
 
 
 def _addressed(

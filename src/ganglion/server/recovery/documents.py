@@ -27,7 +27,7 @@ from ganglion.engine.gangs.typical_pods import Census
 from ganglion.engine.runtimes import estimates, expected_ends
 from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
-from ganglion.lifecycle import clusters, losses
+from ganglion.lifecycle import budget_requests, clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
 from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.workspaces import idle_state as wards
@@ -61,6 +61,8 @@ MODEL: tuple[ModuleType, ...] = (
 """Modules and packages whose frozen structs and enumerations documents hold as events do."""
 
 KINDS: Mapping[str, type] = {
+    "budget_request": budget_requests.BudgetRequest,
+    "budget_requests": budget_requests.BudgetRequests,
     "census": Census,
     "clusters": clusters.ClusterBooks,
     "cluster_book": clusters.ClusterBook,

@@ -1,7 +1,8 @@
 """What the routes work with."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from ganglion.api.workloads import RoutedLoad
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
 from ganglion.model.events import SignedIn
-from ganglion.model.workload import UnixAccount
+from ganglion.model.workload import ResolvedModel, UnixAccount
 from ganglion.router.link import RoleDecider
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.caller import Caller, Denial
@@ -27,6 +28,7 @@ from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import check
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.loop.service import Service
+from ganglion.server.models.resolver import no_registry
 from ganglion.server.portal.links import PortalLinks
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
@@ -92,6 +94,8 @@ class ServerContext(Struct):
             and so could do all that the server can.
         host: accounts of users, and the helper that starts programs as them; None = none are.
         questions: about a past that was otherwise; None = none are answered.
+        find_model: what a reference to a model means now; raises what is wrong with it.
+        verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
 
@@ -128,6 +132,8 @@ class ServerContext(Struct):
     shares_account: bool = True
     host: SharedHost | None = None
     questions: WhatIfQuestions | None = None
+    find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
+    verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 
     @property

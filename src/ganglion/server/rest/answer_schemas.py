@@ -24,6 +24,7 @@ from ganglion.api import (
     workloads,
 )
 from ganglion.api.money import budgets, prices
+from ganglion.api.past import timeline, trail
 from ganglion.api.whatif import report
 from ganglion.transport import problem
 
@@ -62,6 +63,8 @@ ANSWERS = _structs(
     report,
     schedules,
     server,
+    timeline,
+    trail,
     use,
     workloads,
 )

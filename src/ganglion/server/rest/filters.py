@@ -197,6 +197,20 @@ def holds(text: str, *others: str) -> bool:
     return any(text in each.lower() for each in others)
 
 
+def past_period(since: str, until: str, now: int) -> tuple[int, int]:
+    """Begin and end of a period of the past in ms, from texts as `instant` reads them.
+
+    Raises:
+        FieldError: a text is no time, or the period ends before it begins.
+    """
+    begin = instant(since, now, "since") or 0
+    end = instant(until, now, "until")
+    end = now if end is None else min(end, now)
+    if begin > end:
+        raise FieldError("the period ends before it begins", key="until", hint="see `since`")
+    return begin, end
+
+
 def instant(text: str, now: int, key: str) -> int | None:
     """Read a time in ms, a date, or a length of time before now; None = nothing was given.
 

@@ -55,12 +55,16 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "erase_user": {"user": "eve", "reason": "request of 2030-01-07"},
     "deliver_records": {"scheduler": "019a-example", "records": []},
     "set_budget": {"micro": 50_000_000_000, "zone": "Europe/Berlin", "warn": [80, 95]},
+    "request_budget": {"micro": 500_000_000, "reason": "the rerun for the paper"},
+    "approve_budget_request": {"reason": "from the reserve"},
+    "deny_budget_request": {"reason": "it can wait until next month"},
     "set_price": {"micro": 2_500_000, "currency": "EUR"},
     "ask_what_if": {"since": "7d", "policy": {"text": _POLICY}, "nodes": ["+4xH100:8"]},
     "create_token": {"user": "eve", "role": "viewer", "queue": "default", "days": 30},
     "bootstrap": {"if_needed": True},
     "add_user": {"user": "eve", "password": "nine blue trains to Ulm"},
     "set_password": {"password": "no trains on Sundays, sorry"},
+    "set_user_groups": {"groups": ["ml", "vision"]},
 }
 """Operation -> a body that it takes."""
 

@@ -1,7 +1,6 @@
 """Routes for workloads."""
 
 from collections.abc import Callable
-from functools import partial
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 
@@ -33,6 +32,7 @@ from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import printed
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
+from ganglion.server.routes.models.requests import checked_request
 from ganglion.server.state.feed import Patient
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Mind, Transaction
@@ -44,6 +44,7 @@ from ganglion.server.views.workloads import (
     detail,
     filed_detail,
     filed_view,
+    model_view,
     placement_view,
     reason_view,
     view,
@@ -57,8 +58,6 @@ router = Routes(tags=["workloads"], responses=ERRORS)
 
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
-LONG = 1 << 14
-"""Bytes of a workload file that is not checked beside other requests."""
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
 
@@ -112,7 +111,7 @@ async def submit_workload(
             here.take_dry_run()
         return await taken(here, body, key=idempotency_key, force=force, if_plan=if_plan)
     here.take_dry_run()
-    request = await _checked(here, body, key=idempotency_key, force=force)
+    request = await checked_request(here, body, key=idempotency_key, force=force)
     tried = await anyio.to_thread.run_sync(_tried, here, request)
     return sent(tried)
 
@@ -133,7 +132,7 @@ async def taken(
         GanglionError: it is refused.
     """
     account = await _account(here)
-    checked = await _checked(here, body, key=key, force=force)
+    checked = await checked_request(here, body, key=key, force=force)
     request = replace(checked, account=account, if_plan=if_plan)
     accepted = await here.service.answer(lambda draft: admitted(here.caller, draft, request))
     return sent(accepted, 201)
@@ -156,23 +155,6 @@ async def _account(here: ServerContext) -> UnixAccount | None:
     return await anyio.to_thread.run_sync(here.account) if here.host else here.account()
 
 
-async def _checked(here: ServerContext, body: Body, *, key: str, force: bool) -> submit.Request:
-    key = own_key(here.caller, key)
-    check = partial(submit.checked, body.data, body.raw, user=here.user, key=key, force=force)
-    try:
-        # To wake a thread takes longer than to check a file of usual length.
-        return check() if len(body.raw) < LONG else await anyio.to_thread.run_sync(check)
-    except FieldError as error:
-        raise await anyio.to_thread.run_sync(_refused, here, body, error) from None
-
-
-def _refused(here: ServerContext, body: Body, error: FieldError) -> FieldError:
-    if not here.caller.sees_all:
-        return error  # what else is wrong says what there is
-    with here.service.read() as mind:
-        return submit.refused(mind, here.service.ledger, body.data, error, here.service.now())
-
-
 def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
     needed(here.service.secrets, request.file, here.user)
     with here.dry_run() as mind:
@@ -189,6 +171,7 @@ def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
         reason=reason_view(found.reason),
         suggestions=suggestions(found.suggestions),
         cost=cost,
+        model=model_view(request.model),
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Filed, Flaw
+from ganglion.lifecycle.budget_requests import BudgetRequests
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
@@ -48,7 +49,7 @@ PARTS = (
     *("_open", "_over"),
 )
 """What a book consists of beside the live workloads."""
-LATER = ("sessions", "visits", "rights", "meter", "clusters", "prices")
+LATER = ("sessions", "visits", "rights", "meter", "clusters", "prices", "budget_requests")
 """More of it, which the first version had not."""
 
 
@@ -113,6 +114,7 @@ class Registry:
         rights: grants and tokens.
         meter: what attempts hold and what nodes have; see `Mind.note`.
         prices: every price that was set.
+        budget_requests: for more than budgets allow.
         rebuilt: workloads whose rows are to be written again.
         clusters: those whose schedulers deliver what they decide.
     """
@@ -131,6 +133,7 @@ class Registry:
         self.rights = AccessRights()
         self.meter = Meter()
         self.prices = PriceBook()
+        self.budget_requests = BudgetRequests()
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()
@@ -206,6 +209,7 @@ class Registry:
         self.rights.note(event)
         self.clusters.note(event)
         self.prices.note(event)
+        self.budget_requests.note(event)
         match event:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)

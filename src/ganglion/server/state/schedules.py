@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from ganglion.model.behaviour import Schedule
 from ganglion.model.events import Event, ScheduleFired, ScheduleRemoved, ScheduleSet
-from ganglion.model.workload import UnixAccount
+from ganglion.model.workload import ResolvedModel, UnixAccount
 
 
 class StandingSchedule(Struct):
@@ -21,6 +21,7 @@ class StandingSchedule(Struct):
         run: what it began last; empty = nothing.
         message: what there was to say of the newest date.
         account: Unix account that its runs have; None = that of the server.
+        model: what its reference to a model meant when it was set up; None = it has none.
     """
 
     name: str
@@ -33,6 +34,7 @@ class StandingSchedule(Struct):
     run: str = ""
     message: str = ""
     account: UnixAccount | None = None
+    model: ResolvedModel | None = None
 
 
 class Schedules:
@@ -61,6 +63,7 @@ class Schedules:
         made = StandingSchedule(
             *(event.name, event.user, event.document, event.schedule, since),
             account=event.account,
+            model=event.model,
         )
         if known:  # what began before it was changed may still live
             made.last, made.runs, made.run = known.last, known.runs, known.run

@@ -17,6 +17,8 @@ from ganglion.model.events import (
     AccountJoined,
     BootstrapMade,
     BootstrapUsed,
+    BudgetDenied,
+    BudgetRequested,
     DeliveredEvent,
     Event,
     GlassBroken,
@@ -35,6 +37,7 @@ from ganglion.model.events import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
 from ganglion.model.events.access import PodAccess
@@ -52,8 +55,9 @@ _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
     *(BootstrapMade, BootstrapUsed),
-    *(UserAdded, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
+    *(UserAdded, UserGrouped, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
     *(GlassBroken, GlassMended, UserErased, DeliveredEvent),
+    *(BudgetRequested, BudgetDenied),
 )
 """Events that no decision follows from."""
 

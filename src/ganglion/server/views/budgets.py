@@ -32,6 +32,7 @@ def budget_page(mind: Mind, now: int) -> BudgetPage:
             grace_ms=each.budget.grace_ms,
             crossed=crossed(each),
             suspends_at=_suspends_at(mind.book, each),
+            raised_micro=each.raised,
         )
         for each in budgets.views(now)
     )

@@ -21,7 +21,7 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
-from ganglion.model.workload import Gang, Kind
+from ganglion.model.workload import Gang, Kind, ResolvedModel
 from ganglion.server.state import visits
 from ganglion.server.state.registry import LiveWorkload, Trail
 from ganglion.server.state.replicas import Past
@@ -143,6 +143,7 @@ def detail(
         scaling=_scaling(mind, entry),
         spent=_spent(mind, entry),
         sessions=visits.shown(mind.book.visits.get(workload, {})),
+        model=model_view(entry.workload.model),
     )
 
 
@@ -159,6 +160,13 @@ def _submitted_limit(document: Mapping[str, object]) -> int | None:
         return parse_duration(document.get("time_limit", "0"))
     except InputError:
         return None
+
+
+def model_view(model: ResolvedModel | None) -> reasons.ModelUse | None:
+    """A model as clients see it."""
+    if model is None:
+        return None
+    return reasons.ModelUse(model.reference, model.uri, model.version, model.digest)
 
 
 def _spent(mind: Mind, entry: LiveWorkload) -> workloads.Spent | None:
@@ -364,6 +372,7 @@ def _gang(mind: Mind, gang: str, endpoint: str) -> workloads.GangView:
         ended=record.ended_at or None,
         endpoint=endpoint,
         draining=gang in mind.book.replicas.draining,
+        model=record.gang.model.uri if record.gang.model else "",
         metrics={
             name: workloads.ReportedMetric(each.at, each.step, each.value, each.attempt)
             for name, each in trail.metrics.items()

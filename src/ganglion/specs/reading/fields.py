@@ -47,6 +47,7 @@ from ganglion.specs.grammar.lists import (
 )
 from ganglion.specs.grammar.names import parse_host, parse_queue
 from ganglion.specs.grammar.rules.access import parse_access, print_access
+from ganglion.specs.grammar.rules.models import parse_model
 from ganglion.specs.grammar.rules.scaling import (
     parse_pace,
     parse_ratio,
@@ -317,6 +318,7 @@ Ratio = Annotated[
     int, told(parse_ratio), PlainSerializer(print_milli), schema("number", "string", minimum=1)
 ]
 PaceOf = Annotated[Pace, told(parse_pace), PlainSerializer(print_pace), schema("string")]
+ModelName = Annotated[str, told(parse_model), schema("string")]
 Source = Annotated[str, told(parse_source), schema("string")]
 Share = Annotated[int, told(parse_permille), PlainSerializer(print_permille), schema("string")]
 HoursOf = Annotated[Hours, told(parse_hours), PlainSerializer(print_hours), schema("string")]

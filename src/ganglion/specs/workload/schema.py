@@ -114,6 +114,11 @@ class WorkloadFile(Mapping):
     setup: f.Text = described("shell text run once per node before", "")
     workdir: f.Text = described("folder to run in", "")
     image: f.Text = described("container image", "")
+    model: f.ModelName = described(
+        "a model, found once when it is submitted: models:/NAME@ALIAS, models:/NAME/3, "
+        "hf://ORG/REPO@REV, oci://, s3://, file://",
+        "",
+    )
     env: f.Env = described(
         "variables: `[HF_TOKEN, EPOCHS=3]` or a mapping; a bare name is a secret", {}
     )

@@ -113,7 +113,7 @@ def test_a_plan_shows_drift_and_changes_nothing(
     staff.owner.delete(f"{API}/budgets/vision")
     before = len(staff.events(staff.owner))
     code, out, _ = ganglion("apply", "-f", str(org), "--plan")
-    assert (code, len(staff.events(staff.owner))) == (0, before)
+    assert (code, len(staff.events(staff.owner))) == (1, before)
     assert out.splitlines() == [
         "~ queue vision",
         "    weight: 7 -> 3",
@@ -128,7 +128,22 @@ def test_a_plan_shows_drift_and_changes_nothing(
     ]
     code, out, _ = ganglion("apply", "-f", str(org), "--prune")
     assert (code, out.splitlines()[-1]) == (0, "1 created, 2 changed, 1 deleted")
-    assert ganglion("apply", "-f", str(org), "--plan")[1] == "nothing to change\n"
+    assert ganglion("apply", "-f", str(org), "--plan")[:2] == (0, "nothing to change\n")
+
+
+def test_a_plan_that_is_not_known_is_no_drift(
+    staff: Office, ganglion: Command, org: Path, tmp_path: Path
+) -> None:
+    ganglion("apply", "-f", str(org))
+    assert ganglion("apply", "-f", str(org), "--plan", token="none")[0] == 2
+    assert ganglion("apply", "-f", str(tmp_path / "none"), "--plan")[0] == 2
+    staff.grant("user:vera", "viewer", "research")
+    code, out, _ = ganglion("apply", "-f", str(org), "--plan", token=staff.token("vera", "viewer"))
+    assert (code, "! policy" in out) == (2, True)
+    # what would go with --prune alone is no drift without it
+    staff.owner.put(f"{API}/queues/extra", json={})
+    assert ganglion("apply", "-f", str(org), "--plan")[0] == 0
+    assert ganglion("apply", "-f", str(org), "--plan", "--prune")[0] == 1
 
 
 def test_pruning_leaves_a_queue_with_work_and_says_so(
@@ -176,6 +191,24 @@ def test_each_object_is_written_by_the_callers_roles_and_a_refusal_stops_no_othe
     assert code == 1
     assert ("queue", "audio") not in items
     assert items["queue", "research"]["error"]["code"] == "access"
+
+
+def test_the_server_says_whose_files_leave_rules_about_the_work_of_others_as_they_are(
+    staff: Office, ganglion: Command, org: Path
+) -> None:
+    ganglion("apply", "-f", str(org))
+    rules = {"parent": "research", "limit": {"H100": 4}, "preemption": {"protected": "20m"}}
+    assert staff.owner.put(f"{API}/queues/speech", json=rules).status_code == 200
+    (org / "fleet.yaml").write_text("queues: [{name: speech, parent: research, limit: {H100: 4}}]")
+    staff.grant("user:olga", "owner", "research")
+    token = staff.token("olga", "owner", "research")
+    assert ganglion("apply", "-f", str(org), "--plan", token=token)[0] == 0
+    assert ganglion("apply", "-f", str(org), "--plan")[0] == 1
+    seen = [
+        each.get(f"{API}/whoami").json()["every_queue"]
+        for each in (staff.owner, staff.client(token))
+    ]
+    assert seen == [True, False]
 
 
 def test_quotas_of_a_queue_and_of_those_above_change_in_one_call_in_both_directions(

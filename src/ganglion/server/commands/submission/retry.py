@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.api.workloads import Accepted
 from ganglion.ledger.history import TRIMMED
@@ -77,7 +78,8 @@ def retry(draft: Transaction, ref: str, user: str, key: str = "") -> Accepted:
         raise Conflict(f"nothing of {known.id} has failed", "what was cancelled is submitted anew")
     data = _document(known, [entry.workload.name for entry in draft.book.entries.values()])
     digest, account = f"retry {known.id}", known.workload.account
-    return submit(draft, checked(data, user=user, key=key, digest=digest, account=account))
+    request = checked(data, user=user, key=key, digest=digest, account=account)
+    return submit(draft, replace(request, model=known.workload.model))
 
 
 def _known(draft: Transaction, ref: str) -> _Known:

@@ -23,7 +23,7 @@ from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, FieldError, InputError, PlanChanged
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.plan import Verdict
-from ganglion.model.workload import Kind, UnixAccount, Workload
+from ganglion.model.workload import Kind, ResolvedModel, UnixAccount, Workload
 from ganglion.server.commands.secrets import digest_of, kept_document, needed
 from ganglion.server.commands.submission.submit_rules import (
     check_deadline,
@@ -64,6 +64,7 @@ class Request(Struct, frozen=True):
         force: take it although it can never start as things are.
         account: Unix account that its programs run as; None = that of the server.
         if_plan: hash of the plan that was shown; empty = take it whatever would happen.
+        model: what its reference to a model means now; None = it has none.
     """
 
     file: WorkloadFile
@@ -73,6 +74,7 @@ class Request(Struct, frozen=True):
     force: bool = False
     account: UnixAccount | None = None
     if_plan: str = ""
+    model: ResolvedModel | None = None
 
 
 def checked(data: dict[str, Any], raw: bytes = b"", **others: Any) -> Request:  # noqa: ANN401 - fields of Request
@@ -154,7 +156,8 @@ def _keep(draft: Transaction, request: Request, workload: Workload, schedule: Sc
     text = msgspec.json.encode(kept).decode()
     secrets = needed(draft.secrets, request.file, workload.user)
     draft.secrets.keep(SCHEDULES, name, secrets)
-    made = ScheduleSet(draft.now, name, workload.user, text, schedule, draft.wall, workload.account)
+    own = (workload.account, workload.model)
+    made = ScheduleSet(draft.now, name, workload.user, text, schedule, draft.wall, *own)
     draft.record(made)
     commands = ("ganglion schedules", f"ganglion schedules --remove {name}")
     return Accepted(id=name, name=name, gangs=gang_count(workload), next=commands, due=first)
@@ -198,7 +201,7 @@ def plan_of(request: Request, found: Verdict) -> str:
     Of a workload that would wait, it is the kind of the reason, not its numbers.
     """
     reason = found.reason and (found.reason.token, found.reason.never)
-    said = (request.digest, found.placement, sorted(found.stops), reason)
+    said = (request.digest, request.model, found.placement, sorted(found.stops), reason)
     return sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()[:PLAN_DIGITS]
 
 
@@ -253,7 +256,8 @@ def _understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Wor
     if workload.singleton:
         awaited += [each.id for each in mind.book.all_named(workload.name)]
     after_any = tuple(dict.fromkeys(awaited))
-    return replace(workload, after=after, after_any=after_any, account=request.account)
+    own = {"account": request.account, "model": request.model}
+    return replace(workload, after=after, after_any=after_any, **own)
 
 
 def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:

@@ -5,7 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic_core
+from anyio import from_thread
 from fastapi import Header
+from msgspec.structs import replace
 from pydantic import Field
 
 from ganglion.api.bulk import BatchAnswer, BulkAnswer, Refusal
@@ -23,6 +25,7 @@ from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
 from ganglion.server.routes.bulk import turns as bulk_turns
+from ganglion.server.routes.models.requests import found_models
 from ganglion.server.routes.workloads import Update, admitted, changes_of
 from ganglion.server.state.refs import Referent, resolve
 from ganglion.server.state.transaction import Mind, Transaction
@@ -96,7 +99,7 @@ def submit_many(here: Here, body: Document, idempotency_key: Key = "") -> BatchA
     The same Idempotency-Key submits nothing twice and repeats what was accepted.
     """
     documents, force = _batch(body.data)
-    requests = list(_checked(here, documents, idempotency_key, force=force))
+    requests = _with_models(here, list(_checked(here, documents, idempotency_key, force=force)))
     admit = partial(admitted, here.caller)
     return here.service.ask(lambda draft: bulk_turns.submit_all(draft, requests, admit))
 
@@ -132,6 +135,24 @@ def _checked(
         except GanglionError as error:
             name = document.get("name") if isinstance(document, dict) else None
             yield bulk_turns.refusal(name if isinstance(name, str) else "", error)
+
+
+def _with_models(
+    here: ServerContext, requests: list[submit.Request | Refusal]
+) -> list[submit.Request | Refusal]:
+    """Ask the registries of models before the turn; what they do not know is refused alone."""
+    asking = [each for each in requests if isinstance(each, submit.Request) and each.file.model]
+    known = from_thread.run(found_models, here, asking) if asking else {}
+    made = list[submit.Request | Refusal]()
+    for each in requests:
+        found = known.get(each.file.model) if isinstance(each, submit.Request) else None
+        if isinstance(each, Refusal) or found is None:
+            made.append(each)
+        elif isinstance(found, GanglionError):
+            made.append(bulk_turns.refusal(each.file.name, found))
+        else:
+            made.append(replace(each, model=found))
+    return made
 
 
 @router.post("/workloads:cancel")

@@ -6,10 +6,9 @@ from fastapi import Query
 
 from ganglion.api.use import OverheadRow, Report, UsagePage, UsageRow
 from ganglion.identity.grants import Tree, lineage
-from ganglion.model.errors import FieldError
 from ganglion.server.access.caller import Caller
 from ganglion.server.requests.context import Here
-from ganglion.server.rest.filters import PeriodQuery, UsageQuery, instant, leaves
+from ganglion.server.rest.filters import PeriodQuery, UsageQuery, leaves, past_period
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
@@ -28,7 +27,7 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
     unavailable.
     """
     now, caller = here.service.now(), here.caller
-    since, until = _period(query, now)
+    since, until = past_period(query.since, query.until, now)
     by = tuple(dict.fromkeys(query.by))
     with here.service.read() as mind:
         found = opened(mind, here.service.ledger, now)
@@ -57,7 +56,7 @@ def show_report(here: Here, query: Annotated[PeriodQuery, Query()]) -> Report:
     also given what there was, and what the server spends.
     """
     now, caller = here.service.now(), here.caller
-    since, until = _period(query, now)
+    since, until = past_period(query.since, query.until, now)
     with here.service.read() as mind:
         found = opened(mind, here.service.ledger, now)
         waits, holding = open_waits(mind), snapshot(mind.state)
@@ -74,16 +73,6 @@ def _rank(row: UsageRow) -> Rank:
     """The group, and a name that no other has."""
     group = (row.queue, row.user, row.workload, row.flavor, row.day, row.kind)
     return *group, "\n".join(group)
-
-
-def _period(query: PeriodQuery, now: int) -> tuple[int, int]:
-    """Begin and end in ms. Raises FieldError."""
-    since = instant(query.since, now, "since") or 0
-    until = instant(query.until, now, "until")
-    until = now if until is None else min(until, now)
-    if since > until:
-        raise FieldError("the period ends before it begins", key="until", hint="see `since`")
-    return since, until
 
 
 def _queues(query: PeriodQuery, caller: Caller, tree: Tree) -> frozenset[str] | None:

@@ -112,6 +112,7 @@ def who_am_i(here: Here) -> WhoAmI:
             _view(each, _broken(rights, each, caller.now_ms, caller.subject.user))
             for each in grants
         ),
+        every_queue=caller.changes_every_queue,
     )
 
 

@@ -10,6 +10,7 @@ from ganglion.api.server import Done
 from ganglion.model.errors import NotFound
 from ganglion.model.events import BudgetRemoved
 from ganglion.model.queue import GRACE_MS, WARN_PERCENT, Budget
+from ganglion.server.access.owned_queues import require_budget
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
@@ -63,6 +64,7 @@ def set_budget(here: Here, name: Name, wish: BudgetWish) -> BudgetLine:
     budget = Budget(name, wish.micro, zone, wish.carry_over, warn, wish.grace_ms)
 
     def carry_out(draft: Transaction) -> BudgetLine:
+        require_budget(here.caller, draft.state, name)
         budgets.set_budget(draft, budget, here.user)
         page = budgets.budget_page(draft.mind, draft.now)
         return next(each for each in page.items if each.queue == name)
@@ -75,6 +77,7 @@ def remove_budget(here: Here, name: Name) -> Done:
     """Remove the budget of a queue."""
 
     def carry_out(draft: Transaction) -> None:
+        require_budget(here.caller, draft.state, name)
         if not draft.apply(BudgetRemoved(draft.now, name, here.user)):
             raise NotFound(f"queue {name} has no budget", "see: ganglion budget list")
 

@@ -90,7 +90,7 @@ def rank_env(
         facts: the attempt's ports and directories, and the devices of the nodes.
     """
     env = dict(run.env) | _torch(seat, table, gang, facts) | _gpus(seat, run, facts)
-    env |= _own(seat, table, gang, facts)
+    env |= _own(seat, table, gang, facts) | model_env(gang)
     if run.env.get(SLURM_SWITCH) == "1":
         env |= slurm.variables(seat, table, gang, facts.name, ADDRESS)
         env["SLURM_RESTART_COUNT"] = str(facts.attempt - 1)
@@ -188,6 +188,19 @@ def _own(seat: RankSeat, table: Table, gang: Gang, facts: RankFacts) -> dict[str
         "GANGLION_CHECKPOINT_FILE": f"{facts.folder}/{CHECKPOINT}",
         "GANGLION_REPORT_FILE": str(report_file(Path(facts.run_dir), seat.node_rank)),
         "GANGLION_HOSTFILE": f"{facts.folder}/{HOSTFILE}",
+    }
+
+
+def model_env(gang: Gang) -> dict[str, str]:
+    """What programs learn of the model that they are to load."""
+    model = gang.model
+    if model is None:
+        return {}
+    return {
+        "GANGLION_MODEL": model.reference,
+        "GANGLION_MODEL_URI": model.uri,
+        "GANGLION_MODEL_VERSION": model.version,
+        "GANGLION_MODEL_DIGEST": model.digest,
     }
 
 

@@ -1,0 +1,71 @@
+/** A question about the past: as a form has it, as it is sent, and as the command line has it. */
+import { parse } from "yaml";
+import type { Question } from "../../api/schema";
+import { word } from "../../ui/text";
+
+export interface QuestionForm {
+  since: string;
+  until: string;
+  policy: string;
+  nodes: string;
+  queues: string;
+  prices: string;
+  workload: string;
+  at: string;
+}
+
+export const NOTHING: QuestionForm = {
+  since: "7d",
+  until: "",
+  policy: "",
+  nodes: "",
+  queues: "",
+  prices: "",
+  workload: "",
+  at: "",
+};
+
+/** One wish a line; spaces part them too, as in a command. */
+export function wishes(text: string): string[] {
+  return text.split(/\s+/).filter(Boolean);
+}
+
+/** What is sent; a text = what is wrong with the form. */
+export function questionOf(form: QuestionForm): Question | string {
+  const asked: Question = {
+    since: form.since.trim() || "7d",
+    until: form.until.trim(),
+    nodes: wishes(form.nodes),
+    queues: wishes(form.queues),
+    prices: wishes(form.prices),
+    at: form.workload.trim() ? form.at.trim() : "",
+  };
+  if (form.policy.trim()) asked.policy = { text: form.policy, file: "policy.yaml" };
+  if (form.workload.trim()) {
+    let found: unknown;
+    try {
+      found = parse(form.workload, { maxAliasCount: 100 });
+    } catch (error) {
+      return `The workload file: ${(error as Error).message}`;
+    }
+    if (found === null || typeof found !== "object" || Array.isArray(found))
+      return "The workload file has keys and values, as `run: …`.";
+    if (!asked.at) return "Say when the workload is submitted, as 24h (ago) or 2026-11-01T14:00Z.";
+    asked.workload = found as Record<string, unknown>;
+  }
+  return asked;
+}
+
+/** The command that asks the same; what is text here is a file there. */
+export function commandOf(form: QuestionForm): string {
+  return [
+    "ganglion whatif",
+    ...(form.policy.trim() ? ["--policy policy.yaml"] : []),
+    ...wishes(form.nodes).map((each) => `--nodes ${word(each)}`),
+    ...wishes(form.queues).map((each) => `--queue ${word(each)}`),
+    ...wishes(form.prices).map((each) => `--price ${word(each)}`),
+    ...(form.workload.trim() ? [`--submit job.yaml --at ${word(form.at.trim() || "TIME")}`] : []),
+    ...(form.since.trim() && form.since.trim() !== "7d" ? [`--since ${word(form.since.trim())}`] : []),
+    ...(form.until.trim() ? [`--until ${word(form.until.trim())}`] : []),
+  ].join(" ");
+}

@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { NOTHING, commandOf, questionOf } from "./asked";
+import { difference, said, tone } from "./figures";
+
+it("asks as the command line does", () => {
+  const form = { ...NOTHING, nodes: "+4xH100:8\n-1xA100", queues: "red=quota:H100:16", since: "14d" };
+  expect(questionOf(form)).toEqual({
+    since: "14d",
+    until: "",
+    nodes: ["+4xH100:8", "-1xA100"],
+    queues: ["red=quota:H100:16"],
+    prices: [],
+    at: "",
+  });
+  expect(commandOf(form)).toBe(
+    "ganglion whatif --nodes +4xH100:8 --nodes -1xA100 --queue red=quota:H100:16 --since 14d",
+  );
+  expect(commandOf({ ...NOTHING, prices: "H100=2;x" })).toContain("'H100=2;x'");
+});
+
+it("sends a workload only with the time of its submission", () => {
+  const form = { ...NOTHING, workload: "run: sleep 1\n" };
+  expect(questionOf(form)).toMatch(/when/);
+  expect(questionOf({ ...form, at: "24h" })).toMatchObject({ workload: { run: "sleep 1" }, at: "24h" });
+  expect(questionOf({ ...form, workload: "- a", at: "24h" })).toMatch(/keys and values/);
+  expect(questionOf({ ...form, workload: "a: [", at: "24h" })).toMatch(/workload file/);
+});
+
+it("says a difference only where it is larger than the error bar", () => {
+  const figure = { past: 0, replay: 90_000, changed: 30_000, bar: 10_000, visible: true };
+  expect(difference("wait_p50_ms", figure, "")).toBe("−1 min");
+  expect(tone("wait_p50_ms", figure)).toBe("good");
+  expect(tone("fairness_permille", figure)).toBe("bad");
+  expect(tone("spend_micro", figure)).toBe("calm");
+  expect(difference("wait_p50_ms", { ...figure, visible: false }, "")).toBe("none we can see");
+  expect(said("lost_gpu_ms", 7_200_000, "")).toBe("2 GPU-h");
+});

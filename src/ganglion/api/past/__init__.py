@@ -1,0 +1,1 @@
+"""What is known of the past, and of what is planned."""

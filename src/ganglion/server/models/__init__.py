@@ -1,0 +1,1 @@
+"""What references to models mean: registries and stores are asked, never within a turn."""

@@ -1,0 +1,134 @@
+"""Which registries of models this home asks: `models.yaml` in it, read whenever one is asked."""
+
+from pathlib import Path
+
+import msgspec
+import yaml
+from msgspec import Struct, field
+
+from ganglion.model.errors import FieldError, FileError
+from ganglion.seams.files import Files
+from ganglion.specs.grammar.times.durations import parse_duration
+from ganglion.specs.grammar.words import parse_secret_reference
+
+FILE = "models.yaml"
+LEAST_MS, MOST_MS = 100, 600_000
+"""How long one answer may take, and the pause between two rounds of questions: the bounds."""
+
+
+class HttpRegistry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A registry that is asked over HTTP.
+
+    Attributes:
+        url: where it is, without a path of its API.
+        token: `secret:NAME` of a bearer token; empty = none is sent.
+        user: name for HTTP Basic; empty = none is sent.
+        password: `secret:NAME` of its password.
+    """
+
+    url: str
+    token: str = ""
+    user: str = ""
+    password: str = ""
+
+
+class ObjectStore(Struct, frozen=True, forbid_unknown_fields=True):
+    """An object store that speaks S3, buckets in the path.
+
+    Attributes:
+        url: where it is.
+        region: that requests are signed for.
+        access_key: id of the key; empty = requests are not signed.
+        secret_key: `secret:NAME` of the key.
+    """
+
+    url: str
+    region: str = "us-east-1"
+    access_key: str = ""
+    secret_key: str = ""
+
+
+class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file.
+
+    Attributes:
+        mlflow: for `models:/`.
+        hf: for `hf://`.
+        oci: host as references name it -> registry, for `oci://`.
+        s3: for `s3://`.
+        files: folders that `file://` may lie in; empty = any, where programs run as the account
+            of the server and so read the same files.
+        deadline: most time that one reference may take, as `10s`.
+        every: pause between two looks at references that may move, as `1m`.
+    """
+
+    mlflow: HttpRegistry | None = None
+    hf: HttpRegistry | None = None
+    oci: dict[str, HttpRegistry] = field(default_factory=dict)
+    s3: ObjectStore | None = None
+    files: tuple[str, ...] = ()
+    deadline: str = "10s"
+    every: str = "1m"
+
+    @property
+    def deadline_ms(self) -> int:
+        """`deadline` in ms."""
+        return parse_duration(self.deadline)
+
+    @property
+    def every_ms(self) -> int:
+        """`every` in ms."""
+        return parse_duration(self.every)
+
+
+def read_model_settings(home: Path, files: Files) -> ModelSettings:
+    """Read the settings of a home; without the file, no registry is known.
+
+    Raises:
+        FileError: the file is not what it should be.
+    """
+    path = home / FILE
+    try:
+        written = yaml.safe_load(files.read(path).decode("utf-8")) or {}
+        found = msgspec.convert(written, ModelSettings)
+        _check(found)
+    except FileNotFoundError:
+        return ModelSettings()
+    except FieldError as error:
+        raise FileError(f"{path}: {error.message}", error.hint) from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
+        raise FileError(f"{path}: {error}", "see docs/models.md") from error
+    return found
+
+
+def _check(found: ModelSettings) -> None:
+    """Raises FieldError where a value is none of its kind."""
+    others = {f"oci.{host}": each for host, each in found.oci.items()}
+    for key, each in {"mlflow": found.mlflow, "hf": found.hf, **others}.items():
+        if each:
+            _check_secret(each.token, f"{key}.token")
+            _check_secret(each.password, f"{key}.password")
+            _check_url(each.url, key)
+    if found.s3:
+        _check_secret(found.s3.secret_key, "s3.secret_key")
+        _check_url(found.s3.url, "s3")
+    for key in ("deadline", "every"):
+        try:
+            length = parse_duration(getattr(found, key))
+        except FieldError as error:
+            raise FieldError(error.problem, key=key, hint=error.hint) from error
+        if not LEAST_MS <= length <= MOST_MS:
+            raise FieldError("is out of bounds", key=key, hint="from 100ms to 10m, as `10s`")
+
+
+def _check_secret(text: str, key: str) -> None:
+    try:
+        _ = parse_secret_reference(text) if text else ""
+    except FieldError as error:
+        raise FieldError(error.problem, key=key, hint=error.hint) from error
+
+
+def _check_url(text: str, key: str) -> None:
+    if not text.startswith(("http://", "https://")) or "@" in text:
+        hint = "as https://models.example.org; credentials are `token`, or `user` and `password`"
+        raise FieldError("is no URL of http or https", key=f"{key}.url", hint=hint)

@@ -1,0 +1,1 @@
+"""Models that workloads refer to."""

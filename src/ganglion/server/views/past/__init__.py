@@ -1,0 +1,1 @@
+"""The past of the fleet as it is shown, and what is planned."""

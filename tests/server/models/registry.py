@@ -1,0 +1,94 @@
+"""A small registry of models that may be down, slow, wrong, or move an alias."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+DIGEST = f"sha256:{'a' * 64}"
+
+
+class FakeRegistry:
+    """What the registry says; tests change it between requests.
+
+    Attributes:
+        aliases: of the MLflow model `chat`.
+        status: what every request is answered with; 200 = what it asks for.
+        body: in place of what it asks for; empty = nothing is.
+        silent: whether requests get no answer until `leave`.
+        asked: paths that were asked for, each with its header Authorization.
+    """
+
+    def __init__(self) -> None:
+        self.aliases = {"champion": 3}
+        self.status, self.body, self.silent = 200, b"", False
+        self.asked: list[tuple[str, str]] = []
+        self.leave = threading.Event()
+        self.url = ""
+
+    def answer(self, path: str, query: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body."""
+        if path == "/api/2.0/mlflow/registered-models/alias":
+            return self._version(self.aliases.get(query["alias"]), query)
+        if path == "/api/2.0/mlflow/model-versions/get":
+            return self._version(int(query["version"]), query)
+        if path == "/api/models/org/repo/revision/main":
+            return 200, {}, json.dumps({"sha": COMMIT}).encode()
+        if path == "/v2/team/chat/manifests/v3":
+            return 200, {"Docker-Content-Digest": DIGEST}, b""
+        if path == "/bucket/chat.tar":
+            return 200, {"ETag": '"e1"', "x-amz-version-id": "v7"}, b""
+        return 404, {}, b""
+
+    def _version(
+        self, number: int | None, query: dict[str, str]
+    ) -> tuple[int, dict[str, str], bytes]:
+        if query["name"] != "chat" or number is None or number > 9:
+            said: dict[str, Any] = {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "not found"}
+            return 404, {}, json.dumps(said).encode()
+        version = {"name": "chat", "version": str(number), "source": f"s3://b/{number}"}
+        return 200, {}, json.dumps({"model_version": version}).encode()
+
+
+@contextmanager
+def fake_registry() -> Iterator[FakeRegistry]:
+    """A registry on a port of its own."""
+    fake = FakeRegistry()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            fake.asked.append((url.path, self.headers.get("Authorization", "")))
+            if fake.silent:
+                fake.leave.wait(30)
+            query = {key: each[0] for key, each in parse_qs(url.query).items()}
+            status, headers, body = fake.answer(url.path, query)
+            if fake.status != 200:
+                status, headers, body = fake.status, {}, b""
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(fake.body or body)
+
+        do_HEAD = do_GET  # noqa: N815 - the name that the library looks for
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Tests are quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    fake.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield fake
+    finally:
+        fake.leave.set()
+        server.shutdown()
+        server.server_close()
