@@ -1,16 +1,19 @@
 /** What pages read, each under a key that events make out of date. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { get } from "./client";
-import type { Kind } from "./schema";
+import { get, getLong } from "./client";
+import { shared } from "./pieces";
+import type { Kind, OrderItem, OrderPage } from "./schema";
 
 export const order = queryOptions({
   queryKey: ["order"],
-  queryFn: ({ signal }) => get("/order", {}, {}, signal),
+  queryFn: ({ signal }) => getLong("/order", "position", signal),
+  structuralSharing: (before, now) =>
+    shared<OrderItem, OrderPage>(before as OrderPage | undefined, now as OrderPage, (row) => row.gang),
 });
 
 export const nodes = queryOptions({
   queryKey: ["nodes"],
-  queryFn: ({ signal }) => get("/nodes", {}, {}, signal),
+  queryFn: ({ signal }) => getLong("/nodes", "name", signal),
 });
 
 export const flavors = queryOptions({
