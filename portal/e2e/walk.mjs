@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { money } from "./money.mjs";
 
 const LINK = new URL(process.env.PORTAL_LINK);
 const [PROGRAM, ...ARGUMENTS] = JSON.parse(process.env.GANGLION);
@@ -208,6 +209,8 @@ try {
     await see("guaranteed none", { exact: false });
     await looked("queues");
   });
+
+  await money({ page, path, see, looked, step, check, ganglion, blocker, job });
 
   await step("the blocker is cancelled by the keyboard, the job starts, its log runs", async () => {
     await path(`/workloads/${blocker}`);

@@ -27,6 +27,11 @@ export const budgets = queryOptions({
   queryFn: ({ signal }) => get("/budgets", {}, {}, signal),
 });
 
+export const budgetRequests = queryOptions({
+  queryKey: ["budgets", "requests"],
+  queryFn: ({ signal }) => get("/budget-requests", {}, { all: true }, signal),
+});
+
 export const ofUser = (user: string) =>
   queryOptions({
     queryKey: ["workloads", user],
