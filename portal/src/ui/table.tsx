@@ -2,6 +2,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { CsvButton } from "./csv_button";
+import { plural } from "./numbers";
 
 export interface Column<Row> {
   key: string;
@@ -159,7 +160,7 @@ export function Table<Row>(props: TableProps<Row>) {
         </div>
       </div>
       <p className="table-foot quiet">
-        <span>{rows.length.toLocaleString("en")} rows</span>
+        <span>{plural(rows.length, "row")}</span>
         <CsvButton file={props.file} columns={[...columns, ...(props.more ?? [])]} rows={rows} />
       </p>
     </div>
