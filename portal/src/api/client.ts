@@ -1,4 +1,5 @@
 /** Requests to the server: problems of RFC 9457 become errors, its clock is followed. */
+import { parsed } from "./pieces";
 import type { Gets, WhoAmI } from "./schema";
 
 const PREFIX = "/api/v1";
@@ -101,16 +102,23 @@ export async function get<Path extends keyof Gets>(
   return (await response.json()) as Gets[Path];
 }
 
+/** Read a list of any length, whose items begin with the key `first`. */
+export async function getLong<Path extends keyof Gets>(path: Path, first: string, signal?: AbortSignal): Promise<Gets[Path]> {
+  const response = await send(address(path), signal ? { signal } : {});
+  return parsed<Gets[Path]>(await response.text(), first, signal);
+}
+
 /** Change something; the header shows that the request comes from this page. */
 export async function change<T>(
   method: "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   body?: unknown,
-  more: { query?: Query; key?: string; signal?: AbortSignal } = {},
+  more: { query?: Query; key?: string; etag?: string; signal?: AbortSignal } = {},
 ): Promise<T> {
   const headers: Record<string, string> = { "X-CSRF-Token": csrf };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (more.key) headers["Idempotency-Key"] = more.key;
+  if (more.etag) headers["If-Match"] = more.etag;
   const init: RequestInit = { method, headers };
   if (body !== undefined) init.body = JSON.stringify(body);
   if (more.signal) init.signal = more.signal;

@@ -23,6 +23,12 @@ export interface AnchorStanding {
   problem: string;
 }
 
+export interface AttemptPage {
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
 export interface Band {
   p50: number;
   p90: number;
@@ -406,6 +412,7 @@ export interface GangView {
   endpoint: string;
   draining: boolean;
   model: string;
+  metrics: Record<string, ReportedMetric>;
 }
 
 export interface GlassView {
@@ -547,6 +554,26 @@ export interface LeaverView {
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
+export interface ModelList {
+  items: Array<ModelRow>;
+}
+
+export interface ModelRow {
+  workload: string;
+  name: string;
+  kind: string;
+  queue: string;
+  user: string;
+  model: ModelUse | null;
+  now: ModelUse | null;
+  moved: boolean | null;
+  asked: number | null;
+  trouble: string;
+  before: ModelUse | null;
+  fresh: number;
+  outdated: number;
+}
+
 export interface ModelUse {
   reference: string;
   uri: string;
@@ -633,6 +660,12 @@ export interface OrderPage {
   items: Array<OrderItem>;
   total: number;
   next: string | null;
+}
+
+export interface OtherModel {
+  to: string;
+  back: boolean;
+  surge: number;
 }
 
 export interface OtherPolicy {
@@ -877,6 +910,13 @@ export interface ReportSpan {
   p95_ms: number | null;
 }
 
+export interface ReportedMetric {
+  at: number;
+  step: number;
+  value: number | null;
+  attempt: number;
+}
+
 export type RequestState = "approved" | "denied" | "over" | "waiting";
 
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
@@ -905,6 +945,20 @@ export type Role = "viewer" | "submitter" | "maintainer" | "owner" | "operator" 
 
 export interface RolePage {
   items: Array<GrantView>;
+}
+
+export interface RoutedLoad {
+  age_ms: number;
+  ready: number;
+  waiting: number;
+  running: number;
+  first_p50_ms: number | null;
+  first_p90_ms: number | null;
+  whole_p50_ms: number | null;
+  whole_p90_ms: number | null;
+  minute: number;
+  failed: number;
+  replicas: Record<string, number>;
 }
 
 export interface Saved {
@@ -1044,6 +1098,11 @@ export interface Suggestion {
   level: string;
   stops: Array<string>;
   awaits: Array<string>;
+  priority: number | null;
+  queue: string;
+  time_limit_ms: number;
+  pods: number;
+  gpus: number;
 }
 
 export interface Suspension {
@@ -1389,6 +1448,7 @@ export interface WorkloadDetail {
   spent: Spent | null;
   sessions: Array<SessionView>;
   model: ModelUse | null;
+  load: RoutedLoad | null;
 }
 
 export interface WorkloadFile {
@@ -1494,6 +1554,7 @@ export interface Wrong {
 }
 
 export interface Gets {
+  "/models": ModelList;
   "/workloads": WorkloadPage;
   "/workloads/{ref}/why": Why;
   "/workloads/{ref}": WorkloadDetail;
@@ -1510,6 +1571,7 @@ export interface Gets {
   "/secrets": SecretPage;
   "/drains": DrainPage;
   "/history": HistoryPage;
+  "/workloads/{ref}/attempts": AttemptPage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
   "/timeline": TimelinePage;
@@ -1544,6 +1606,7 @@ export interface Posts {
   "/workloads/{ref}/resume": WorkloadDetail;
   "/workloads/{ref}/scale": WorkloadDetail;
   "/workloads/{ref}/open": Opening;
+  "/workloads/{ref}/model": WorkloadDetail;
   "/workloads": Accepted | Verdict;
   "/workloads/{ref}/cancel": WorkloadDetail;
   "/workloads/{ref}/retry": Accepted;

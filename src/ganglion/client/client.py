@@ -28,6 +28,7 @@ from ganglion.client.calls.access import AccessClient
 from ganglion.client.calls.again import Again
 from ganglion.client.calls.bulk import Bulk
 from ganglion.client.calls.daily import Daily, read_events
+from ganglion.client.calls.models import Models
 from ganglion.client.calls.money import Money
 from ganglion.client.calls.placed import placed
 from ganglion.client.calls.policies import Policies
@@ -116,6 +117,11 @@ class Client(Policies):
         return Money(self._http)
 
     @property
+    def models(self) -> Models:
+        """Models that workloads have."""
+        return Models(self._http)
+
+    @property
     def what_ifs(self) -> WhatIfs:
         """Questions about a past that was otherwise."""
         return WhatIfs(self._http)
@@ -155,8 +161,6 @@ class Client(Policies):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Server
-
     def health(self) -> Health:
         """Return whether the server works."""
         return self._http.call("GET", "//healthz", Health, but=503)
@@ -179,8 +183,6 @@ class Client(Policies):
     def shutdown(self, *, cancel: bool = False) -> None:
         """Stop the server; jobs go on unless `cancel` is set."""
         self._http.call("POST", "/shutdown", Any, body={"cancel": cancel})
-
-    # Workloads
 
     def submit(
         self, document: Document, *, key: str = "", force: bool = False, if_plan: str = ""
@@ -351,8 +353,6 @@ class Client(Policies):
         """Delete a queue without workloads and children."""
         self._http.call("DELETE", path_of("/queues", name), Any)
 
-    # Nodes
-
     def nodes(self) -> tuple[NodeView, ...]:
         """List nodes."""
         return self._http.call("GET", "/nodes", NodePage).items
@@ -365,10 +365,11 @@ class Client(Policies):
         """Let a node take work again."""
         self._http.call("POST", path_of("/nodes", node, "uncordon"), Any)
 
-    def drain(self, what: str, by_ms: int, reason: str = "maintenance") -> DrainView:
-        """Empty a node or domain (`LEVEL=NAME`, or its name); what is there by then is stopped."""
-        body = {"by": by_ms, "reason": reason}
-        return self._http.call("PUT", path_of("/drains", what), DrainView, body=body)
+    def drain(self, what: str, by_ms: int, reason: str, *, dry_run: bool = False) -> DrainView:
+        """Empty a node or domain (`LEVEL=NAME`, or its name), or only say what has to leave."""
+        body, asked = {"by": by_ms, "reason": reason}, {"dry_run": dry_run or None}
+        path = path_of("/drains", what)
+        return self._http.call("PUT", path, DrainView, params=asked, body=body)
 
     def undrain(self, what: str) -> None:
         """Let the nodes of a drain take work again."""

@@ -13,6 +13,7 @@ import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { word } from "../../ui/text";
 import { branches } from "../queues/tree";
 import { BudgetEdit } from "./edit";
+import { AskMore, BudgetRequests } from "./requests";
 
 const route = getRouteApi("/budgets");
 
@@ -106,11 +107,12 @@ export function BudgetsPage() {
         )}
       </div>
       <Command line="ganglion budget list" />
+      <BudgetRequests changes={changes} />
     </>
   );
 }
 
-const sum = (line: BudgetLine) => line.micro + line.carried_micro;
+const sum = (line: BudgetLine) => line.micro + line.carried_micro + line.raised_micro;
 
 function columnsOf(currency: string): readonly PlainColumn<BudgetRow>[] {
   const amount = (
@@ -147,7 +149,7 @@ function columnsOf(currency: string): readonly PlainColumn<BudgetRow>[] {
     },
     amount("spent", "Spent", (line) => line.spent_micro, true),
     amount("reserved", "Reserved", (line) => line.reserved_micro, true),
-    amount("limit", "Limit", sum),
+    amount("limit", "Limit", sum, true),
     amount("left", "Left", (line) => line.left_micro),
     {
       key: "until",
@@ -219,13 +221,19 @@ function Standing({ line, currency }: { line: BudgetLine; currency: string }) {
         {money(line.left_micro, currency)} of {money(sum(line), currency)} left: {money(line.spent_micro, currency)}{" "}
         spent, {money(line.reserved_micro, currency)} reserved for what runs.
       </p>
-      <dl className="evidence">
+      <dl className="facts">
         <div>
           <dt>period</dt>
           <dd>
             a month of {line.zone}, until <Time at={line.end} exact />
           </dd>
         </div>
+        {line.raised_micro !== 0 && (
+          <div>
+            <dt>approved beside it</dt>
+            <dd>{money(line.raised_micro, currency)}, for this month</dd>
+          </div>
+        )}
         {line.carried_micro !== 0 && (
           <div>
             <dt>carried over</dt>
@@ -254,7 +262,8 @@ function Standing({ line, currency }: { line: BudgetLine; currency: string }) {
         </p>
       )}
       <p>
-        <Link to="/usage" search={{ queue: line.queue, by: "user" }}>
+        <AskMore queue={line.queue} />{" "}
+        <Link className="button small" to="/usage" search={{ queue: line.queue, by: "user" }}>
           Who spent it
         </Link>
       </p>

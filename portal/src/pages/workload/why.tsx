@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { why } from "../../api/reads";
 import type { Band, Explained } from "../../api/schema";
 import { Command, Failure, Loading, Name, Time, Badge } from "../../ui/parts";
+import { Apply } from "./apply";
 import { count, gpus, memory, plural } from "../../ui/numbers";
 import { harmless, word } from "../../ui/text";
 
@@ -57,7 +58,7 @@ function Explanation({ about, several }: { about: Explained; several: boolean })
       {about.phase === "pending" && <Start about={about} />}
       <Suggestions about={about} />
       {about.ahead_count > 0 && (
-        <People title={`${plural(about.ahead_count, "gang")} go before it`} ids={about.ahead} all={about.ahead_count} />
+        <People title={about.ahead_count === 1 ? "1 gang goes before it" : `${about.ahead_count} gangs go before it`} ids={about.ahead} all={about.ahead_count} />
       )}
       {about.holder_count > 0 && (
         <People title="They hold what it needs" ids={about.holders} all={about.holder_count} />
@@ -149,7 +150,8 @@ function Suggestions({ about }: { about: Explained }) {
       <ul className="lines">
         {about.suggestions.map((each) => (
           <li key={each.change}>
-            {harmless(each.change, 500)}
+            {harmless(each.change, 500)}{" "}
+            <Apply job={about.gang.replace(/\/\d+$/, "")} gang={about.gang} about={each} />
             <Touched what="stops or moves" ids={each.stops} />
             <Touched what="awaits the end of" ids={each.awaits} />
           </li>

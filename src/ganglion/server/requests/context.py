@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from ganglion.api.workloads import RoutedLoad
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
 from ganglion.model.events import SignedIn
@@ -28,6 +29,7 @@ from ganglion.server.accounts.asking import check
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.loop.service import Service
 from ganglion.server.models.resolver import no_registry
+from ganglion.server.models.watch import ModelReading
 from ganglion.server.portal.links import PortalLinks
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
@@ -69,6 +71,7 @@ class ServerContext(Struct):
         door_trouble: why services cannot be reached; empty = they can, or there are none.
         look_at: what a workspace was last seen to hold, by its gang.
         use_of: whether a workspace is used, for people, by its gang.
+        load_of: what the router says of a service, by its name; None = nothing.
         keys: of services, for the router.
         decide_by: takes what decides about callers of the router by their roles.
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
@@ -93,6 +96,7 @@ class ServerContext(Struct):
         host: accounts of users, and the helper that starts programs as them; None = none are.
         questions: about a past that was otherwise; None = none are answered.
         find_model: what a reference to a model means now; raises what is wrong with it.
+        model_now: what a reference that is watched meant last; None = nothing is known.
         verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
@@ -107,6 +111,7 @@ class ServerContext(Struct):
     door_trouble: Callable[[], str] = lambda: ""
     look_at: Callable[[str], Look | None] = lambda _gang: None
     use_of: Callable[[str], str] = lambda _gang: ""
+    load_of: Callable[[str], RoutedLoad | None] = lambda _service: None
     keys: Keys = field(default_factory=Keys)
     decide_by: Callable[[RoleDecider], None] = lambda _decide: None
     unsent: Callable[[str], str] = lambda _workload: ""
@@ -130,6 +135,7 @@ class ServerContext(Struct):
     host: SharedHost | None = None
     questions: WhatIfQuestions | None = None
     find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
+    model_now: Callable[[str], ModelReading | None] = lambda _reference: None
     verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 
