@@ -166,9 +166,14 @@ def no_network() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_frozen_objects() -> Iterator[None]:
-    """Leave servers of this process to the collector; what they freeze would outlive their test."""
+    """Leave servers of this process to the collector; what they freeze would outlive their test.
+
+    What `pytest_collection` has frozen stays so, whatever a benchmark thaws: a collection would
+    look at all tests again, for most of a second.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gc, "freeze", lambda: None)
+        for name in ("freeze", "unfreeze"):
+            patch.setattr(gc, name, lambda: None)
         yield
 
 
