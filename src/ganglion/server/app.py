@@ -46,6 +46,7 @@ from ganglion.server.routes import (
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
 from ganglion.server.routes.identity import access, sessions, trail, users
+from ganglion.server.routes.models import references
 from ganglion.server.routes.money import budget_requests, budgets, prices
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
@@ -55,6 +56,7 @@ _ROUTES = (
     bulk,
     workspaces,
     services,
+    references,
     workloads,
     cluster,
     queues,

@@ -20,6 +20,8 @@ def test_its_visitor_is_the_owner(portal: PortalOffice) -> None:
     assert me["csrf"]
     assert browser.get(f"{API}/nodes").status_code == 200
     assert browser.get(f"{API}/roles").status_code == 200
+    (session,) = browser.get(f"{API}/sessions").json()["items"]
+    assert (session["user"], session["own"]) == ("ada", True)
 
 
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(portal: PortalOffice) -> None:

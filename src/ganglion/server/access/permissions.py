@@ -240,7 +240,7 @@ class Permissions:
             (each, self._last(each))
             for each in rules.sessions.values()
             if each.issuer == wanted.issuer
-            and each.user != self._owner
+            and (each.user == self._owner) == (each.issuer == BY_LINK)
             and self._lasts(each, wanted, now)
         ]
 
