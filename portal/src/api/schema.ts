@@ -1293,6 +1293,7 @@ export interface WhatIf {
   message: string;
   changes: Array<string>;
   report: WhatIfReport | null;
+  url: string;
 }
 
 export interface WhatIfFigure {
