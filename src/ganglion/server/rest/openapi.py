@@ -34,6 +34,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "update_workload": {"priority": 80, "time_limit": "12h"},
     "cancel_workload": {"force": False},
     "scale_service": {"replicas": "2..8"},
+    "update_service_model": {"to": "models:/chat@candidate", "surge": 1},
     "cancel_many": {"filter": _TRAINING, "dry_run": True},
     "update_many": {"filter": _TRAINING, "changes": {"queue": "default"}, "dry_run": True},
     "suspend_many": {"filter": {"kind": ["workspace"]}, "dry_run": True},
