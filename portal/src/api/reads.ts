@@ -1,6 +1,7 @@
 /** What pages read, each under a key that events make out of date. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get } from "./client";
+import type { Kind } from "./schema";
 
 export const order = queryOptions({
   queryKey: ["order"],
@@ -26,6 +27,63 @@ export const budgets = queryOptions({
   queryKey: ["budgets"],
   queryFn: ({ signal }) => get("/budgets", {}, {}, signal),
 });
+
+export const drains = queryOptions({
+  queryKey: ["drains"],
+  queryFn: ({ signal }) => get("/drains", {}, {}, signal),
+});
+
+export const bookings = queryOptions({
+  queryKey: ["bookings"],
+  queryFn: ({ signal }) => get("/bookings", {}, {}, signal),
+});
+
+export const schedules = queryOptions({
+  queryKey: ["schedules"],
+  queryFn: ({ signal }) => get("/schedules", {}, {}, signal),
+});
+
+export const policy = queryOptions({
+  queryKey: ["policy"],
+  queryFn: ({ signal }) => get("/policy", {}, {}, signal),
+});
+
+export const policyVersions = queryOptions({
+  queryKey: ["policy", "versions"],
+  queryFn: ({ signal }) => get("/policy/versions", {}, {}, signal),
+});
+
+export const users = queryOptions({
+  queryKey: ["access", "users"],
+  queryFn: ({ signal }) => get("/users", {}, {}, signal),
+});
+
+export const roles = queryOptions({
+  queryKey: ["access", "roles"],
+  queryFn: ({ signal }) => get("/roles", {}, {}, signal),
+});
+
+export const tokens = queryOptions({
+  queryKey: ["access", "tokens"],
+  queryFn: ({ signal }) => get("/tokens", {}, {}, signal),
+});
+
+export const sessions = queryOptions({
+  queryKey: ["access", "sessions"],
+  queryFn: ({ signal }) => get("/sessions", {}, {}, signal),
+});
+
+export const prices = queryOptions({
+  queryKey: ["prices", "history"],
+  queryFn: ({ signal }) => get("/prices:history", {}, {}, signal),
+});
+
+/** Live workloads of one kind, and those that have ended where asked for. */
+export const ofKind = (kind: Kind, all = false) =>
+  queryOptions({
+    queryKey: ["workloads", "kind", kind, String(all)],
+    queryFn: ({ signal }) => get("/workloads", {}, { kind, all: all || undefined, limit: 1000 }, signal),
+  });
 
 export const ofUser = (user: string) =>
   queryOptions({
@@ -95,16 +153,6 @@ export const verification = queryOptions({
   retry: false,
 });
 
-export const bookings = queryOptions({
-  queryKey: ["bookings"],
-  queryFn: ({ signal }) => get("/bookings", {}, {}, signal),
-});
-
-export const drains = queryOptions({
-  queryKey: ["drains"],
-  queryFn: ({ signal }) => get("/drains", {}, {}, signal),
-});
-
 export const timeline = (since: string) =>
   queryOptions({
     queryKey: ["timeline", since],
@@ -127,3 +175,18 @@ export const question = (id: string) =>
     refetchInterval: ({ state }) =>
       state.data?.state === "done" || state.data?.state === "failed" ? false : ANSWERED_MS,
   });
+
+export const attempts = (ref: string) =>
+  queryOptions({
+    queryKey: ["workload", ref, "attempts"],
+    queryFn: ({ signal }) => get("/workloads/{ref}/attempts", { ref }, {}, signal),
+  });
+
+const MEASURED_MS = 5_000;
+
+/** What gangs use now; the server measures when it is asked. */
+export const use = queryOptions({
+  queryKey: ["use"],
+  queryFn: ({ signal }) => get("/use", {}, {}, signal),
+  refetchInterval: MEASURED_MS,
+});

@@ -23,6 +23,12 @@ export interface AnchorStanding {
   problem: string;
 }
 
+export interface AttemptPage {
+  metered_since: number | null;
+  items: Array<TimelineSpan>;
+  left_out: boolean;
+}
+
 export interface Band {
   p50: number;
   p90: number;
@@ -406,6 +412,7 @@ export interface GangView {
   endpoint: string;
   draining: boolean;
   model: string;
+  metrics: Record<string, ReportedMetric>;
 }
 
 export interface GlassView {
@@ -444,6 +451,10 @@ export interface Group {
   size: unknown;
   required?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
   preferred?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
+}
+
+export interface GroupsWish {
+  groups: Array<string>;
 }
 
 export interface Health {
@@ -899,6 +910,13 @@ export interface ReportSpan {
   p95_ms: number | null;
 }
 
+export interface ReportedMetric {
+  at: number;
+  step: number;
+  value: number | null;
+  attempt: number;
+}
+
 export type RequestState = "approved" | "denied" | "over" | "waiting";
 
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
@@ -927,6 +945,20 @@ export type Role = "viewer" | "submitter" | "maintainer" | "owner" | "operator" 
 
 export interface RolePage {
   items: Array<GrantView>;
+}
+
+export interface RoutedLoad {
+  age_ms: number;
+  ready: number;
+  waiting: number;
+  running: number;
+  first_p50_ms: number | null;
+  first_p90_ms: number | null;
+  whole_p50_ms: number | null;
+  whole_p90_ms: number | null;
+  minute: number;
+  failed: number;
+  replicas: Record<string, number>;
 }
 
 export interface Saved {
@@ -1066,6 +1098,11 @@ export interface Suggestion {
   level: string;
   stops: Array<string>;
   awaits: Array<string>;
+  priority: number | null;
+  queue: string;
+  time_limit_ms: number;
+  pods: number;
+  gpus: number;
 }
 
 export interface Suspension {
@@ -1230,11 +1267,13 @@ export interface UserView {
   changed: number;
   by: string;
   at: number;
+  groups: Array<string>;
 }
 
 export interface UserWish {
   user: string;
   password: string;
+  groups: Array<string>;
 }
 
 export interface UtilisationRow {
@@ -1409,6 +1448,7 @@ export interface WorkloadDetail {
   spent: Spent | null;
   sessions: Array<SessionView>;
   model: ModelUse | null;
+  load: RoutedLoad | null;
 }
 
 export interface WorkloadFile {
@@ -1531,6 +1571,7 @@ export interface Gets {
   "/secrets": SecretPage;
   "/drains": DrainPage;
   "/history": HistoryPage;
+  "/workloads/{ref}/attempts": AttemptPage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
   "/timeline": TimelinePage;
@@ -1600,6 +1641,7 @@ export interface Puts {
   "/prices/{flavor}": PriceView;
   "/budgets/{name}": BudgetLine;
   "/users/{user}/password": Done;
+  "/users/{user}/groups": UserView;
   "/holds/{hold}": HoldView;
 }
 export interface Patchs {

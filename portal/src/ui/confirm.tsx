@@ -8,6 +8,9 @@ export function Confirm(props: {
   title: string;
   line: string;
   danger?: boolean;
+  small?: boolean;
+  /** What is asked for cannot be sent yet. */
+  incomplete?: boolean;
   act(): Promise<unknown>;
   children?: ReactNode;
 }) {
@@ -27,7 +30,7 @@ export function Confirm(props: {
   };
   return (
     <DialogTrigger onOpenChange={() => setError(null)}>
-      <Button className={props.danger ? "danger" : ""}>{props.label}</Button>
+      <Button className={[props.danger ? "danger" : "", props.small ? "small" : ""].join(" ").trim()}>{props.label}</Button>
       <ModalOverlay className="overlay" isDismissable>
         <Modal className="modal">
           <Dialog className="dialog">
@@ -43,7 +46,7 @@ export function Confirm(props: {
                   </Button>
                   <Button
                     className={props.danger ? "danger" : "primary"}
-                    isDisabled={busy}
+                    isDisabled={busy || (props.incomplete ?? false)}
                     onPress={() => void act(close)}
                   >
                     {props.label}

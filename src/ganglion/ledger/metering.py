@@ -111,12 +111,22 @@ def usage_between(
         EnvironmentFault: the database does not answer.
     """
     since, until = period
+    within = (usage.c.end_ms > since, usage.c.begin_ms < until)
+    return _newest(reader, within, cycle, most)
+
+
+def usage_of(reader: Reader, workload: str, cycle: int, most: int) -> list[UsageInterval]:
+    """Closed intervals of usage of one workload, as `usage_between` has them."""
+    return _newest(reader, (usage.c.workload == workload,), cycle, most)
+
+
+def _newest(
+    reader: Reader, where: Sequence[ColumnElement[bool]], cycle: int, most: int
+) -> list[UsageInterval]:
     columns = [usage.c[name] for name in UsageInterval.__struct_fields__]
-    wanted = select(*columns).where(usage.c.end_ms > since, usage.c.begin_ms < until)
-    newest = wanted.where(usage.c.cycle <= cycle).order_by(
-        usage.c.end_ms.desc(), usage.c.number.desc()
-    )
-    return [UsageInterval(*row) for row in reader.rows(newest.limit(most))]
+    found = select(*columns).where(*where, usage.c.cycle <= cycle)
+    newest = found.order_by(usage.c.end_ms.desc(), usage.c.number.desc()).limit(most)
+    return [UsageInterval(*row) for row in reader.rows(newest)]
 
 
 def last_ends(reader: Reader) -> tuple[dict[tuple[str, int, str], int], dict[str, int]]:

@@ -54,12 +54,22 @@ class Suggestion(Struct, frozen=True, omit_defaults=True):
         level: level of the one domain that would then hold the gang; empty = the fleet.
         stops: ids of gangs that would be stopped or moved for it.
         awaits: ids of running gangs whose end would start it; empty for all other changes.
+        priority: the one that it should have; None = as it is.
+        queue: that it should be in; empty = as it is.
+        time_limit_ms: its run time at most; 0 = as it is.
+        pods: how many it should ask for; 0 = as it is.
+        gpus: how many each of its pods should ask for; 0 = as it is.
     """
 
     change: str
     level: str = ""
     stops: tuple[str, ...] = ()
     awaits: tuple[str, ...] = ()
+    priority: int | None = None
+    queue: str = ""
+    time_limit_ms: int = 0
+    pods: int = 0
+    gpus: int = 0
 
 
 class Band(Struct, frozen=True):

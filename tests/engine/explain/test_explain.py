@@ -89,6 +89,7 @@ def test_the_largest_change_that_helps_is_suggested() -> None:
     answer = verdict(state, gang("g", pods=50, gpus=5), 0)
 
     assert [each.change for each in answer.suggestions] == ["ask for 3 pods instead of 50"]
+    assert [(each.pods, each.gpus, each.priority) for each in answer.suggestions] == [(3, 0, None)]
 
 
 def test_those_ahead_are_named() -> None:

@@ -20,7 +20,7 @@ OWNERS, ADMIN = frozenset({O, A}), frozenset({A})
 ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
-    **dict.fromkeys(("list_usage", "show_report", "list_models"), EVERY),
+    **dict.fromkeys(("list_usage", "show_report", "list_models", "list_attempts"), EVERY),
     **dict.fromkeys(("ask_what_if", "list_what_ifs", "show_what_if"), EVERY),
     **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
@@ -55,7 +55,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("bootstrap", "make_portal_link"), frozenset()),  # the owner alone
-    **dict.fromkeys(("disable_user", "enable_user"), ADMIN),
+    **dict.fromkeys(("disable_user", "enable_user", "set_user_groups"), ADMIN),
     **dict.fromkeys(("list_users",), AUDIT),
     **dict.fromkeys(("add_user", "set_password", "remove_user"), ADMIN),
     **dict.fromkeys(("create_token", "place_hold", "release_hold", "erase_user"), ADMIN),

@@ -142,3 +142,8 @@ def test_the_timeline_has_what_was_held_is_held_and_is_planned(staff: Office) ->
     assert [(each["open"], each["devices"], each["begin"]) for each in over[-1:]] == [
         (False, [], span["begin"])
     ]
+    tried = owner.get(f"{API}/workloads/{job}/attempts").json()["items"]
+    assert [(each["attempt"], each["node"], each["milli"]) for each in tried] == [(1, "n0", 8_000)]
+    (still,) = owner.get(f"{API}/workloads/other/attempts").json()["items"]
+    assert (still["open"], still["node"]) == (True, "n1")
+    assert owner.get(f"{API}/workloads/{wide}/attempts").json()["items"] == []

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ganglion.model.errors import Conflict, EnvironmentFault
-from ganglion.server.routes import workloads
+from ganglion.server.routes.models import requests
 from ganglion.server.state.transaction import Transaction
 from tests.server.conftest import Rig
 
@@ -49,15 +49,15 @@ def test_a_submit_occupies_no_thread_while_it_waits(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = list[str]()
-    checked = workloads.submit.checked  # type: ignore[attr-defined]
+    checked = requests.submit.checked  # type: ignore[attr-defined]
 
     def noted(*args: object, **others: object) -> object:
         seen.append(threading.current_thread().name)
         return checked(*args, **others)  # type: ignore[arg-type]  # passed on as they came
 
-    monkeypatch.setattr(workloads.submit, "checked", noted)  # type: ignore[attr-defined]
+    monkeypatch.setattr(requests.submit, "checked", noted)  # type: ignore[attr-defined]
     assert client.post("/api/v1/workloads", json=JOB | {"name": "short"}).status_code == 201
-    long = {"name": "long", "env": {"X": "x" * workloads.LONG}}
+    long = {"name": "long", "env": {"X": "x" * requests.LONG}}
     assert client.post("/api/v1/workloads", json=JOB | long).status_code == 201
     loop, thread = seen
     assert not loop.startswith("AnyIO worker")

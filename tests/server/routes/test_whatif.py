@@ -28,7 +28,7 @@ def test_names_and_sums_of_queues_that_a_caller_may_not_see_are_left_out() -> No
         tuple(WhatIfGroup(by, name, jobs, 0) for by, name, jobs in groups),
         (mover("red"), mover("blue")),
         (mover("blue"),),
-        (WhatIfStart("x", "blue", 0, None, "blue-1 holds it"),),
+        (WhatIfStart("x", "blue", 0, message="blue-1 holds it"),),
         ("3 gangs never ran",),
         "EUR",
     )

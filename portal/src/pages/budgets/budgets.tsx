@@ -147,7 +147,7 @@ function columnsOf(currency: string): readonly PlainColumn<BudgetRow>[] {
     },
     amount("spent", "Spent", (line) => line.spent_micro, true),
     amount("reserved", "Reserved", (line) => line.reserved_micro, true),
-    amount("limit", "Limit", sum),
+    amount("limit", "Limit", sum, true),
     amount("left", "Left", (line) => line.left_micro),
     {
       key: "until",
@@ -219,7 +219,7 @@ function Standing({ line, currency }: { line: BudgetLine; currency: string }) {
         {money(line.left_micro, currency)} of {money(sum(line), currency)} left: {money(line.spent_micro, currency)}{" "}
         spent, {money(line.reserved_micro, currency)} reserved for what runs.
       </p>
-      <dl className="evidence">
+      <dl className="facts">
         <div>
           <dt>period</dt>
           <dd>

@@ -11,6 +11,7 @@ import { Command, Failure, Name } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { harmless, word } from "../../ui/text";
 import { FIELDS, fieldOf, parsed, withField } from "./file";
+import { withCount } from "../workload/suggested";
 import { Touched } from "../workload/why";
 import { TEMPLATES } from "./templates";
 
@@ -24,7 +25,7 @@ function draft(): string {
 }
 
 export function SubmitPage() {
-  const { template, from } = route.useSearch();
+  const { template, from, nodes, gpus } = route.useSearch();
   const go = route.useNavigate();
   const [text, setText] = useState(draft);
   const [forced, setForced] = useState(false);
@@ -35,12 +36,13 @@ export function SubmitPage() {
     const wanted = from && copied.data ? `from:${from}` : template ? `template:${template}` : "";
     if (!wanted || wanted === taken.current) return;
     taken.current = wanted;
-    if (from && copied.data) setText(stringify(copied.data.document, { lineWidth: 0 }));
+    if (from && copied.data)
+      setText(withWishes(stringify(copied.data.document, { lineWidth: 0 }), nodes, gpus));
     else {
       const found = TEMPLATES.find((each) => each.id === template);
       if (found) setText(found.text);
     }
-  }, [from, template, copied.data]);
+  }, [from, template, copied.data, nodes, gpus]);
   useEffect(() => sessionStorage.setItem(KEPT, text), [text]);
 
   const file = useMemo(() => parsed(text), [text]);
@@ -123,6 +125,13 @@ export function SubmitPage() {
       </div>
     </>
   );
+}
+
+/** A copied file with what a suggestion changes. */
+function withWishes(text: string, nodes: number | undefined, gpus: number | undefined): string {
+  const nodal = nodes ? withField(text, ["nodes"], String(nodes)) : text;
+  const path = ["resources", "gpus"] as const;
+  return gpus ? withField(nodal, path, withCount(fieldOf(parsed(nodal), path), gpus)) : nodal;
 }
 
 function Fields({ text, set }: { text: string; set(text: string): void }) {

@@ -170,10 +170,12 @@ function drawBar(
     if (height >= 13 && right - left > 34) {
       context.font = "11px system-ui, sans-serif";
       const solid = span.kind === "run" && done - left > 34;
-      const room = (solid ? done : right) - left - 8;
+      const from = solid || span.kind !== "run" ? left : done;
+      const room = (solid ? done : right) - from - 8;
+      if (room < 20) continue;
       const name = fitted(context, span.workload, room);
-      context.fillStyle = solid ? plate(context, left + 3, y + 2, context.measureText(name).width + 4, height - 4, colors) : colors.text;
-      context.fillText(name, left + 5, y + height / 2 + 0.5);
+      context.fillStyle = solid ? plate(context, left + 3, y + height / 2 - 7, context.measureText(name).width + 4, colors) : colors.text;
+      context.fillText(name, from + 5, y + height / 2 + 0.5);
     }
   }
 }
@@ -184,11 +186,10 @@ function plate(
   x: number,
   y: number,
   width: number,
-  height: number,
   colors: Colors,
 ): string {
   context.fillStyle = colors.surface;
-  context.fillRect(x, y, width, Math.min(height, 16));
+  context.fillRect(x, y, width, 14);
   return colors.text;
 }
 

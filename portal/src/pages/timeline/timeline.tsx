@@ -236,14 +236,25 @@ function title(span: TimelineSpan, now: number, zone: "utc" | "local"): string {
   return `${harmless(span.gang, 80)} of ${harmless(span.user, 40)}: ${WORDS[span.kind]}, ${absolute(span.begin, now, zone)} to ${span.open ? "now, at the latest " : ""}${end}`;
 }
 
+const KEY: readonly (readonly [string, string])[] = [
+  ["queue", "held, a colour for each queue"],
+  ["queue pale", "what is left of its time limit"],
+  ["dashed", "reserved: shorter work may run before it"],
+  ["dotted", "promised, once others have left"],
+  ["hatched", "booked"],
+  ["hatched drain", "drained"],
+  ["now", "now"],
+];
+
 function Key() {
   return (
-    <p className="legend gantt-key">
-      <i className="queue" /> held, a colour for each queue; paler: what is left of its time limit
-      <i className="dashed" /> reserved <i className="dotted" /> promised, once others have left
-      <i className="hatched" /> booked <i className="hatched drain" /> drained; the red line is now. Room before a
-      reservation is where shorter work may overtake.
-    </p>
+    <ul className="legend gantt-key" aria-label="Key">
+      {KEY.map(([icon, text]) => (
+        <li key={text}>
+          <i className={icon} /> {text}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -300,12 +311,13 @@ interface Entry {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
-  { key: "what", title: "What", width: "7rem", narrow: "6rem", value: (row) => row.what, cell: (row) => row.what },
+  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(4.5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
+  { key: "what", title: "What", width: "7rem", narrow: "5rem", value: (row) => row.what, cell: (row) => row.what },
   {
     key: "name",
     title: "Whose",
     width: "minmax(7rem, 1.4fr)",
+    narrow: "minmax(5rem, 1.4fr)",
     value: (row) => row.name,
     cell: (row) =>
       row.workload ? (
@@ -318,19 +330,19 @@ const COLUMNS: readonly Column<Entry>[] = [
   },
   { key: "queue", title: "Queue", width: "minmax(5rem, 1fr)", wide: true, value: (row) => row.queue, cell: (row) => <Name text={row.queue || "–"} most={40} /> },
   { key: "user", title: "User", width: "minmax(5rem, 1fr)", wide: true, value: (row) => row.user, cell: (row) => <Name text={row.user || "–"} most={40} /> },
-  { key: "gpus", title: "GPUs", width: "4.5rem", narrow: "3.5rem", align: "end", value: (row) => row.gpus, cell: (row) => row.gpus ?? "–" },
+  { key: "gpus", title: "GPUs", width: "4.5rem", wide: true, align: "end", value: (row) => row.gpus, cell: (row) => row.gpus ?? "–" },
   {
     key: "begin",
     title: "From",
-    width: "8.5rem",
-    narrow: "6.5rem",
+    width: "9.5rem",
+    narrow: "8.25rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },
   {
     key: "end",
     title: "To",
-    width: "8.5rem",
+    width: "9.5rem",
     wide: true,
     value: (row) => (row.end === null ? null : new Date(row.end).toISOString()),
     cell: (row) => <Time at={row.end} />,

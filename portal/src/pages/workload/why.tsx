@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { why } from "../../api/reads";
 import type { Band, Explained } from "../../api/schema";
 import { Command, Failure, Loading, Name, Time, Badge } from "../../ui/parts";
+import { Apply } from "./apply";
 import { count, gpus, memory, plural } from "../../ui/numbers";
 import { harmless, word } from "../../ui/text";
 
@@ -149,7 +150,8 @@ function Suggestions({ about }: { about: Explained }) {
       <ul className="lines">
         {about.suggestions.map((each) => (
           <li key={each.change}>
-            {harmless(each.change, 500)}
+            {harmless(each.change, 500)}{" "}
+            <Apply job={about.gang.replace(/\/\d+$/, "")} gang={about.gang} about={each} />
             <Touched what="stops or moves" ids={each.stops} />
             <Touched what="awaits the end of" ids={each.awaits} />
           </li>

@@ -4,21 +4,24 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { Suspense, lazy } from "react";
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import { change, part } from "../../api/client";
-import { workload } from "../../api/reads";
-import type { GangView, WorkloadDetail } from "../../api/schema";
+import { attempts, workload } from "../../api/reads";
+import type { GangView, WorkloadCost, WorkloadDetail } from "../../api/schema";
 import { useNow } from "../../ui/clock";
 import { Confirm } from "../../ui/confirm";
-import { count, duration, plural } from "../../ui/numbers";
+import { count, duration, gpuHours as gpuHoursOf, money, plural } from "../../ui/numbers";
 import { Badge, Command, Failure, Figure, Loading, Name, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
+import { attemptsOf, stepsOf } from "./life";
 import { Logs } from "./logs";
 import { PlacementPanel } from "./placement";
 import { WhyPanel } from "./why";
 
+
+const UsePanel = lazy(() => import("./use").then((each) => ({ default: each.UsePanel })));
 const Specification = lazy(() => import("./specification"));
 const route = getRouteApi("/workloads/$ref");
 const ENDED = new Set(["SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"]);
-type TabName = "why" | "logs" | "placement" | "spec";
+type TabName = "why" | "logs" | "use" | "placement" | "spec";
 
 export function WorkloadPage() {
   const { ref } = route.useParams();
@@ -43,6 +46,7 @@ export function WorkloadPage() {
         <TabList aria-label="About this workload" className="tabs">
           <Tab id="why">Why</Tab>
           <Tab id="logs">Logs</Tab>
+          <Tab id="use">Use</Tab>
           <Tab id="placement">Placement</Tab>
           <Tab id="spec">Specification</Tab>
         </TabList>
@@ -59,6 +63,12 @@ export function WorkloadPage() {
             find={search.find ?? ""}
             set={(more) => void go({ search: (was) => ({ ...was, ...more }), replace: true })}
           />
+        </TabPanel>
+        <TabPanel id="use" className="panel">
+          <h2 className="sr">Use</h2>
+          <Suspense fallback={<Loading what="what it uses" />}>
+            <UsePanel job={job} />
+          </Suspense>
         </TabPanel>
         <TabPanel id="placement" className="panel">
           <h2 className="sr">Placement</h2>
@@ -118,6 +128,7 @@ function Head({ job }: { job: WorkloadDetail }) {
         <Figure label="GPU-hours" value={count(Math.round(gpuHours(job, now) * 100) / 100)}>
           {job.spent ? "of all attempts" : "of present attempts"}
         </Figure>
+        {job.cost && <Cost cost={job.cost} over={over} />}
       </dl>
       <div className="buttons">
         {!over && (
@@ -158,6 +169,16 @@ function Head({ job }: { job: WorkloadDetail }) {
   );
 }
 
+function Cost({ cost, over }: { cost: WorkloadCost; over: boolean }) {
+  const most = cost.most_micro === null ? cost.unknown || "no bound" : money(cost.most_micro, cost.currency);
+  return (
+    <Figure label={over ? "Cost" : "Cost so far"} value={money(cost.so_far_micro, cost.currency)}>
+      {!over && `at most ${harmless(most, 100)}`}
+      {cost.unpriced_gpu_us > 0 && ` ${count(gpuHoursOf(cost.unpriced_gpu_us))} GPU-hours have no price`}
+    </Figure>
+  );
+}
+
 function lasting(job: WorkloadDetail, now: number): string {
   if (job.spent) return duration(job.spent.wait_ms);
   if (job.started && !job.ended) return duration(now - job.started);
@@ -174,36 +195,9 @@ function held(gang: GangView, now: number): number {
   return gang.placed ? (milli / 1000) * (((gang.ended ?? now) - gang.placed) / 3_600_000) : 0;
 }
 
-interface Step {
-  at: number;
-  what: string;
-  more?: string;
-}
-
-/** What is known of its life, the last attempt of each gang in detail. */
-export function stepsOf(job: WorkloadDetail): Step[] {
-  const steps: Step[] = [{ at: job.submitted, what: "submitted" }];
-  const several = job.gangs.length > 1;
-  for (const gang of job.gangs.slice(0, 20)) {
-    const of = several ? ` (gang ${gang.index})` : "";
-    const where = gang.placement
-      ? `on ${[...new Set(gang.placement.pods.map((pod) => pod.node))].slice(0, 4).join(", ")}`
-      : "";
-    if (gang.placed) steps.push({ at: gang.placed, what: `attempt ${gang.attempt} placed${of}`, more: where });
-    if (gang.started) steps.push({ at: gang.started, what: `started${of}` });
-    if (gang.saved) steps.push({ at: gang.saved.at, what: `checkpoint${of}`, more: `step ${gang.saved.step}` });
-    if (gang.ended)
-      steps.push({
-        at: gang.ended,
-        what: `${gang.outcome ?? "ended"}${of}`,
-        more: gang.exit_code === null ? "" : `exit code ${gang.exit_code}`,
-      });
-  }
-  return steps.sort((a, b) => a.at - b.at);
-}
-
 function Timeline({ job }: { job: WorkloadDetail }) {
-  const steps = stepsOf(job);
+  const found = useQuery(attempts(job.id));
+  const steps = stepsOf(job, attemptsOf(found.data?.items ?? []));
   const restarts = job.gangs.reduce((sum, each) => sum + each.restarts, 0);
   return (
     <section aria-label="Timeline" className="timeline">
@@ -221,8 +215,8 @@ function Timeline({ job }: { job: WorkloadDetail }) {
       </ol>
       {(restarts > 0 || job.preemptions > 0) && (
         <p className="quiet">
-          {plural(restarts, "earlier attempt")}, stopped for others {plural(job.preemptions, "time")}; all
-          events: <code>ganglion events {harmless(word(job.id), 80)}</code>
+          {plural(restarts, "earlier attempt")}, stopped for others {plural(job.preemptions, "time")}; why each ended:{" "}
+          <code>ganglion events {harmless(word(job.id), 80)}</code>
         </p>
       )}
     </section>

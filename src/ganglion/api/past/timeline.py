@@ -50,3 +50,17 @@ class TimelinePage(Struct):
     metered_since: int | None
     items: tuple[TimelineSpan, ...] = ()
     left_out: bool = False
+
+
+class AttemptPage(Struct):
+    """What one workload held, attempt by attempt and node by node.
+
+    Attributes:
+        metered_since: before then nothing is known, in ms; None = there is nothing yet.
+        items: the first first.
+        left_out: whether there were too many spans; then the oldest are missing.
+    """
+
+    metered_since: int | None
+    items: tuple[TimelineSpan, ...] = ()
+    left_out: bool = False

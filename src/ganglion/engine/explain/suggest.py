@@ -81,7 +81,8 @@ def tried(
     for change, changed in _variants(state, gang, now, test):
         given = rehearsals.given(gang, changed) if test(changed).placement else None
         if given:
-            yield Suggestion(change, _level(given.placement), given.stops), changed
+            made = Suggestion(change, _level(given.placement), given.stops)
+            yield _with_values(made, gang, changed), changed
             found += 1
         if found == SUGGESTIONS:
             return
@@ -91,6 +92,22 @@ def tried(
             told = f"{change}wait for {_names(awaited)} to end, or stop those that are yours"
             yield Suggestion(told, awaits=awaited), changed
             return
+
+
+def _with_values(made: Suggestion, before: Gang, after: Gang) -> Suggestion:
+    """A suggestion with the values that it is about, for programs."""
+    if after.priority != before.priority:
+        made = replace(made, priority=after.priority)
+    if after.queue != before.queue:
+        made = replace(made, queue=after.queue)
+    if after.time_limit_ms != before.time_limit_ms:
+        made = replace(made, time_limit_ms=after.time_limit_ms)
+    for was, each in zip(before.pod_sets, after.pod_sets, strict=True):
+        if each.count != was.count:
+            made = replace(made, pods=each.count)
+        if each.request.gpu.count != was.request.gpu.count:
+            made = replace(made, gpus=max(made.gpus, each.request.gpu.count))
+    return made
 
 
 def _larger_budgets(

@@ -23,6 +23,7 @@ from ganglion.model.events.identity import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
 from ganglion.model.events.policy import (
@@ -85,6 +86,7 @@ Event = (
     | BootstrapMade
     | BootstrapUsed
     | UserAdded
+    | UserGrouped
     | PasswordChanged
     | UserDisabled
     | UserEnabled

@@ -1,4 +1,4 @@
-"""The route for ended work."""
+"""Routes for ended work, and for the attempts of a workload."""
 
 from fnmatch import translate
 from re import compile as compiled
@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
+from ganglion.api.past.timeline import AttemptPage
 from ganglion.api.workloads import HistoryPage
 from ganglion.ledger.history import WantedWorkloads
 from ganglion.ledger.records import Filed
@@ -15,6 +16,8 @@ from ganglion.model.workload import Kind
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
+from ganglion.server.state.refs import resolve
+from ganglion.server.views.past.timeline import attempts, timeline_present
 from ganglion.server.views.workloads import history_item
 
 router = Routes(tags=["workloads"], responses=ERRORS)
@@ -60,6 +63,17 @@ def history(
         if (fits is None or fits.match(each.name)) and here.caller.sees(each.workload.queue)
     )
     return HistoryPage(items=items, next=_next(found[limit - 1]) if len(found) > limit else None)
+
+
+@router.get("/workloads/{ref:ref}/attempts")
+def list_attempts(here: Here, ref: str) -> AttemptPage:
+    """Say when the attempts of a workload held which nodes, those that are over too."""
+    service, now = here.service, here.service.now()
+    with service.read() as mind:
+        found = resolve(mind, service.ledger, ref)
+        gangs = mind.book.gangs.get(found.workload, ())
+        present = timeline_present(mind, service.ledger, now, gangs)
+    return attempts(service.ledger, present, found.workload)
 
 
 def _text(value: str) -> str:

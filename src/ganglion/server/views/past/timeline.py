@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.api.past.timeline import TimelinePage, TimelineSpan
+from ganglion.api.past.timeline import AttemptPage, TimelinePage, TimelineSpan
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.timeline.free_at import by_node, devices_of
 from ganglion.engine.timeline.reservation import FOREVER
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import usage_between
+from ganglion.ledger.metering import usage_between, usage_of
 from ganglion.metering.intervals import UsageInterval
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.server.state.transaction import Mind
@@ -37,11 +37,20 @@ class TimelinePresent(Struct, frozen=True):
     since: int | None
 
 
-def timeline_present(mind: Mind, ledger: Ledger, now: int) -> TimelinePresent:
-    """Note what is open and planned, so that reading the past need not hold the state still."""
+def timeline_present(
+    mind: Mind, ledger: Ledger, now: int, gangs: Iterable[str] | None = None
+) -> TimelinePresent:
+    """Note what is open and planned, so that reading the past need not hold the state still.
+
+    Args:
+        mind: the state.
+        ledger: where what is closed lies.
+        now: the time in ms.
+        gangs: what these hold counts, and nothing that is planned; None = all of it.
+    """
     meter, state = mind.book.meter, mind.state
     held, closed = list[TimelineSpan](), list[UsageInterval]()
-    for each in meter.open_usage(now):
+    for each in meter.open_usage(now, gangs):
         record = state.gangs.records.get(each.gang)
         if record and record.attempt == each.attempt and record.placement:
             held.append(_open(each, record, record.placement))
@@ -49,7 +58,7 @@ def timeline_present(mind: Mind, ledger: Ledger, now: int) -> TimelinePresent:
             closed.append(each)
     return TimelinePresent(
         tuple(held),
-        tuple(_planned(mind, now)),
+        tuple(_planned(mind, now)) if gangs is None else (),
         tuple(closed),
         ledger.cycle,
         meter.since,
@@ -63,7 +72,24 @@ def timeline(ledger: Ledger, found: TimelinePresent, since: int, until: int) -> 
         EnvironmentFault: the database does not answer.
     """
     rows = usage_between(ledger, (since, until), found.cycle, MOST + 1)
-    left_out, rows = len(rows) > MOST, rows[:MOST]
+    past = [each for each in _past(rows[:MOST], found) if each.begin < until]
+    items = sorted([*past, *found.planned], key=lambda each: (-each.begin, each.node, each.gang))
+    return TimelinePage(since, until, found.since, tuple(items), len(rows) > MOST)
+
+
+def attempts(ledger: Ledger, found: TimelinePresent, workload: str) -> AttemptPage:
+    """What a workload held and holds, the first first.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    rows = usage_of(ledger, workload, found.cycle, MOST + 1)
+    items = sorted(_past(rows[:MOST], found), key=lambda each: (each.begin, each.gang, each.node))
+    return AttemptPage(found.since, tuple(items), len(rows) > MOST)
+
+
+def _past(rows: Iterable[UsageInterval], found: TimelinePresent) -> list[TimelineSpan]:
+    """What was held by closed intervals, and what is held."""
     begun = {(each.gang, each.attempt, each.node): each for each in found.held}
     past = list[TimelineSpan]()
     for each in _joined([*rows, *found.closed]):
@@ -72,9 +98,7 @@ def timeline(ledger: Ledger, found: TimelinePresent, since: int, until: int) -> 
             now.begin = each.begin_ms  # midnight of UTC lay between them
         else:
             past.append(_span(each, each.end_ms))
-    past += (each for each in found.held if each.begin < until)
-    items = sorted([*past, *found.planned], key=lambda each: (-each.begin, each.node, each.gang))
-    return TimelinePage(since, until, found.since, tuple(items), left_out)
+    return [*past, *found.held]
 
 
 def _open(interval: UsageInterval, record: GangRecord, place: Placement) -> TimelineSpan:

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import type { GangView, TimelineSpan, WorkloadDetail } from "../../api/schema";
+import { attemptsOf, stepsOf } from "./life";
+
+const span = (more: Partial<TimelineSpan>) =>
+  ({ gang: "a-1/0", attempt: 1, node: "n0", begin: 10, end: 20, open: false, milli: 8000, ...more }) as TimelineSpan;
+
+it("puts the nodes of an attempt together, and knows whether it goes on", () => {
+  const found = attemptsOf([
+    span({ attempt: 2, begin: 30, end: 99, open: true }),
+    span({}),
+    span({ node: "n1", end: 25 }),
+    span({ node: "n1", begin: 25, end: 26, milli: 4000 }),
+  ]);
+  expect(found).toEqual([
+    { gang: "a-1/0", attempt: 1, nodes: ["n0", "n1"], begin: 10, end: 26, gpus: 16 },
+    { gang: "a-1/0", attempt: 2, nodes: ["n0"], begin: 30, end: null, gpus: 8 },
+  ]);
+});
+
+it("tells a life with all of its attempts, in order", () => {
+  const gang = { id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 30, started: 31, saved: null, ended: null };
+  const job = { submitted: 1, gangs: [gang as unknown as GangView] } as WorkloadDetail;
+  const past = attemptsOf([span({}), span({ attempt: 2, begin: 30, end: null, open: true })]);
+  expect(stepsOf(job, past).map((each) => `${each.at} ${each.what}`)).toEqual([
+    "1 submitted",
+    "10 attempt 1 placed",
+    "20 attempt 1 over",
+    "30 attempt 2 placed",
+    "31 started",
+  ]);
+});
