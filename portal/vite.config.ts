@@ -31,5 +31,6 @@ export default defineConfig({
       ]),
     ),
   },
-  test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"] },
+  // Modules are loaded once for all tests: those of the components take long.
+  test: { environment: "node", isolate: false, include: ["src/**/*.test.{ts,tsx}"] },
 });

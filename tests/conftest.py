@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,21 @@ from tests.programs import helm, kubectl, promtool  # noqa: F401 - the same
 CONTROL_PLANE = "controlplane"
 """Mark of tests that need the programs of Kubernetes."""
 
+ENOUGH = 4 << 30
+"""Bytes that files of tests have room in."""
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "traces"
+
+
+def roomy(folder: Path) -> bool:
+    """Whether files of tests have room in a folder, and programs among them may be run."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    spare = found.f_bavail * found.f_frsize
+    return spare > ENOUGH and not found.f_flag & os.ST_NOEXEC and os.access(folder, os.W_OK)
+
 
 # What the engine fails over fails the test; in production it is set apart. Programs that tests
 # start inherit this.
@@ -31,6 +46,11 @@ os.environ["GANGLION_STRICT"] = "1"
 # longer than all else that most of them do.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Ledgers sync each cycle, which takes a disk longer than the test; in memory it takes nothing.
+IN_MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and roomy(IN_MEMORY):
+    os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
 
 # Machines differ in speed: a slow example is no failure, and the seed is given and printed.
 settings.register_profile(
@@ -134,6 +154,18 @@ def no_frozen_objects() -> Iterator[None]:
     """Leave servers of this process to the collector; what they freeze would outlive their test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gc, "freeze", lambda: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def copied_ledgers() -> Iterator[None]:
+    """Let the migrations make one ledger of this process, if its tests know ledgers."""
+    if "ganglion.ledger.ledger" not in sys.modules:
+        yield
+        return
+    from tests.ledgers import copy_new_ones  # noqa: PLC0415 - imports what the line above asks
+
+    with copy_new_ones():
         yield
 
 

@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { money } from "./money.mjs";
+import { screens } from "./screens.mjs";
 
 const LINK = new URL(process.env.PORTAL_LINK);
 const [PROGRAM, ...ARGUMENTS] = JSON.parse(process.env.GANGLION);
@@ -241,6 +242,8 @@ try {
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/fleet/);
   });
+
+  await screens({ page, path, see, looked, accessible, step, check, ganglion, pictures });
 
   await step("a server that goes is said, what was there stays, and it comes back by itself", async () => {
     await path("/");

@@ -17,6 +17,14 @@ const PLACES = [
   { id: "/what-if", title: "What if: the past with something changed" },
   { id: "/audit", title: "Audit: who did what, and whether it is as it was written" },
   { id: "/submit", title: "Submit a workload" },
+  { id: "/services", title: "Services: replicas, load, latency" },
+  { id: "/workspaces", title: "Workspaces: open, suspend, resume" },
+  { id: "/sweeps", title: "Sweeps: trials and the best so far" },
+  { id: "/schedules", title: "Schedules: what is submitted again and again" },
+  { id: "/nodes", title: "Nodes: health, cordon, drain" },
+  { id: "/bookings", title: "Bookings: maintenance and reservations" },
+  { id: "/admin", title: "Admin: users, roles, tokens, sessions, prices, policy" },
+  { id: "/profile", title: "Profile: tokens, sessions, theme, time zone" },
 ];
 const MOST = 12;
 

@@ -42,6 +42,9 @@ const queue = createRoute({
       text: text(search["text"]),
       reason: text(search["reason"]),
       queue: text(search["queue"]),
+      user: text(search["user"]),
+      kind: text(search["kind"]),
+      group: only(["queue", "user", "reason", "kind", "workload"], search["group"]),
       mine: search["mine"] === true ? true : undefined,
       sort: text(search["sort"]),
       job: text(search["job"]),
@@ -177,10 +180,75 @@ const queues = createRoute({
   component: lazyRouteComponent(() => import("./pages/queues/queues"), "QueuesPage"),
 });
 
+/** What lists have in their addresses: the chosen row, text to find, sorting. */
+const listed = (search: Record<string, unknown>) =>
+  short({ at: text(search["at"]), text: text(search["text"]), sort: text(search["sort"]), state: text(search["state"]) });
+
+const nodes = createRoute({
+  getParentRoute: () => root,
+  path: "/nodes",
+  validateSearch: listed,
+  component: lazyRouteComponent(() => import("./pages/nodes/nodes"), "NodesPage"),
+});
+
+const services = createRoute({
+  getParentRoute: () => root,
+  path: "/services",
+  validateSearch: listed,
+  component: lazyRouteComponent(() => import("./pages/services/services"), "ServicesPage"),
+});
+
+const workspaces = createRoute({
+  getParentRoute: () => root,
+  path: "/workspaces",
+  validateSearch: listed,
+  component: lazyRouteComponent(() => import("./pages/workspaces/workspaces"), "WorkspacesPage"),
+});
+
+const sweeps = createRoute({
+  getParentRoute: () => root,
+  path: "/sweeps",
+  validateSearch: (search: Record<string, unknown>) => ({ ...listed(search), ...short({ metric: text(search["metric"]) }) }),
+  component: lazyRouteComponent(() => import("./pages/sweeps/sweeps"), "SweepsPage"),
+});
+
+const schedules = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules",
+  validateSearch: listed,
+  component: lazyRouteComponent(() => import("./pages/schedules/schedules"), "SchedulesPage"),
+});
+
+const bookings = createRoute({
+  getParentRoute: () => root,
+  path: "/bookings",
+  validateSearch: listed,
+  component: lazyRouteComponent(() => import("./pages/bookings/bookings"), "BookingsPage"),
+});
+
+export const ADMIN_TABS = ["users", "roles", "tokens", "sessions", "prices", "policy"] as const;
+
+const admin = createRoute({
+  getParentRoute: () => root,
+  path: "/admin",
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...listed(search),
+    ...short({ tab: only(ADMIN_TABS, search["tab"]), version: typeof search["version"] === "number" ? search["version"] : undefined }),
+  }),
+  component: lazyRouteComponent(() => import("./pages/admin/admin"), "AdminPage"),
+});
+
+const profile = createRoute({
+  getParentRoute: () => root,
+  path: "/profile",
+  component: lazyRouteComponent(() => import("./pages/profile/profile"), "ProfilePage"),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, queue, workload, submit, fleet, queues],
     ...[usage, budgets, audit, timeline, lab, answer],
+    ...[nodes, services, workspaces, sweeps, schedules, bookings, admin, profile],
   ]),
   defaultPreload: "intent",
   scrollRestoration: true,

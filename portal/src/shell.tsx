@@ -1,18 +1,21 @@
 /** What every page has around it: navigation, who looks, and whether what is shown is true now. */
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { useEffect, useRef } from "react";
+import { Fragment, useEffect, useRef } from "react";
 import { Button } from "react-aria-components";
 import { signOut, skew } from "./api/client";
+import type { WhoAmI } from "./api/schema";
 import { useVisitor } from "./entrance";
 import { useLive } from "./live/live";
 import { useNow } from "./ui/clock";
 import { duration } from "./ui/numbers";
 import { Palette } from "./palette";
+import { holds } from "./ui/may";
 import { Name, Time } from "./ui/parts";
 import { useSettings, type Theme } from "./ui/settings";
 
-export const PAGES = [
-  { to: "/", title: "Overview" },
+/** Pages in the order of the navigation; a page without a group stands in the group of the one before. */
+export const PAGES: readonly { to: string; title: string; group?: string; needs?: readonly string[] }[] = [
+  { to: "/", title: "Overview", group: "Work" },
   { to: "/queue", title: "Queue" },
   { to: "/fleet", title: "Fleet" },
   { to: "/queues", title: "Queues" },
@@ -22,7 +25,19 @@ export const PAGES = [
   { to: "/what-if", title: "What if" },
   { to: "/audit", title: "Audit" },
   { to: "/submit", title: "Submit" },
-] as const;
+  { to: "/services", title: "Services", group: "Kinds of work" },
+  { to: "/workspaces", title: "Workspaces" },
+  { to: "/sweeps", title: "Sweeps" },
+  { to: "/schedules", title: "Schedules" },
+  { to: "/nodes", title: "Nodes", group: "Operations" },
+  { to: "/bookings", title: "Bookings" },
+  { to: "/admin", title: "Admin", needs: ["admin", "auditor", "operator", "owner"] },
+  { to: "/profile", title: "Profile" },
+];
+
+function shownTo(me: WhoAmI): typeof PAGES {
+  return PAGES.filter((each) => !each.needs || holds(me, ...each.needs));
+}
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 
@@ -35,6 +50,7 @@ export function Shell() {
   useEffect(() => {
     if (before.current === path) return;
     before.current = path;
+    document.querySelector(".pages [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
     main.current?.focus(); // readers of screens are told that the page is another one
   }, [path]);
   const leave = async () => {
@@ -50,13 +66,6 @@ export function Shell() {
         <Link to="/" className="brand">
           <img src="/favicon.svg" alt="" width="24" height="24" /> Ganglion
         </Link>
-        <nav aria-label="Pages">
-          {PAGES.map((each) => (
-            <Link key={each.to} to={each.to} activeOptions={{ exact: true, includeSearch: false }}>
-              {each.title}
-            </Link>
-          ))}
-        </nav>
         <div className="bar-end">
           <Palette />
           <LiveMark />
@@ -65,6 +74,7 @@ export function Shell() {
               <Name text={me.user} most={24} />
             </summary>
             <div>
+              <Link to="/profile">Profile</Link>
               <Button className="small plain" onPress={() => setZone(zone === "utc" ? "local" : "utc")}>
                 Times: {zone === "utc" ? "UTC" : "local"}
               </Button>
@@ -79,9 +89,21 @@ export function Shell() {
         </div>
       </header>
       <Banners />
-      <main id="main" ref={main} tabIndex={-1}>
-        <Outlet />
-      </main>
+      <div className="frame">
+        <nav className="pages" aria-label="Pages">
+          {shownTo(me).map((each) => (
+            <Fragment key={each.to}>
+              {each.group && <h2 className="group">{each.group}</h2>}
+              <Link to={each.to} activeOptions={{ exact: true, includeSearch: false }}>
+                {each.title}
+              </Link>
+            </Fragment>
+          ))}
+        </nav>
+        <main id="main" ref={main} tabIndex={-1}>
+          <Outlet />
+        </main>
+      </div>
       <footer className="quiet">Ganglion {about.version}</footer>
     </div>
   );

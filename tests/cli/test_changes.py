@@ -324,6 +324,8 @@ def test_a_node_is_drained_and_it_is_said_who_leaves_when(
     assert body["reason"] == "fan"
     server.on(f"PUT {API}/drains/n3", drained | {"what": "n3", "nodes": ["n3"], "leavers": []})
     assert ganglion("drain", "n3").out == "n3 is empty and takes no work: fan\n"
+    assert "it would take no more work" in ganglion("drain", "n3", "--dry-run").out
+    assert server.requests[-1].url.params["dry_run"] == "true"
     server.on(f"DELETE {API}/drains/n3", {"ok": True})
     assert ganglion("undrain", "n3").out == "n3 takes work again\n"
 

@@ -4,10 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.ledgers import make_new_ones
 
 from ganglion.ledger.ledger import Ledger
 
 Target = str | Path
+
+
+@pytest.fixture(autouse=True)
+def made_ledgers() -> Iterator[None]:
+    """Let the migrations make every ledger of these tests."""
+    with make_new_ones():
+        yield
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -53,6 +53,8 @@ def test_metrics_are_written_once_also_when_a_new_server_hears_them_again(rig: R
     assert [event.step for event in found] == [1, 2]
     with rig.service.read() as mind:
         assert mind.book.trails[GANG].metrics["loss"].step == 2
+        (shown,) = detail(mind, GANG.rpartition("/")[0]).gangs
+    assert (shown.metrics["loss"].step, shown.metrics["loss"].value) == (2, 1 / 2)
 
 
 @pytest.mark.usefixtures("job")

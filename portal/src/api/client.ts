@@ -106,11 +106,12 @@ export async function change<T>(
   method: "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   body?: unknown,
-  more: { query?: Query; key?: string; signal?: AbortSignal } = {},
+  more: { query?: Query; key?: string; etag?: string; signal?: AbortSignal } = {},
 ): Promise<T> {
   const headers: Record<string, string> = { "X-CSRF-Token": csrf };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (more.key) headers["Idempotency-Key"] = more.key;
+  if (more.etag) headers["If-Match"] = more.etag;
   const init: RequestInit = { method, headers };
   if (body !== undefined) init.body = JSON.stringify(body);
   if (more.signal) init.signal = more.signal;

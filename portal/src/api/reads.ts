@@ -1,6 +1,7 @@
 /** What pages read, each under a key that events make out of date. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get } from "./client";
+import type { Kind } from "./schema";
 
 export const order = queryOptions({
   queryKey: ["order"],
@@ -31,6 +32,63 @@ export const budgetRequests = queryOptions({
   queryKey: ["budgets", "requests"],
   queryFn: ({ signal }) => get("/budget-requests", {}, { all: true }, signal),
 });
+
+export const drains = queryOptions({
+  queryKey: ["drains"],
+  queryFn: ({ signal }) => get("/drains", {}, {}, signal),
+});
+
+export const bookings = queryOptions({
+  queryKey: ["bookings"],
+  queryFn: ({ signal }) => get("/bookings", {}, {}, signal),
+});
+
+export const schedules = queryOptions({
+  queryKey: ["schedules"],
+  queryFn: ({ signal }) => get("/schedules", {}, {}, signal),
+});
+
+export const policy = queryOptions({
+  queryKey: ["policy"],
+  queryFn: ({ signal }) => get("/policy", {}, {}, signal),
+});
+
+export const policyVersions = queryOptions({
+  queryKey: ["policy", "versions"],
+  queryFn: ({ signal }) => get("/policy/versions", {}, {}, signal),
+});
+
+export const users = queryOptions({
+  queryKey: ["access", "users"],
+  queryFn: ({ signal }) => get("/users", {}, {}, signal),
+});
+
+export const roles = queryOptions({
+  queryKey: ["access", "roles"],
+  queryFn: ({ signal }) => get("/roles", {}, {}, signal),
+});
+
+export const tokens = queryOptions({
+  queryKey: ["access", "tokens"],
+  queryFn: ({ signal }) => get("/tokens", {}, {}, signal),
+});
+
+export const sessions = queryOptions({
+  queryKey: ["access", "sessions"],
+  queryFn: ({ signal }) => get("/sessions", {}, {}, signal),
+});
+
+export const prices = queryOptions({
+  queryKey: ["prices", "history"],
+  queryFn: ({ signal }) => get("/prices:history", {}, {}, signal),
+});
+
+/** Live workloads of one kind, and those that have ended where asked for. */
+export const ofKind = (kind: Kind, all = false) =>
+  queryOptions({
+    queryKey: ["workloads", "kind", kind, String(all)],
+    queryFn: ({ signal }) => get("/workloads", {}, { kind, all: all || undefined, limit: 1000 }, signal),
+  });
 
 export const ofUser = (user: string) =>
   queryOptions({
@@ -98,16 +156,6 @@ export const verification = queryOptions({
   queryFn: ({ signal }) => get("/audit/verification", {}, {}, signal),
   enabled: false,
   retry: false,
-});
-
-export const bookings = queryOptions({
-  queryKey: ["bookings"],
-  queryFn: ({ signal }) => get("/bookings", {}, {}, signal),
-});
-
-export const drains = queryOptions({
-  queryKey: ["drains"],
-  queryFn: ({ signal }) => get("/drains", {}, {}, signal),
 });
 
 export const timeline = (since: string) =>

@@ -412,6 +412,7 @@ export interface GangView {
   endpoint: string;
   draining: boolean;
   model: string;
+  metrics: Record<string, ReportedMetric>;
 }
 
 export interface GlassView {
@@ -450,6 +451,10 @@ export interface Group {
   size: unknown;
   required?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
   preferred?: "cluster" | "region" | "zone" | "block" | "rack" | "nvlink-domain" | "node" | "numa" | "island" | string | null;
+}
+
+export interface GroupsWish {
+  groups: Array<string>;
 }
 
 export interface Health {
@@ -879,6 +884,13 @@ export interface ReportSpan {
   p95_ms: number | null;
 }
 
+export interface ReportedMetric {
+  at: number;
+  step: number;
+  value: number | null;
+  attempt: number;
+}
+
 export type RequestState = "approved" | "denied" | "over" | "waiting";
 
 export type ResourceKind = "workload" | "queue" | "fleet" | "policy" | "secret" | "access" | "token" | "server" | "cluster" | "price" | "budget";
@@ -907,6 +919,20 @@ export type Role = "viewer" | "submitter" | "maintainer" | "owner" | "operator" 
 
 export interface RolePage {
   items: Array<GrantView>;
+}
+
+export interface RoutedLoad {
+  age_ms: number;
+  ready: number;
+  waiting: number;
+  running: number;
+  first_p50_ms: number | null;
+  first_p90_ms: number | null;
+  whole_p50_ms: number | null;
+  whole_p90_ms: number | null;
+  minute: number;
+  failed: number;
+  replicas: Record<string, number>;
 }
 
 export interface Saved {
@@ -1215,11 +1241,13 @@ export interface UserView {
   changed: number;
   by: string;
   at: number;
+  groups: Array<string>;
 }
 
 export interface UserWish {
   user: string;
   password: string;
+  groups: Array<string>;
 }
 
 export interface UtilisationRow {
@@ -1394,6 +1422,7 @@ export interface WorkloadDetail {
   spent: Spent | null;
   sessions: Array<SessionView>;
   model: ModelUse | null;
+  load: RoutedLoad | null;
 }
 
 export interface WorkloadFile {
@@ -1584,6 +1613,7 @@ export interface Puts {
   "/prices/{flavor}": PriceView;
   "/budgets/{name}": BudgetLine;
   "/users/{user}/password": Done;
+  "/users/{user}/groups": UserView;
   "/holds/{hold}": HoldView;
 }
 export interface Patchs {

@@ -12,7 +12,11 @@ export type Topic =
   | "timeline"
   | "bookings"
   | "drains"
-  | "audit";
+  | "audit"
+  | "schedules"
+  | "policy"
+  | "access"
+  | "prices";
 
 /** Answers that cost the server more, and are read again less often. */
 export const SLOW: ReadonlySet<string> = new Set<Topic>(["usage", "timeline", "audit"]);
@@ -28,7 +32,9 @@ const WORK: readonly Topic[] = [
   "usage",
   "timeline",
 ];
-const RULES: readonly Topic[] = ["queues", "order", "budgets", "usage"];
+const RULES: readonly Topic[] = ["queues", "order", "budgets", "usage", "policy", "prices"];
+const PLANNED: readonly Topic[] = ["schedules", ...WORK];
+const PEOPLE: readonly Topic[] = ["access"];
 
 /** Every event is a record of the audit trail. */
 export function topicsOf(event: LedgerEvent): readonly Topic[] {
@@ -36,15 +42,18 @@ export function topicsOf(event: LedgerEvent): readonly Topic[] {
 }
 
 function stateOf(kind: string): readonly Topic[] {
-  if (/^(gang|pods|place|service|schedule|start|checkpoint|idle|alarm|cluster)_/.test(kind))
+  if (kind.startsWith("schedule_")) return PLANNED;
+  if (/^(gang|pods|place|service|start|checkpoint|idle|alarm|cluster)_/.test(kind))
     return WORK;
   if (/^(node|device|booking)_/.test(kind)) return FLEET;
   if (/^(queue|policy|budget|price|typical)_/.test(kind)) return RULES;
+  if (/^(role|glass|token|signed|user|password|account|bootstrap)_/.test(kind)) return PEOPLE;
   return [];
 }
 
 /** The workload that an event is about; empty = about none. */
 export function workloadOf(event: LedgerEvent): string {
+  if (typeof event["workload"] === "string") return event["workload"];
   const gang = typeof event.gang === "string" ? event.gang : (event.gang?.id ?? "");
   return gang.replace(/\/\d+$/, "");
 }

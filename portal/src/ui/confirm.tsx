@@ -9,6 +9,8 @@ export function Confirm(props: {
   line: string;
   danger?: boolean;
   small?: boolean;
+  /** What is asked for cannot be sent yet. */
+  incomplete?: boolean;
   act(): Promise<unknown>;
   children?: ReactNode;
 }) {
@@ -44,7 +46,7 @@ export function Confirm(props: {
                   </Button>
                   <Button
                     className={props.danger ? "danger" : "primary"}
-                    isDisabled={busy}
+                    isDisabled={busy || (props.incomplete ?? false)}
                     onPress={() => void act(close)}
                   >
                     {props.label}

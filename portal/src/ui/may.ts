@@ -13,3 +13,8 @@ export function may(me: WhoAmI, what: keyof typeof FLEET): boolean {
   const roles = FLEET[what] ?? [];
   return me.owner || me.grants.some((each) => !each.queue && !each.break_glass && roles.includes(each.role));
 }
+
+/** Whether a user holds one of these roles anywhere, and so may see what is for them. */
+export function holds(me: WhoAmI, ...roles: readonly string[]): boolean {
+  return me.owner || me.grants.some((each) => !each.break_glass && roles.includes(each.role));
+}

@@ -46,6 +46,10 @@ const TONES: Record<string, string> = {
   draining: "wait",
   drained: "calm",
   lost: "bad",
+  quarantined: "bad",
+  planned: "wait",
+  active: "busy",
+  over: "calm",
 };
 
 export function Badge({ text, tone }: { text: string; tone?: string }) {

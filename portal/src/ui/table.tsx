@@ -32,6 +32,8 @@ export interface TableProps<Row> {
   chosen?: string | undefined;
   /** Left out where a row leads nowhere. */
   onOpen?(row: Row): void;
+  /** What the space bar does with the row that is reached. */
+  onMark?(row: Row): void;
   /** Column, with `-` before it where the largest comes first; undefined = as the server has it. */
   sort?: string | undefined;
   onSort(sort: string | undefined): void;
@@ -87,7 +89,7 @@ export function Table<Row>(props: TableProps<Row>) {
     [rows.length, virtual],
   );
   const pressed = (event: KeyboardEvent) => {
-    if ((event.target as HTMLElement).closest("a,button") && event.key === "Enter") return;
+    if ((event.target as HTMLElement).closest("a,button,input") && /^(Enter| )$/.test(event.key)) return;
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / ROW) - 2);
     const steps: Record<string, number> = {
       ArrowDown: at + 1,
@@ -100,6 +102,7 @@ export function Table<Row>(props: TableProps<Row>) {
     const to = steps[event.key];
     const row = rows[at];
     if (to !== undefined) go(to);
+    else if (event.key === " " && props.onMark && row !== undefined) props.onMark(row);
     else if (event.key === "Enter" && row !== undefined) onOpen?.(row);
     else return;
     event.preventDefault();
@@ -136,10 +139,14 @@ export function Table<Row>(props: TableProps<Row>) {
                 aria-sort={way}
                 className={classes(each)}
               >
-                <button type="button" className="plain" onClick={() => onSort(next)}>
-                  {each.title}
-                  <span aria-hidden="true">{way === "ascending" ? " ▲" : way === "descending" ? " ▼" : ""}</span>
-                </button>
+                {each.title ? (
+                  <button type="button" className="plain" onClick={() => onSort(next)}>
+                    {each.title}
+                    <span aria-hidden="true">{way === "ascending" ? " ▲" : way === "descending" ? " ▼" : ""}</span>
+                  </button>
+                ) : (
+                  <span className="sr">Actions</span>
+                )}
               </div>
             );
           })}
@@ -161,7 +168,7 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
       <p className="table-foot quiet">
         <span>{plural(rows.length, "row")}</span>
-        <CsvButton file={props.file} columns={[...columns, ...(props.more ?? [])]} rows={rows} />
+        <CsvButton file={props.file} columns={[...columns, ...(props.more ?? [])].filter((each) => each.title)} rows={rows} />
       </p>
     </div>
   );
@@ -192,7 +199,7 @@ const TableRow = memo(function TableRow({ row, n, top, columns, reached, chosen,
       tabIndex={reached ? 0 : -1}
       style={{ transform: `translateY(${top}px)` }}
       onClick={(event) => {
-        if (!(event.target as HTMLElement).closest("a,button")) open(n);
+        if (!(event.target as HTMLElement).closest("a,button,input")) open(n);
       }}
     >
       {columns.map((each) => (

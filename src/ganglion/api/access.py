@@ -197,6 +197,7 @@ class UserView(Struct):
         changed: when the password was last changed, in ms.
         by: user who added it.
         at: when it was added, in ms.
+        groups: names of the groups that it is in.
     """
 
     user: str
@@ -204,6 +205,7 @@ class UserView(Struct):
     changed: int = 0
     by: str = ""
     at: int = 0
+    groups: tuple[str, ...] = ()
 
 
 class BootstrapLink(Struct):

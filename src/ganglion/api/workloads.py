@@ -150,6 +150,51 @@ class Saved(Struct):
     attempt: int = 0
 
 
+class ReportedMetric(Struct):
+    """What a program reported last.
+
+    Attributes:
+        at: when, in ms.
+        step: as the program counts.
+        value: None = no finite number.
+        attempt: that reported it.
+    """
+
+    at: int
+    step: int = 0
+    value: float | None = None
+    attempt: int = 0
+
+
+class RoutedLoad(Struct):
+    """What a service has to do, by the last report of the router.
+
+    Attributes:
+        age_ms: how old that report is.
+        ready: replicas that get requests.
+        waiting: requests that no replica has yet.
+        running: requests that a replica has.
+        first_p50_ms, first_p90_ms: from a request to the first byte of its answer, of those within
+            the last minute; None = there were none.
+        whole_p50_ms, whole_p90_ms: to the end of its answer.
+        minute: requests whose answer ended within the last minute.
+        failed: requests that were refused, not served or broke off, since the router began.
+        replicas: gang id -> requests that it has.
+    """
+
+    age_ms: int
+    ready: int = 0
+    waiting: int = 0
+    running: int = 0
+    first_p50_ms: int | None = None
+    first_p90_ms: int | None = None
+    whole_p50_ms: int | None = None
+    whole_p90_ms: int | None = None
+    minute: int = 0
+    failed: int = 0
+    replicas: dict[str, int] = field(default_factory=dict)
+
+
 class GangView(Struct):
     """One gang of a workload.
 
@@ -172,6 +217,7 @@ class GangView(Struct):
         endpoint: `address:port` where it listens while it runs.
         draining: whether it gets no more requests and then stops.
         model: that its programs load, with its version; empty = none.
+        metrics: what its programs reported last, by name.
     """
 
     id: str
@@ -198,6 +244,7 @@ class GangView(Struct):
     endpoint: str = ""
     draining: bool = False
     model: str = ""
+    metrics: dict[str, ReportedMetric] = field(default_factory=dict)
 
 
 class Scaling(Struct):
@@ -250,6 +297,7 @@ class WorkloadDetail(WorkloadBase):
         spent: None = it has not ended, or it is unknown.
         sessions: the last ones in its pods, newest first.
         model: that gangs submitted from now on get; None = it names none.
+        load: None = the router has not reported about it.
     """
 
     gangs: tuple[GangView, ...] = ()
@@ -262,6 +310,7 @@ class WorkloadDetail(WorkloadBase):
     spent: Spent | None = None
     sessions: tuple[SessionView, ...] = ()
     model: ModelUse | None = None
+    load: RoutedLoad | None = None
 
 
 class OrderItem(Struct):

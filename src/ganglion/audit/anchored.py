@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from ganglion.audit.folder import CHECKPOINTS
 from ganglion.audit.notes import PublicKey, SignedNote, note_of
 from ganglion.model.errors import FileError
 from ganglion.seams.files import SYSTEM_FILES, Files
@@ -15,6 +16,8 @@ TAG = "ganglion-checkpoint "
 """What comes before a note in a line of syslog; the note follows as a JSON string."""
 
 _NOTES = re.compile(r"[^\n]+\n[0-9]+\n[^\n]+\n\n(?:\N{EM DASH} [^\n]+\n)+")
+_OBJECT = re.compile(r".+\.[0-9]{12,}")
+"""Name of an object of a bucket."""
 
 
 class Anchored(Struct):
@@ -47,10 +50,11 @@ class Anchored(Struct):
 
 
 def read_anchor(path: Path, key: PublicKey, files: Files = SYSTEM_FILES) -> Anchored:
-    """Read a file of notes one after the other, or one of syslog lines.
+    """Read a file of notes one after the other, one of syslog lines, or a folder of notes.
 
     Args:
-        path: the file; of a git repository the file `checkpoints` in it.
+        path: the file; of a git repository the file `checkpoints` in it; of a bucket a folder
+            with copies of its objects.
         key: of the log.
         files: the file system.
 
@@ -58,9 +62,7 @@ def read_anchor(path: Path, key: PublicKey, files: Files = SYSTEM_FILES) -> Anch
         FileError: it cannot be read, or holds no checkpoint of that log.
     """
     try:
-        if stat.S_ISDIR(files.stat(path).st_mode):
-            path = path / "checkpoints"
-        text = files.read(path).decode()
+        text = _text(path, files)
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"cannot read the anchor {path}: {error}", "name its file") from error
     found = Anchored(str(path))
@@ -73,6 +75,16 @@ def read_anchor(path: Path, key: PublicKey, files: Files = SYSTEM_FILES) -> Anch
     if not found.roots and not found.flaws:
         raise FileError(f"{path} holds no checkpoint of log {key.name}", "is it the right anchor?")
     return found
+
+
+def _text(path: Path, files: Files) -> str:
+    """All that an anchor has written."""
+    if not stat.S_ISDIR(files.stat(path).st_mode):
+        return files.read(path).decode()
+    names = files.names(path)
+    copies = sorted(each for each in names if _OBJECT.fullmatch(each))
+    chosen = [CHECKPOINTS] if CHECKPOINTS in names or not copies else copies
+    return "".join(files.read(path / each).decode() for each in chosen)
 
 
 def _of_syslog(text: str) -> list[str]:

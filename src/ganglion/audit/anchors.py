@@ -17,6 +17,7 @@ from msgspec import Struct
 from ganglion.audit.anchored import TAG
 from ganglion.audit.folder import CHECKPOINTS
 from ganglion.audit.forms import AUDIT_INFO, utc
+from ganglion.audit.object_store import CheckpointBucket, trouble_of
 from ganglion.model.errors import FileError
 from ganglion.seams.effects import Effects
 from ganglion.seams.files import SYSTEM_FILES, Files, exists, sync_folder
@@ -37,26 +38,35 @@ _END = re.compile(rb"\n\n(?:\xe2\x80\x94 [^\n]+\n)+")
 
 
 class Anchor(Struct, frozen=True, forbid_unknown_fields=True):
-    """One place; exactly one of the first three is given.
+    """One place; exactly one of `file`, `syslog`, `git` and `bucket` is given.
 
     Attributes:
         file: absolute path of a file that notes are appended to.
         syslog: absolute path of a datagram socket as `/dev/log`, or `udp://HOST:PORT`.
         git: absolute path of a working tree, in whose file `checkpoints` notes are committed.
         push: of `git`: the remote that the branch is pushed to; empty = none.
+        bucket: URL of a bucket and a prefix that speaks the protocol of S3, where each note
+            becomes an object.
+        region: of `bucket`.
+        credentials: of `bucket`: absolute path of a file with the id of a key and its secret.
     """
 
     file: str = ""
     syslog: str = ""
     git: str = ""
     push: str = ""
+    bucket: str = ""
+    region: str = ""
+    credentials: str = ""
 
     def __post_init__(self) -> None:
-        given = [each for each in (self.file, self.syslog, self.git) if each]
+        given = [each for each in (self.file, self.syslog, self.git, self.bucket) if each]
         if len(given) != 1:
-            raise ValueError("an anchor is one of file, syslog and git")
-        if not given[0].startswith("/") and not self.syslog.startswith(UDP):
+            raise ValueError("an anchor is one of file, syslog, git and bucket")
+        is_path = not (self.bucket or self.syslog.startswith(UDP))
+        if is_path and not given[0].startswith("/"):
             raise ValueError(f"{given[0]} is not an absolute path")
+        self._check_bucket()
         if self.push and not self.git:
             raise ValueError("push goes with git")
         if self.push.startswith("-"):
@@ -64,14 +74,21 @@ class Anchor(Struct, frozen=True, forbid_unknown_fields=True):
         if self.syslog.startswith(UDP):
             _address(self.syslog)
 
+    def _check_bucket(self) -> None:
+        if not self.bucket:
+            if self.region or self.credentials:
+                raise ValueError("region and credentials go with bucket")
+            return
+        if trouble_of(self.bucket):
+            raise ValueError(trouble_of(self.bucket))
+        if not self.region or not self.credentials.startswith("/"):
+            raise ValueError("bucket needs region and credentials, an absolute path")
+
     @property
     def where(self) -> str:
         """What it is, for messages."""
-        return next(
-            f"{kind} {place}"
-            for kind, place in (("file", self.file), ("syslog", self.syslog), ("git", self.git))
-            if place
-        )
+        kinds = ("file", "syslog", "git", "bucket")
+        return next(f"{kind} {getattr(self, kind)}" for kind in kinds if getattr(self, kind))
 
 
 class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +123,7 @@ def write_anchor(anchor: Anchor, note: str, at: int, effects: Effects) -> None:
     Args:
         anchor: where to.
         note: the checkpoint as a signed note.
-        at: the time in ms, for lines of syslog.
+        at: the time in ms, for lines of syslog and requests.
         effects: files, programs and the id of this process.
 
     Raises:
@@ -116,6 +133,10 @@ def write_anchor(anchor: Anchor, note: str, at: int, effects: Effects) -> None:
         _append(Path(anchor.file), note.encode(), effects.files)
     elif anchor.git:
         _commit(anchor, note, effects)
+    elif anchor.bucket:
+        CheckpointBucket(anchor.bucket, anchor.region, anchor.credentials).put(
+            note, at, effects.files
+        )
     else:
         _send(anchor.syslog, _syslog_line(note, at, effects.processes.own()))
 

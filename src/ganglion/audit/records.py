@@ -298,6 +298,7 @@ def _actor(event: ev.Event | ev.Delivered) -> str:
         | ev.HoldPlaced
         | ev.HoldReleased
         | ev.UserAdded
+        | ev.UserGrouped
         | ev.PasswordChanged
         | ev.UserDisabled
         | ev.UserEnabled

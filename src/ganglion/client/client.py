@@ -365,10 +365,11 @@ class Client(Policies):
         """Let a node take work again."""
         self._http.call("POST", path_of("/nodes", node, "uncordon"), Any)
 
-    def drain(self, what: str, by_ms: int, reason: str = "maintenance") -> DrainView:
-        """Empty a node or domain (`LEVEL=NAME`, or its name); what is there by then is stopped."""
-        body = {"by": by_ms, "reason": reason}
-        return self._http.call("PUT", path_of("/drains", what), DrainView, body=body)
+    def drain(self, what: str, by_ms: int, reason: str, *, dry_run: bool = False) -> DrainView:
+        """Empty a node or domain (`LEVEL=NAME`, or its name), or only say what has to leave."""
+        body, asked = {"by": by_ms, "reason": reason}, {"dry_run": dry_run or None}
+        path = path_of("/drains", what)
+        return self._http.call("PUT", path, DrainView, params=asked, body=body)
 
     def undrain(self, what: str) -> None:
         """Let the nodes of a drain take work again."""

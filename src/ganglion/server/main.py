@@ -24,7 +24,7 @@ from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import HelperWatch
-from ganglion.server.accounts.settings import read_accounts
+from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.app import guarded, make_app
 from ganglion.server.audit.signing import Signing
 from ganglion.server.commands import live, policies
@@ -48,6 +48,7 @@ from ganglion.server.rest.listening.address import check_host, sockets, url_of
 from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.signals.access import Keys
+from ganglion.server.signals.router_loads import load_view
 from ganglion.server.signals.router_place import RouterPlace, door_of
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
@@ -149,7 +150,7 @@ def serve(
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = sockets(stack, host, port, place.root / SOCKET, effects, tls=tls is not None)
         shown = served(tls, place.root, (host, *host_names), effects)
-        accounts = read_accounts(place.root, effects.files, owner=user)
+        accounts = SharedHost(place.root, effects.files, owner=user)
         shared, unhelped = (
             called_by_accounts(stack, accounts, effects.files),
             HelperWatch(accounts, effects.clock).trouble,
@@ -227,6 +228,7 @@ def serve(
             decide_by=door.decide_by,
             look_at=workspaces.look_at,
             use_of=workspaces.use_of,
+            load_of=lambda name: load_view(door.heard(), name),
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
             sign=signing.at_once,

@@ -30,7 +30,6 @@ from ganglion.server.state.feed import Feed
 from ganglion.transport import unix
 from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
-from ganglion.worlds.local.attempts.helping import SOCKET
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
@@ -41,7 +40,7 @@ def local_world(
     nodes: Sequence[Node],
     umask: int,
     most_files: int,
-    accounts: SharedHost | None,
+    accounts: SharedHost,
     effects: Effects,
 ) -> ServedWorld:
     """This machine, for the term of a ledger; jobs get the limits that the server was given."""
@@ -55,7 +54,7 @@ def local_world(
         inherits=held.inherits,
         least=newest_time(held.ledger),
         effects=effects,
-        helper=str(accounts.helper) if accounts else SOCKET,
+        helper=str(accounts.helper),
     )
 
 
@@ -81,15 +80,13 @@ def published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
     return tell
 
 
-def called_by_accounts(
-    stack: ExitStack, accounts: SharedHost | None, files: Files
-) -> list[socket.socket]:
+def called_by_accounts(stack: ExitStack, accounts: SharedHost, files: Files) -> list[socket.socket]:
     """The socket where other accounts of this machine call; none where none is asked for.
 
     Raises:
         EnvironmentFault: it cannot be made.
     """
-    if accounts is None or accounts.socket is None:
+    if accounts.socket is None:
         return []
     try:
         taken = stack.enter_context(listening(unix.bind(accounts.socket, unix.FOR_ALL)))

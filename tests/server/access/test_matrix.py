@@ -55,7 +55,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("cordon_node", "uncordon_node", "drain_nodes", "undrain_nodes"), FLEET),
     **dict.fromkeys(("set_booking", "remove_booking", "set_policy", "roll_back_policy"), FLEET),
     **dict.fromkeys(("bootstrap", "make_portal_link"), frozenset()),  # the owner alone
-    **dict.fromkeys(("disable_user", "enable_user"), ADMIN),
+    **dict.fromkeys(("disable_user", "enable_user", "set_user_groups"), ADMIN),
     **dict.fromkeys(("list_users",), AUDIT),
     **dict.fromkeys(("add_user", "set_password", "remove_user"), ADMIN),
     **dict.fromkeys(("create_token", "place_hold", "release_hold", "erase_user"), ADMIN),

@@ -9,7 +9,7 @@ import pytest
 from ganglion.helper.policy import HelperPolicy
 from ganglion.model.errors import FieldError, FileError, InputError
 from ganglion.model.workload import UnixAccount
-from ganglion.server.accounts.settings import read_accounts
+from ganglion.server.accounts.settings import AccountMap, read_accounts
 from ganglion.worlds.local.attempts.helping import SOCKET
 
 PAGE = Path(__file__).parents[3] / "docs" / "access.md"
@@ -22,14 +22,13 @@ def read(home: Path, text: str) -> object:
 
 
 def test_without_the_file_no_user_has_an_account(tmp_path: Path) -> None:
-    assert read_accounts(tmp_path, owner="ada") is None
+    assert read_accounts(tmp_path, owner="ada") == AccountMap()
 
 
 def test_a_user_has_the_account_that_is_named_and_no_other(tmp_path: Path) -> None:
     first = OTHERS[0]
     (tmp_path / "accounts.yaml").write_text(f"users: {{eve@example.org: {first.pw_name}}}\n")
     found = read_accounts(tmp_path, owner="ada")
-    assert found
     assert found.of("eve@example.org") == UnixAccount(first.pw_name, first.pw_uid)
     assert found.of(first.pw_name) is None
     assert (found.user_of(first.pw_uid), found.user_of(61234567)) == ("eve@example.org", "")

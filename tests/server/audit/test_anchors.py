@@ -205,8 +205,8 @@ def test_the_last_checkpoint_is_anchored_when_the_server_ends(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("anchors: [{}]", "one of file, syslog and git"),
-        ("anchors: [{file: /a, git: /b}]", "one of file, syslog and git"),
+        ("anchors: [{}]", "one of file, syslog, git and bucket"),
+        ("anchors: [{file: /a, git: /b}]", "one of file, syslog, git and bucket"),
         ("anchors: [{file: relative}]", "relative is not an absolute path"),
         ("anchors: [{file: /a, push: origin}]", "push goes with git"),
         ("anchors: [{git: /a, push: --force}]", "no name of a remote"),

@@ -60,6 +60,19 @@ def test_a_gang_that_can_save_moves_to_another_node_and_the_node_is_drained(rig:
     assert view(rig, home) == ("drained", "new fan")
 
 
+def test_a_preview_says_who_would_leave_and_changes_nothing(rig: Rig) -> None:
+    gang = f"{rig.submit('a', checkpoint=SAVES)}/0"
+    rig.turn(3)
+    home, by = where(rig, gang), rig.machine.time + HOUR
+    with rig.service.read() as mind:
+        found = drains.preview(mind.state, home, by, "new fan", rig.machine.time)
+        assert not drains.drains(mind.state)
+    assert [each.gang for each in found.leavers] == [gang]
+    rig.turn(2)
+    assert where(rig, gang) == home
+    assert view(rig, home) == ("ready", "")
+
+
 def test_what_cannot_save_is_stopped_at_the_deadline_and_waits_again(rig: Rig) -> None:
     gang = f"{rig.submit('a')}/0"
     rig.turn(3)
@@ -132,7 +145,12 @@ def test_a_node_that_drains_with_another_is_not_drained_twice(rig: Rig) -> None:
 def test_people_learn_what_they_can_drain(client: TestClient) -> None:
     wrong = client.put(f"{API}/drains/n7", json={"by": 0})
     problem(wrong, 404, "state.not_found", "no node or domain n7")
-    shown = client.put(f"{API}/drains/n1", json={"by": 10**14, "reason": "dust"}).json()
+    wish = {"by": 10**14, "reason": "dust"}
+    tried = client.put(f"{API}/drains/n1?dry_run=true", json=wish).json()
+    assert client.get(f"{API}/drains").json()["items"] == []
+    assert client.get(f"{API}/nodes").json()["items"][1]["state"] == "ready"
+    shown = client.put(f"{API}/drains/n1", json=wish).json()
+    assert tried == shown
     assert (shown["what"], shown["nodes"], shown["leavers"]) == ("n1", ["n1"], [])
     listed = client.get(f"{API}/drains").json()["items"]
     assert [each["reason"] for each in listed] == ["dust"]

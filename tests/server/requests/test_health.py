@@ -49,6 +49,7 @@ def test_what_works_is_named_check_by_check(client: TestClient) -> None:
             "audit",
             "tls",
             "helper",
+            "accounts",
             "login",
             "set_apart",
         )

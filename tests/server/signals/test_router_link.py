@@ -10,7 +10,8 @@ from ganglion.router.balancing.stats import ReplicaStats, ServiceStats, Stats
 from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.router.link import RoleDecider, RouterReading
 from ganglion.server.signals import router_link as module
-from ganglion.server.signals.router_link import Door
+from ganglion.server.signals.router_link import STALE_MS, Door
+from ganglion.server.signals.router_loads import load_view
 from tests.server.process import until
 
 
@@ -161,3 +162,16 @@ def test_the_router_ends_with_the_last_service_not_with_the_server(
     door.publish("services", services)
     door.close()
     assert link.stopped == [not services]
+
+
+def test_people_see_the_load_of_a_service_only_while_the_report_is_of_now(
+    door: Door, link: FakeLink
+) -> None:
+    assert load_view(door.heard(), "chat") is None
+    _open(door, link, _chat(RoutingState.READY))
+    link.follow(running=3)
+    found = load_view(door.heard(), "chat")
+    assert found is not None
+    assert (found.ready, found.replicas, found.whole_p90_ms) == (1, {"chat-1/0": 3}, None)
+    link.age_ms = STALE_MS
+    assert load_view(door.heard(), "chat") is None

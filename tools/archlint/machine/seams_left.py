@@ -36,6 +36,7 @@ class Left(NamedTuple):
 
 LEFT: Sequence[Left] = (
     Left("audit.anchors", "http", SOCKET),
+    Left("audit.object_store", "http", SOCKET),
     Left("checkpoint", "clock files processes", JOB),
     Left("cli", "clock database files http processes", CALLER),
     Left("client", "clock files http processes randomness", CALLER),

@@ -1,16 +1,19 @@
 /** Everything that waits, in the order in which it is decided about. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { Button } from "react-aria-components";
 import { order } from "../../api/reads";
 import type { OrderItem } from "../../api/schema";
 import { useVisitor } from "../../entrance";
+import { Choice, Select, counted } from "../../ui/fields";
 import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { RowLink } from "../../ui/row_link";
 import { Table, type Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
 import { WhyPanel } from "../workload/why";
+import { Bulk } from "./bulk";
+import { GROUPS, Groups, type GroupBy } from "./groups";
 
 const route = getRouteApi("/queue");
 
@@ -94,7 +97,31 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   },
 ];
 
+function markColumn(marked: ReadonlySet<string>, toggle: (id: string) => void): Column<OrderItem> {
+  return {
+    key: "",
+    title: "",
+    width: "2.25rem",
+    value: () => null,
+    cell: (row) => (
+      <input
+        type="checkbox"
+        tabIndex={-1}
+        aria-label={`Choose ${harmless(row.workload, 60)}`}
+        checked={marked.has(row.workload)}
+        onChange={() => toggle(row.workload)}
+      />
+    ),
+  };
+}
+
+/** What shows the rows of one group. */
+function filterOf(by: GroupBy, name: string): QueueFilter {
+  return by === "workload" ? { text: name } : { [by]: name };
+}
+
 export interface QueueFilter {
+  kind?: string | undefined;
   text?: string | undefined;
   reason?: string | undefined;
   queue?: string | undefined;
@@ -107,6 +134,7 @@ export function fits(row: OrderItem, want: QueueFilter): boolean {
     (!want.reason || row.reason === want.reason) &&
     (!want.queue || row.queue === want.queue) &&
     (!want.user || row.user === want.user) &&
+    (!want.kind || row.kind === want.kind) &&
     (!text || [row.gang, row.queue, row.user, row.message].some((each) => each.toLowerCase().includes(text)))
   );
 }
@@ -123,12 +151,25 @@ export function QueuePage() {
   const search = route.useSearch();
   const go = route.useNavigate();
   const found = useQuery(order);
-  const { text, reason, queue, mine, sort, job } = search;
-  const user = mine ? me.user : undefined;
+  const { text, reason, queue, mine, sort, job, group, kind } = search;
+  const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
+  const user = mine ? me.user : search.user;
   const rows = useMemo(
-    () => found.data?.items.filter((row) => fits(row, { text, reason, queue, user })) ?? [],
-    [found.data, text, reason, queue, user],
+    () => found.data?.items.filter((row) => fits(row, { text, reason, queue, user, kind })) ?? [],
+    [found.data, text, reason, queue, user, kind],
   );
+  const waiting = useMemo(() => [...new Set(rows.map((row) => row.workload))], [rows]);
+  const here = useMemo(() => new Set(found.data?.items.map((row) => row.workload)), [found.data]);
+  // What has started or ended meanwhile is no longer chosen.
+  const chosen = useMemo(() => new Set([...marked].filter((each) => here.has(each))), [marked, here]);
+  const toggle = useCallback((id: string) => {
+    setMarked((was) => {
+      const next = new Set(was);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
+  }, []);
+  const columns = useMemo(() => [markColumn(chosen, toggle), ...COLUMNS], [chosen, toggle]);
   const reasons = useMemo(() => counted(found.data?.items ?? [], (row) => row.reason), [found.data]);
   const names = useMemo(() => counted(found.data?.items ?? [], (row) => row.queue), [found.data]);
   const set = (more: Partial<typeof search>) =>
@@ -174,18 +215,52 @@ export function QueuePage() {
               />
               Only mine
             </label>
-            {(text || reason || queue || mine || sort) && (
+            {search.user && !mine && (
+              <Choice
+                label="User"
+                value={search.user}
+                counts={counted(found.data.items, (row) => row.user)}
+                set={(each) => set({ user: each })}
+              />
+            )}
+            {kind && (
+              <Choice
+                label="Kind"
+                value={kind}
+                counts={counted(found.data.items, (row) => row.kind)}
+                set={(each) => set({ kind: each })}
+              />
+            )}
+            <Select
+              label="Group by"
+              value={group ?? ""}
+              set={(each) => set({ group: (each || undefined) as GroupBy | undefined, job: undefined, sort: undefined })}
+              options={[["", "nothing"], ...GROUPS.map((each) => [each, each] as const)]}
+            />
+            {(text || reason || queue || mine || sort || group || search.user || kind) && (
               <Button className="small plain" onPress={() => void go({ search: job ? { job } : {} })}>
                 Clear
               </Button>
             )}
           </div>
-          <div className={job ? "split" : ""}>
+          {group ? (
+            <Groups
+              rows={rows}
+              by={group}
+              sort={sort}
+              onSort={(each) => set({ sort: each })}
+              open={(name) => set({ group: undefined, sort: undefined, ...filterOf(group, name) })}
+            />
+          ) : (
+            <Bulk shown={waiting} marked={chosen} mark={(ids) => setMarked(new Set(ids))} />
+          )}
+          {!group && (<div className={job ? "split" : ""}>
             <Table
               label="Everything that waits"
               file="queue"
-              columns={COLUMNS}
+              columns={columns}
               rows={rows}
+              onMark={(row) => toggle(row.workload)}
               id={(row) => row.gang}
               chosen={job}
               onOpen={(row) => set({ job: row.gang })}
@@ -208,38 +283,10 @@ export function QueuePage() {
               </aside>
             )}
           </div>
+          )}
           <Command line={command({ queue, user })} />
         </>
       )}
     </>
-  );
-}
-
-function counted(items: readonly OrderItem[], key: (row: OrderItem) => string): [string, number][] {
-  const found = new Map<string, number>();
-  for (const each of items) found.set(key(each), (found.get(key(each)) ?? 0) + 1);
-  return [...found].filter(([name]) => name).sort((a, b) => b[1] - a[1]);
-}
-
-function Choice(props: {
-  label: string;
-  value: string | undefined;
-  counts: readonly [string, number][];
-  set(value: string | undefined): void;
-}) {
-  const known = props.counts.some(([name]) => name === props.value);
-  return (
-    <label>
-      {props.label}
-      <select value={props.value ?? ""} onChange={(event) => props.set(event.target.value || undefined)}>
-        <option value="">all</option>
-        {props.value && !known && <option value={props.value}>{harmless(props.value, 60)} (0)</option>}
-        {props.counts.map(([name, count]) => (
-          <option key={name} value={name}>
-            {harmless(name, 60)} ({count})
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }

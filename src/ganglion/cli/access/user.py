@@ -8,7 +8,7 @@ import rich_click as click
 
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, settings
-from ganglion.cli.output.formats import clock
+from ganglion.cli.output.formats import DASH, clock
 from ganglion.cli.output.tables import Column, print_list
 from ganglion.model.errors import FileError, InputError
 
@@ -36,18 +36,41 @@ def user() -> None:
     """
 
 
-@command("add", "user add eve", "user add eve --password-file eve.txt")
+@command("add", "user add eve", "user add eve --group ml --password-file eve.txt")
 @click.argument("name")
 @password_file
-def add(name: str, path: str) -> None:
+@click.option(
+    "--group", "groups", multiple=True, metavar="GROUP", help="Group of the user; may be repeated."
+)
+def add(name: str, path: str, groups: tuple[str, ...]) -> None:
     """Add a user, with a password that is asked for.
 
     It is never taken from the command line, which others on this machine can read.
     """
     password = _new(name, path)
     with connect() as client:
-        client.access.add_user(name, password)
+        client.access.add_user(name, password, groups)
+    if groups:
+        click.echo(f"user {name} added, in {', '.join(groups)}: it has the roles of those groups")
+        return
     click.echo(f"user {name} added; it has no role yet: ganglion role grant {name} viewer")
+
+
+@command("groups", "user groups eve ml vision", "user groups eve --none")
+@click.argument("name")
+@click.argument("groups", nargs=-1, metavar="[GROUP]...")
+@click.option("--none", "none", is_flag=True, help="Have the user be in no group.")
+def groups_of(name: str, groups: tuple[str, ...], *, none: bool) -> None:
+    """Say which groups a user is in: these, and no others.
+
+    It counts at once, for sessions and tokens of the user, too. Roles of a group are granted with
+    `ganglion role grant group:GROUP ROLE`.
+    """
+    if none == bool(groups):
+        raise click.UsageError("name the groups, or give --none")
+    with connect() as client:
+        found = client.access.set_user_groups(name, groups)
+    click.echo(f"user {name} is in {', '.join(found.groups) or 'no group'}")
 
 
 @command("list", "user list", "user list -o json")
@@ -57,6 +80,7 @@ def list_users(form: str) -> None:
     columns: list[Column[UserView]] = [
         Column("USER", lambda each: each.user),
         Column("STATE", lambda each: "disabled" if each.disabled else "enabled"),
+        Column("GROUPS", lambda each: ", ".join(each.groups) or DASH, least=10),
         Column("PASSWORD OF", lambda each: clock(each.changed)),
         Column("ADDED", lambda each: clock(each.at)),
         Column("BY", lambda each: each.by),
@@ -125,7 +149,7 @@ def bootstrap() -> None:
     click.echo(made.url)
 
 
-for each in (bootstrap, add, list_users, disable, enable, password, remove):
+for each in (bootstrap, add, list_users, groups_of, disable, enable, password, remove):
     user.add_command(each)
 
 

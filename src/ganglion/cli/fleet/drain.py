@@ -21,6 +21,7 @@ SHOWN = 20
     "drain node-3 --reason 'new fan'",
     "drain rack=r1 --by 2026-12-01T08:00",
     "drain node-3 --by now",
+    "drain node-3 --dry-run",
 )
 @click.argument("what", metavar="NODE|DOMAIN", shell_complete=complete_nodes)
 @click.option(
@@ -31,8 +32,9 @@ SHOWN = 20
     help="When remaining gangs are stopped: 2026-12-01T08:00 (local, unless it says), +2h, now.",
 )
 @click.option("--reason", default="maintenance", show_default=True, help="For people.")
+@click.option("--dry-run", is_flag=True, help="Only print what would have to leave.")
 @output("text", "json")
-def drain(what: str, by: str, reason: str, form: str) -> None:
+def drain(what: str, by: str, reason: str, dry_run: bool, form: str) -> None:
     """Empty a node or domain, each gang after a checkpoint.
 
     Nothing new starts there. Gangs leave as soon as they have saved and there is another place
@@ -44,21 +46,27 @@ def drain(what: str, by: str, reason: str, form: str) -> None:
     if not reason.strip():
         raise click.UsageError("an empty reason explains nothing; leave --reason out, or say why")
     with connect() as client:
-        found = client.drain(what, parse_when(by, now_ms()), reason)
+        found = client.drain(what, parse_when(by, now_ms()), reason, dry_run=dry_run)
     if form == "json":
         print_data(found, form)
     else:
-        _print(found)
+        _print(found, dry_run=dry_run)
 
 
-def _print(found: "DrainView") -> None:
+def _print(found: "DrainView", *, dry_run: bool) -> None:
     count = len(found.leavers)
     nodes = f" ({len(found.nodes)} nodes)" if len(found.nodes) > 1 else ""
+    if dry_run:
+        click.echo("A dry run; nothing changes.")
+    if not count and dry_run:
+        click.echo(f"{found.what}{nodes} is empty; it would take no more work")
+        return
     if not count:
         click.echo(f"{found.what}{nodes} is empty and takes no work: {found.reason}")
         return
     gangs = "1 gang" if count == 1 else f"{count} gangs"
-    click.echo(f"{found.what}{nodes} drains by {clock(found.by)}: {gangs} to leave it")
+    drains = "would drain" if dry_run else "drains"
+    click.echo(f"{found.what}{nodes} {drains} by {clock(found.by)}: {gangs} to leave it")
     for each in found.leavers[:SHOWN]:
         click.echo(f"  {each.gang} {each.how}")
     if count > SHOWN:

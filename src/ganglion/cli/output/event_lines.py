@@ -373,6 +373,9 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "bootstrap_made": lambda event: f"until {clock(event['until_ms'])}, by {event['by']}",
     "bootstrap_used": lambda event: f"{event['user']} is admin",
     "user_added": _user,
+    "user_grouped": lambda event: (
+        f"{event['user']} in {', '.join(event['groups']) or 'no group'}, by {event['by']}"
+    ),
     "password_changed": _user,
     "user_disabled": _user,
     "user_enabled": _user,

@@ -108,7 +108,8 @@ def export(file: Path, form: str, db: str) -> None:
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Checkpoints that lie elsewhere: a file, a syslog file, a git repository.",
+    help="Checkpoints that lie elsewhere: a file, a syslog file, a git repository, or copies of"
+    " a bucket's objects in a folder.",
 )
 @DB
 @output("text", "json")

@@ -144,9 +144,9 @@ class AccessClient:
         """Make a link that opens the portal; for the owner of the server."""
         return self._http.call("POST", "/portal:link", PortalLink)
 
-    def add_user(self, user: str, password: str) -> UserView:
+    def add_user(self, user: str, password: str, groups: Sequence[str] = ()) -> UserView:
         """Add a user who signs in with a name and a password; it has no role by that."""
-        body = {"user": user, "password": password}
+        body = {"user": user, "password": password, "groups": list(groups)}
         return self._http.call("POST", "/users", UserView, body=body)
 
     def set_password(self, user: str, password: str, current: str = "") -> None:
@@ -159,6 +159,11 @@ class AccessClient:
         """
         body = {"password": password, "current": current}
         self._http.call("PUT", f"/users/{quote(user, safe='')}/password", Any, body=body)
+
+    def set_user_groups(self, user: str, groups: Sequence[str]) -> UserView:
+        """Have a user with a password be in these groups, and in no others."""
+        path = f"/users/{quote(user, safe='')}/groups"
+        return self._http.call("PUT", path, UserView, body={"groups": list(groups)})
 
     def disable_user(self, user: str) -> UserView:
         """End a user's sessions, and let neither password nor tokens count."""

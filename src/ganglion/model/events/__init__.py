@@ -60,6 +60,7 @@ from ganglion.model.events.identity import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
 from ganglion.model.events.policy import (
@@ -150,5 +151,6 @@ __all__ = [
     "UserDisabled",
     "UserEnabled",
     "UserErased",
+    "UserGrouped",
     "UserRemoved",
 ]

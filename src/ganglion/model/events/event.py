@@ -23,6 +23,7 @@ from ganglion.model.events.identity import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
 from ganglion.model.events.policy import (
@@ -84,6 +85,7 @@ Event = (
     | BootstrapMade
     | BootstrapUsed
     | UserAdded
+    | UserGrouped
     | PasswordChanged
     | UserDisabled
     | UserEnabled

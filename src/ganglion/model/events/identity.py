@@ -188,10 +188,26 @@ class UserAdded(EventBase, frozen=True, tag="user_added"):
         user: name.
         digest: Argon2id of the password, as a PHC string; streams of events leave it out.
         by: user who added it.
+        groups: names of the groups that it is in.
     """
 
     user: str
     digest: str
+    by: str
+    groups: tuple[str, ...] = ()
+
+
+class UserGrouped(EventBase, frozen=True, tag="user_grouped"):
+    """A local user is in these groups from now on, and in no others.
+
+    Attributes:
+        user: name.
+        groups: their names.
+        by: user who said so.
+    """
+
+    user: str
+    groups: tuple[str, ...]
     by: str
 
 

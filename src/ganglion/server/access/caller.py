@@ -34,6 +34,7 @@ class Rulebook(Struct, frozen=True):
         tree: the queues.
         sessions: of browsers, by their ids.
         disabled: local users for whom nothing counts.
+        groups: local user -> groups that it is in.
     """
 
     head: int
@@ -42,6 +43,7 @@ class Rulebook(Struct, frozen=True):
     tree: Tree
     sessions: Mapping[str, SignedIn] = MappingProxyType({})
     disabled: frozenset[str] = frozenset()
+    groups: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 class Denial(Struct, frozen=True):

@@ -22,7 +22,8 @@ _AUDITED = frozenset(
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out", "hold_placed", "hold_released"),
         *("bootstrap_made", "bootstrap_used"),
-        *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
+        *("user_added", "user_grouped", "password_changed"),
+        *("user_disabled", "user_enabled", "user_removed"),
         "user_erased",
     }
 )
@@ -31,7 +32,8 @@ _OWN = frozenset(
     {
         *("glass_broken", "glass_mended", "token_created", "token_revoked"),
         *("account_joined", "signed_in", "signed_out"),
-        *("user_added", "password_changed", "user_disabled", "user_enabled", "user_removed"),
+        *("user_added", "user_grouped", "password_changed"),
+        *("user_disabled", "user_enabled", "user_removed"),
     }
 )
 """Those that the user whom they are about may read."""

@@ -138,6 +138,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "add_user": Rule(_V.GRANT, _K.TOKEN),
         "set_password": _ANYONE,
         "disable_user": Rule(_V.GRANT, _K.TOKEN),
+        "set_user_groups": Rule(_V.GRANT, _K.TOKEN),
         "enable_user": Rule(_V.GRANT, _K.TOKEN),
         "remove_user": Rule(_V.GRANT, _K.TOKEN),
         "list_tokens": _ANYONE,

@@ -11,7 +11,7 @@ from ganglion.identity.grants import Grant, Grants, Subject, TokenScope
 from ganglion.identity.roles import Role
 from ganglion.identity.tokens import digest, token_id, trouble_of
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import SignedIn, TokenCreated
+from ganglion.model.events import SignedIn
 from ganglion.server.access.caller import Caller, Rulebook, owners
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.commands.sign_in import BY_LINK
@@ -109,8 +109,9 @@ class Permissions:
                 tree |= mind.book.clusters.tree()
                 head = self._service.ledger.head
                 disabled = frozenset(k for k, each in rights.users.items() if each.disabled)
+                groups = {k: each.groups for k, each in rights.users.items() if each.groups}
                 self._rules = Rulebook(
-                    head, known.grants, rights.tokens, tree, rights.sessions, disabled
+                    *(head, known.grants, rights.tokens, tree, rights.sessions, disabled, groups)
                 )
         return self._rules
 
@@ -150,7 +151,10 @@ class Permissions:
         if known.user in rules.disabled:
             raise BadToken(f"the user {known.user} is disabled", "ask an admin")
         again = partial(self.holder, token, given)
-        return Caller(_subject(known), rules, now, known.token, known.until_ms, again)
+        # A role of a later version limits the token to the least there is.
+        role = Role(known.role) if known.role in _ROLES else Role.VIEWER
+        subject = self._subject(known.user, rules, known.groups, TokenScope(role, known.queue))
+        return Caller(subject, rules, now, known.token, known.until_ms, again)
 
     def peer(self, uid: int) -> Caller:
         """The user of a Unix account, as the kernel names it; may wait for a turn to end.
@@ -165,7 +169,8 @@ class Permissions:
                 "the owner names it in accounts.yaml: see docs/access.md#a-shared-host",
             )
         rules, now, again = self.rules(), self._service.now(), partial(self.peer, uid)
-        return Caller(Subject(user), rules, now, f"{BY_ACCOUNT}{uid}", renew=again)
+        subject = self._subject(user, rules)
+        return Caller(subject, rules, now, f"{BY_ACCOUNT}{uid}", renew=again)
 
     def session(self, cookie: str, *, used: bool = True) -> Caller:
         """The user of a browser's session; may wait for a turn to end.
@@ -207,10 +212,21 @@ class Permissions:
         if used:
             self._use(known.session, now, rules)
         subject, again = (
-            Subject(known.user, known.groups),
+            self._subject(known.user, rules, known.groups),
             partial(self.signed_in, session, given, csrf, used=False),
         )
         return Caller(subject, rules, now, known.session, known.until_ms, again, csrf=csrf)
+
+    def _subject(
+        self,
+        user: str,
+        rules: Rulebook,
+        groups: tuple[str, ...] = (),
+        scope: TokenScope | None = None,
+    ) -> Subject:
+        """A user with its groups: those given, and those that it is in here by now."""
+        here = rules.groups.get(user, ()), self._host.groups_of(user) if self._host else ()
+        return Subject(user, tuple(dict.fromkeys((*groups, *here[0], *here[1]))), scope)
 
     def lasting(self) -> list[tuple[SignedIn, int]]:
         """The sessions that count, each with the time in ms of its last request.
@@ -288,9 +304,3 @@ def _grants(rights: AccessRights) -> Iterator[Grant]:
                 break_glass=True,
                 broken_by=broken.user,
             )
-
-
-def _subject(token: TokenCreated) -> Subject:
-    # A role of a later version limits the token to the least there is.
-    role = Role(token.role) if token.role in _ROLES else Role.VIEWER
-    return Subject(token.user, token.groups, TokenScope(role, token.queue))

@@ -190,9 +190,9 @@ def make_token(draft: Transaction, wish: WantedToken, token: str, by: str) -> To
     Raises:
         FieldError: the user's name is none, or there is no such queue.
     """
-    _check_name(wish.user, "user")
+    check_name(wish.user, "user")
     for each in wish.groups:
-        _check_name(each, "groups")
+        check_name(each, "groups")
     _check_queue(draft, wish.queue)
     until = draft.now + wish.days * DAY_MS
     event = TokenCreated(
@@ -258,7 +258,7 @@ def revoke_token(draft: Transaction, token: str, by: str, *, own: bool) -> None:
 def _check_subject(subject: str) -> None:
     for kind in (USER, GROUP):
         if subject.startswith(kind):
-            _check_name(subject.removeprefix(kind), "subject")
+            check_name(subject.removeprefix(kind), "subject")
             return
     raise FieldError(
         f"{subject!r} is neither a user nor a group",
@@ -267,7 +267,8 @@ def _check_subject(subject: str) -> None:
     )
 
 
-def _check_name(name: str, key: str) -> None:
+def check_name(name: str, key: str) -> None:
+    """Raises FieldError, with the key, unless a text may name a user or a group."""
     if not name or not all(each.isalnum() or each in "._@+-" for each in name):
         raise FieldError(
             f"{name!r} is no name", key=key, hint="letters, digits, and . _ @ + - without spaces"

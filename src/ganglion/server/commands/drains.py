@@ -42,23 +42,33 @@ def drain(draft: Transaction, what: str, by: int, reason: str) -> DrainView:
         FieldError: the name is that of several domains, or the level is none.
         Conflict: some of the nodes drain with others.
     """
-    nodes, name = nodes_of(draft.state, what), f"{PREFIX}{what}"
-    for other in drains(draft.state):
+    booking = _planned(draft.state, what, by, reason, draft.now)
+    draft.apply(BookingSet(draft.now, booking))
+    for node in booking.nodes:
+        draft.apply(NodeCordoned(draft.now, node, f"{CORDONED}{reason}", CordonKind.DRAIN))
+    return found(draft.state, booking.name, draft.now)
+
+
+def preview(state: ClusterState, what: str, by: int, reason: str, now: int) -> DrainView:
+    """What a drain would be, and what would have to leave; nothing changes.
+
+    Raises:
+        NotFound, FieldError, Conflict: see `drain`.
+    """
+    return _view(state, _planned(state, what, by, reason, now), now)
+
+
+def _planned(state: ClusterState, what: str, by: int, reason: str, now: int) -> Booking:
+    nodes, name = nodes_of(state, what), f"{PREFIX}{what}"
+    for other in drains(state):
         both = sorted(set(other.nodes) & set(nodes))
         if other.name != name and both:
             shown = other.name.removeprefix(PREFIX)
             raise Conflict(
                 f"{both[0]} drains already, with {shown}", f"first: ganglion undrain {shown}"
             )
-    begin = max(by, draft.now)
-    draft.apply(
-        BookingSet(
-            draft.now, Booking(name, nodes, begin, begin + OPEN_MS, reason=reason, clears=True)
-        )
-    )
-    for node in nodes:
-        draft.apply(NodeCordoned(draft.now, node, f"{CORDONED}{reason}", CordonKind.DRAIN))
-    return found(draft.state, name, draft.now)
+    begin = max(by, now)
+    return Booking(name, nodes, begin, begin + OPEN_MS, reason=reason, clears=True)
 
 
 def undrain(draft: Transaction, what: str) -> tuple[str, ...]:
@@ -118,7 +128,10 @@ def is_drain(booking: Booking) -> bool:
 
 def found(state: ClusterState, name: str, now: int) -> DrainView:
     """A drain by the name of its booking, which exists."""
-    booking = next(each for each in drains(state) if each.name == name)
+    return _view(state, next(each for each in drains(state) if each.name == name), now)
+
+
+def _view(state: ClusterState, booking: Booking, now: int) -> DrainView:
     return DrainView(
         booking.name.removeprefix(PREFIX),
         booking.nodes,

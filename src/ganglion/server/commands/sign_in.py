@@ -22,8 +22,10 @@ from ganglion.model.events import (
     UserAdded,
     UserDisabled,
     UserEnabled,
+    UserGrouped,
     UserRemoved,
 )
+from ganglion.server.commands.access import check_name
 from ganglion.server.state.rights import AccessRights, LocalUser
 from ganglion.server.state.transaction import Transaction
 
@@ -185,8 +187,10 @@ def sign_out(draft: Transaction, session: str, by: str, *, own: bool) -> None:
     draft.record(SignedOut(draft.now, session, known.user, by))
 
 
-def add_user(draft: Transaction, user: str, kept: str, by: str, owner: str) -> LocalUser:
-    """Add a local user, who has no role by that.
+def add_user(
+    draft: Transaction, user: str, kept: str, by: str, owner: str, groups: Sequence[str] = ()
+) -> LocalUser:
+    """Add a local user, who has no role by that but those of its groups.
 
     Args:
         draft: the open turn.
@@ -194,9 +198,10 @@ def add_user(draft: Transaction, user: str, kept: str, by: str, owner: str) -> L
         kept: PHC string of the password.
         by: who adds it.
         owner: user of the server, whose name no local user may have.
+        groups: that it is in.
 
     Raises:
-        FieldError: the name is none.
+        FieldError: the name is none, or that of a group.
         Conflict: there is such a user, account, or owner.
     """
     rights = draft.book.rights
@@ -212,8 +217,28 @@ def add_user(draft: Transaction, user: str, kept: str, by: str, owner: str) -> L
         raise Conflict(f"there is a user {user}", "see: ganglion user list")
     if user in rights.accounts:
         raise Conflict(f"{user} is an account of the identity provider")
-    draft.record(UserAdded(draft.now, user, kept, by))
+    draft.record(UserAdded(draft.now, user, kept, by, _groups(groups)))
     return draft.book.rights.users[user]
+
+
+def group_user(draft: Transaction, user: str, groups: Sequence[str], by: str) -> LocalUser:
+    """Have a local user be in these groups, and in no others; counts at once, for sessions too.
+
+    Raises:
+        NotFound: there is no such user.
+        FieldError: the name of a group is none.
+    """
+    made = _groups(groups)
+    if _user(draft, user).groups != made:
+        draft.record(UserGrouped(draft.now, user, made, by))
+    return _user(draft, user)
+
+
+def _groups(names: Sequence[str]) -> tuple[str, ...]:
+    """Each group once, sorted. Raises FieldError if one has no name."""
+    for each in names:
+        check_name(each, "groups")
+    return tuple(sorted(set(names)))
 
 
 def change_password(draft: Transaction, user: str, kept: str, by: str, session: str = "") -> None:

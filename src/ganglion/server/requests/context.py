@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from ganglion.api.workloads import RoutedLoad
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
 from ganglion.model.events import SignedIn
@@ -69,6 +70,7 @@ class ServerContext(Struct):
         door_trouble: why services cannot be reached; empty = they can, or there are none.
         look_at: what a workspace was last seen to hold, by its gang.
         use_of: whether a workspace is used, for people, by its gang.
+        load_of: what the router says of a service, by its name; None = nothing.
         keys: of services, for the router.
         decide_by: takes what decides about callers of the router by their roles.
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
@@ -107,6 +109,7 @@ class ServerContext(Struct):
     door_trouble: Callable[[], str] = lambda: ""
     look_at: Callable[[str], Look | None] = lambda _gang: None
     use_of: Callable[[str], str] = lambda _gang: ""
+    load_of: Callable[[str], RoutedLoad | None] = lambda _service: None
     keys: Keys = field(default_factory=Keys)
     decide_by: Callable[[RoleDecider], None] = lambda _decide: None
     unsent: Callable[[str], str] = lambda _workload: ""

@@ -39,6 +39,8 @@ def ready(here: ServerContext) -> Health:
     checks.append(Check(name="tls", status=WARN if untrusted else OK, message=untrusted))
     unhelped = here.unhelped()
     checks.append(Check(name="helper", status=WARN if unhelped else OK, message=unhelped))
+    unread = here.host.trouble() if here.host else ""
+    checks.append(Check(name="accounts", status=WARN if unread else OK, message=unread))
     unproven = here.unproven()
     checks.append(Check(name="login", status=WARN if unproven else OK, message=unproven))
     if all(each.status != FAIL for each in checks):

@@ -64,6 +64,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "bootstrap": {"if_needed": True},
     "add_user": {"user": "eve", "password": "nine blue trains to Ulm"},
     "set_password": {"password": "no trains on Sundays, sorry"},
+    "set_user_groups": {"groups": ["ml", "vision"]},
 }
 """Operation -> a body that it takes."""
 

@@ -368,7 +368,7 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
             places = positions(mind.state) if here.caller.sees_all else {}
             made = detail(mind, found.workload, places, here.service.endpoints, here.url())
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
-            made = replace(made, use=use)
+            made = replace(made, use=use, load=here.load_of(made.name) if made.url else None)
     if found.filed is not None:
         made = filed_detail(found.filed)
     cost = costs_of(ledger, costs).get(found.workload)

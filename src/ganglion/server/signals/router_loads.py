@@ -1,5 +1,6 @@
 """What the router says of services, as readings of their load."""
 
+from ganglion.api.workloads import RoutedLoad
 from ganglion.lifecycle.autoscaling.reading import Reading
 from ganglion.model.behaviour import Signal
 from ganglion.router.balancing.stats import ServiceStats
@@ -66,3 +67,24 @@ def _values(stats: ServiceStats, waiting: int, running: int) -> dict[Signal, int
     if stats.whole.count:
         values[Signal.LATENCY] = stats.whole.p90_ms
     return values
+
+
+def load_view(heard: Heard, name: str) -> RoutedLoad | None:
+    """What the router said last of a service, for people; None = it said nothing of now."""
+    stats = heard.services.get(name)
+    if stats is None or not heard.fresh:
+        return None
+    first, whole = stats.first, stats.whole
+    return RoutedLoad(
+        age_ms=heard.age_ms,
+        ready=sum(each.ready for each in stats.replicas),
+        waiting=stats.waiting,
+        running=stats.running,
+        first_p50_ms=first.p50_ms if first.count else None,
+        first_p90_ms=first.p90_ms if first.count else None,
+        whole_p50_ms=whole.p50_ms if whole.count else None,
+        whole_p90_ms=whole.p90_ms if whole.count else None,
+        minute=whole.count,
+        failed=stats.refused + stats.unserved + stats.broken,
+        replicas={each.replica: each.running for each in stats.replicas},
+    )

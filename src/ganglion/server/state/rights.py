@@ -24,6 +24,7 @@ from ganglion.model.events import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
 
@@ -50,6 +51,7 @@ class LocalUser(Struct, frozen=True):
         added_ms: when.
         changed_ms: when the password was last changed.
         disabled: whether neither password nor tokens count.
+        groups: that it is in.
     """
 
     user: str
@@ -58,6 +60,7 @@ class LocalUser(Struct, frozen=True):
     added_ms: int
     changed_ms: int
     disabled: bool = False
+    groups: tuple[str, ...] = ()
 
 
 class AccessRights(Struct):
@@ -114,7 +117,14 @@ class AccessRights(Struct):
                 self.accounts = {**others, **new}
             case SignedIn() | SignedOut():
                 self._note_session(event)
-            case UserAdded() | UserRemoved() | PasswordChanged() | UserDisabled() | UserEnabled():
+            case (
+                UserAdded()
+                | UserRemoved()
+                | UserGrouped()
+                | PasswordChanged()
+                | UserDisabled()
+                | UserEnabled()
+            ):
                 self._note_user(event)
             case BootstrapMade() | BootstrapUsed():
                 self.bootstrap = event if isinstance(event, BootstrapMade) else None
@@ -136,13 +146,18 @@ class AccessRights(Struct):
         self.glasses = others
 
     def _note_user(
-        self, event: UserAdded | UserRemoved | PasswordChanged | UserDisabled | UserEnabled
+        self,
+        event: UserAdded | UserRemoved | UserGrouped | PasswordChanged | UserDisabled | UserEnabled,
     ) -> None:
         known, name = dict(self.users), event.user
         if isinstance(event, UserAdded):
-            known[name] = LocalUser(name, event.digest, event.by, event.at, event.at)
+            known[name] = LocalUser(
+                name, event.digest, event.by, event.at, event.at, groups=event.groups
+            )
         elif isinstance(event, UserRemoved):
             known.pop(name, None)
+        elif isinstance(event, UserGrouped):
+            known[name] = replace(known[name], groups=event.groups)
         elif isinstance(event, PasswordChanged):
             at = known[name].changed_ms if event.rehashed else event.at
             known[name] = replace(known[name], digest=event.digest, changed_ms=at)

@@ -37,6 +37,7 @@ from ganglion.model.events import (
     UserDisabled,
     UserEnabled,
     UserErased,
+    UserGrouped,
     UserRemoved,
 )
 from ganglion.model.events.access import PodAccess
@@ -54,7 +55,7 @@ _RECORDS = (
     *(PodAccess, RoleGranted, RoleRevoked, TokenCreated, TokenRevoked, AccessDenied),
     *(AccountJoined, SignedIn, SignedOut, HoldPlaced, HoldReleased),
     *(BootstrapMade, BootstrapUsed),
-    *(UserAdded, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
+    *(UserAdded, UserGrouped, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
     *(GlassBroken, GlassMended, UserErased, DeliveredEvent),
     *(BudgetRequested, BudgetDenied),
 )

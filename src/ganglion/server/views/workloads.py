@@ -373,4 +373,8 @@ def _gang(mind: Mind, gang: str, endpoint: str) -> workloads.GangView:
         endpoint=endpoint,
         draining=gang in mind.book.replicas.draining,
         model=record.gang.model.uri if record.gang.model else "",
+        metrics={
+            name: workloads.ReportedMetric(each.at, each.step, each.value, each.attempt)
+            for name, each in trail.metrics.items()
+        },
     )

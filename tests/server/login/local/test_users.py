@@ -17,7 +17,7 @@ def test_users_are_listed_without_what_is_kept_of_passwords(local: LocalOffice) 
     local.add("bob", OTHER)
     found = local.owner.get(f"{API}/users")
     assert [each["user"] for each in found.json()["items"]] == ["bob", "eve"]
-    assert set(found.json()["items"][0]) == {"user", "disabled", "changed", "by", "at"}
+    assert set(found.json()["items"][0]) == {*("user", "disabled", "changed", "by", "at", "groups")}
     stream = str(local.events(local.owner))
     for text in (found.text, stream):
         assert "argon2" not in text
@@ -153,3 +153,40 @@ def test_who_may_not_audit_reads_only_what_is_about_the_own_account(local: Local
     assert {each["user"] for each in seen if each["type"] == "user_added"} == {"eve"}
     said = local.events(local.client(local.token("eve"), "192.0.2.9"))
     assert said[-1]["type"] == "token_created"
+
+
+def test_groups_of_a_user_count_at_once_in_sessions_and_tokens(local: LocalOffice) -> None:
+    local.grant("group:ml", "submitter", "research")
+    local.grant("group:ops", "operator")
+    made = {"user": "eve", "password": GOOD, "groups": ["ml", "ml"]}
+    added = local.owner.post(f"{API}/users", json=made)
+    assert (added.status_code, added.json()["groups"]) == (201, ["ml"])
+    session, token = local.signed_in("eve"), local.client(local.token("eve"))
+    for client in (session.ours, token):
+        assert client.get(f"{API}/whoami").json()["groups"] == ["ml"]
+    assert token.post(f"{API}/nodes/n0/cordon", json={"reason": "x"}).status_code == 403
+    path = f"{API}/users/eve/groups"
+    assert token.put(path, json={"groups": ["ops"]}).status_code == 403
+    for _ in range(2):  # the second time nothing changes
+        assert local.owner.put(path, json={"groups": ["ops"]}).json()["groups"] == ["ops"]
+    assert session.get("/whoami").json()["groups"] == ["ops"]
+    assert token.post(f"{API}/nodes/n0/cordon", json={"reason": "x"}).status_code == 200
+    assert local.owner.put(path, json={"groups": []}).status_code == 200
+    assert token.post(f"{API}/nodes/n0/uncordon").status_code == 403
+    grouped = [each for each in local.events(local.owner) if each["type"] == "user_grouped"]
+    assert [(each["user"], each["groups"], each["by"]) for each in grouped] == [
+        ("eve", ["ops"], "ada"),
+        ("eve", [], "ada"),
+    ]
+
+
+@pytest.mark.parametrize("group", ["", "a b", "x" * 101, "group:ml", 7])
+def test_a_group_without_a_name_is_refused(local: LocalOffice, group: str | int) -> None:
+    made = {"user": "eve", "password": GOOD, "groups": [group]}
+    assert local.owner.post(f"{API}/users", json=made).status_code == 422
+    local.add("eve")
+    put = local.owner.put(f"{API}/users/eve/groups", json={"groups": [group]})
+    assert put.status_code == 422
+    assert local.owner.get(f"{API}/users").json()["items"][0]["groups"] == []
+    none = local.owner.put(f"{API}/users/bob/groups", json={"groups": []})
+    assert none.status_code == 404

@@ -47,8 +47,17 @@ def _rank(each: DrainView) -> Rank:
 
 
 @router.put("/drains/{what}")
-def drain_nodes(here: Here, what: What, wish: DrainWish) -> DrainView:
+def drain_nodes(
+    here: Here,
+    what: What,
+    wish: DrainWish,
+    dry_run: Annotated[bool, Query(description="only say what would have to leave")] = False,
+) -> DrainView:
     """Empty a node or domain: nothing new starts, what runs leaves after a checkpoint."""
+    if dry_run:
+        now = here.service.now()
+        with here.service.read() as mind:
+            return drains.preview(mind.state, what, wish.by, wish.reason, now)
     return here.service.ask(lambda draft: drains.drain(draft, what, wish.by, wish.reason))
 
 

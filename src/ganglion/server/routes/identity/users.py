@@ -25,8 +25,12 @@ OPENS_ALONE = "only the owner of the server opens the portal by a link"
 CODE_BYTES = 32
 MOST = 1_000
 """Characters of a password that are looked at; far fewer may be one."""
+MOST_GROUPS = 100
+"""Groups of one user."""
 
 User = Annotated[str, Path(max_length=sign_in.LONGEST_NAME, pattern=r"^[A-Za-z0-9._@+-]+$")]
+
+Groups = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=MOST_GROUPS)]
 
 
 class UserWish(Input):
@@ -34,6 +38,13 @@ class UserWish(Input):
 
     user: str = Field(min_length=1, max_length=sign_in.LONGEST_NAME, pattern=r"^[A-Za-z0-9._@+-]+$")
     password: str = Field(max_length=MOST, repr=False, description="15 to 200 characters")
+    groups: Groups = Field([], description="names of the groups that it is in")
+
+
+class GroupsWish(Input):
+    """The groups that a local user is to be in."""
+
+    groups: Groups = Field(description="all of them; those that are left out end")
 
 
 class BootstrapWish(Input):
@@ -96,11 +107,11 @@ def make_portal_link(here: Here) -> PortalLink:
 
 @router.post("/users", status_code=201)
 def add_user(here: Here, wish: UserWish) -> UserView:
-    """Add a local user; it has no role until one is granted."""
+    """Add a local user; it has no role until one is granted to it or to a group that it is in."""
     check_password(wish.user, wish.password)
     kept = here.passwords.hashed(wish.password)
     made = here.service.ask(
-        lambda draft: sign_in.add_user(draft, wish.user, kept, here.user, here.owner)
+        lambda draft: sign_in.add_user(draft, wish.user, kept, here.user, here.owner, wish.groups)
     )
     return _shown(made)
 
@@ -128,6 +139,14 @@ def set_password(here: Here, user: User, wish: PasswordWish, request: Request) -
     return Done()
 
 
+@router.put("/users/{user}/groups")
+def set_user_groups(here: Here, user: User, wish: GroupsWish) -> UserView:
+    """Have a local user be in these groups, and in no others; counts at once."""
+    return _shown(
+        here.service.ask(lambda draft: sign_in.group_user(draft, user, wish.groups, here.user))
+    )
+
+
 @router.post("/users/{user}/disable")
 def disable_user(here: Here, user: User) -> UserView:
     """End a local user's sessions, and let neither password nor tokens count."""
@@ -148,4 +167,6 @@ def remove_user(here: Here, user: User) -> Done:
 
 
 def _shown(known: LocalUser) -> UserView:
-    return UserView(known.user, known.disabled, known.changed_ms, known.by, known.added_ms)
+    return UserView(
+        known.user, known.disabled, known.changed_ms, known.by, known.added_ms, known.groups
+    )

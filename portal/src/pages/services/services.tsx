@@ -1,0 +1,286 @@
+/** Services: how many replicas, what they have to do, and how fast they answer. */
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
+import { change, part } from "../../api/client";
+import { ofKind, workload } from "../../api/reads";
+import type { RoutedLoad, WorkloadDetail, WorkloadView } from "../../api/schema";
+import { Confirm } from "../../ui/confirm";
+import { Field, Fields } from "../../ui/fields";
+import { Listing } from "../../ui/listing";
+import { count } from "../../ui/numbers";
+import { OpenButton } from "../../ui/open";
+import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
+import { RowLink } from "../../ui/row_link";
+import { Facts, Side } from "../../ui/side";
+import type { Column } from "../../ui/table";
+import { harmless, word } from "../../ui/text";
+
+const route = getRouteApi("/services");
+/** Services whose load is read; the load is no event, so it is asked for. */
+const WATCHED = 40;
+const AGAIN_MS = 5_000;
+
+export interface Service extends WorkloadView {
+  load: RoutedLoad | null;
+  wanted: number;
+}
+
+export function withLoad(view: WorkloadView, detail: WorkloadDetail | undefined): Service {
+  return { ...view, load: detail?.load ?? null, wanted: detail?.scaling?.wanted ?? view.gangs };
+}
+
+const ms = (value: number | null | undefined) => (value === null || value === undefined ? "–" : `${count(value)} ms`);
+
+function within(p50: number | null, p90: number | null): string {
+  return p50 === null ? "no answer within the last minute" : `half within ${ms(p50)}, 90 % within ${ms(p90)}`;
+}
+
+const COLUMNS: readonly Column<Service>[] = [
+  {
+    key: "id",
+    title: "Service",
+    width: "minmax(8rem, 2fr)",
+    value: (row) => row.id,
+    cell: (row) => (
+      <RowLink job={row.id}>
+        <Name text={row.id} most={60} />
+      </RowLink>
+    ),
+  },
+  { key: "state", title: "State", width: "7rem", value: (row) => row.state, cell: (row) => <Badge text={row.state} /> },
+  {
+    key: "running",
+    title: "Replicas",
+    width: "6.5rem",
+    align: "end",
+    value: (row) => row.running,
+    cell: (row) => `${row.running} of ${row.wanted}`,
+  },
+  {
+    key: "load",
+    title: "Requests",
+    width: "minmax(7rem, 1fr)",
+    align: "end",
+    wide: true,
+    value: (row) => (row.load ? row.load.running + row.load.waiting : null),
+    cell: (row) => (row.load ? `${row.load.running}${row.load.waiting ? ` + ${row.load.waiting} wait` : ""}` : "–"),
+  },
+  {
+    key: "p90",
+    title: "p90",
+    width: "6rem",
+    align: "end",
+    wide: true,
+    value: (row) => row.load?.whole_p90_ms ?? null,
+    cell: (row) => ms(row.load?.whole_p90_ms),
+  },
+  {
+    key: "gpus",
+    title: "GPUs",
+    width: "5rem",
+    align: "end",
+    value: (row) => row.gpus_held,
+    cell: (row) => count(row.gpus_held),
+  },
+  {
+    key: "queue",
+    title: "Queue",
+    width: "minmax(5rem, 1fr)",
+    wide: true,
+    value: (row) => row.queue,
+    cell: (row) => <Name text={row.queue} most={40} />,
+  },
+  {
+    key: "user",
+    title: "User",
+    width: "minmax(5rem, 1fr)",
+    wide: true,
+    value: (row) => row.user,
+    cell: (row) => <Name text={row.user} most={40} />,
+  },
+];
+
+export function ServicesPage() {
+  const search = route.useSearch();
+  const go = route.useNavigate();
+  const found = useQuery(ofKind("service"));
+  const items = found.data?.items;
+  const details = useQueries({
+    queries: (items ?? []).slice(0, WATCHED).map((each) => ({ ...workload(each.id), refetchInterval: AGAIN_MS })),
+    combine: (all) => new Map(all.flatMap((each) => (each.data ? [[each.data.id, each.data] as const] : []))),
+  });
+  const rows = items?.map((each) => withLoad(each, details.get(each.id)));
+  const set = (more: Partial<typeof search>) => void go({ search: (was) => ({ ...was, ...more }), replace: true });
+  return (
+    <Listing
+      title="Services"
+      lead="Programs that answer requests. The router counts requests and times answers, each of the last minute."
+      file="services"
+      rows={rows}
+      error={found.error}
+      columns={COLUMNS}
+      id={(row) => row.id}
+      words={(row) => [row.id, row.queue, row.user, row.message]}
+      state={(row) => row.state}
+      search={search}
+      set={set}
+      line="ganglion ps --kind service"
+      empty={
+        <Empty title="No service runs or waits">
+          <p>A service has `kind: service` and a `port`; the router leads requests to its replicas.</p>
+          <p>
+            <Link to="/submit" search={{ template: "service" }} className="button primary">
+              Submit a service
+            </Link>
+          </p>
+        </Empty>
+      }
+      panel={search.at && <ServicePanel id={search.at} close={() => set({ at: undefined })} />}
+    />
+  );
+}
+
+function ServicePanel({ id, close }: { id: string; close(): void }) {
+  const found = useQuery({ ...workload(id), refetchInterval: AGAIN_MS });
+  return (
+    <Side
+      label="Service"
+      title={
+        <Link to="/workloads/$ref" params={{ ref: id }}>
+          <Name text={id} most={60} />
+        </Link>
+      }
+      close={close}
+    >
+      {found.error && !found.data && <Failure error={found.error} />}
+      {!found.data && !found.error && <Loading what="the service" />}
+      {found.data && <About job={found.data} />}
+      <Command line={`ganglion describe ${word(id)}`} />
+    </Side>
+  );
+}
+
+/** What says which model a service has: its image, and variables and labels that name one. */
+export function modelOf(document: Record<string, unknown>): [string, string][] {
+  const found: [string, string][] = [];
+  if (typeof document["image"] === "string") found.push(["image", document["image"]]);
+  for (const part of ["labels", "env"]) {
+    const values = document[part];
+    if (!values || typeof values !== "object") continue;
+    for (const [key, value] of Object.entries(values))
+      if (/model|version|revision/i.test(key) && typeof value !== "object") found.push([key, String(value)]);
+  }
+  return found;
+}
+
+function About({ job }: { job: WorkloadDetail }) {
+  const { load, scaling } = job;
+  const bounds = scaling && scaling.floor !== null ? `${scaling.floor} to ${scaling.ceiling ?? "any"}` : "";
+  return (
+    <>
+      <p>
+        <Badge text={job.state} /> {harmless(job.message, 400)}
+      </p>
+      {Object.values(job.alarms).map((each) => (
+        <p key={each} className="notice warn">
+          {harmless(each, 600)}
+        </p>
+      ))}
+      <Facts
+        rows={[
+          ["replicas", `${job.running} running, ${job.waiting} waiting, ${job.standby} standing by`],
+          ["wanted", scaling ? String(scaling.wanted) : String(job.gangs.length)],
+          ["scales from", bounds],
+          ["since", scaling?.at ? <Time at={scaling.at} /> : null],
+          ["because", harmless(scaling?.cause ?? "", 300)],
+          ["reached at", job.url && <code>{harmless(job.url, 300)}</code>],
+          ...modelOf(job.document).map(([key, value]) => [harmless(key, 40), harmless(value, 200)] as const),
+        ]}
+      />
+      <h3>Load</h3>
+      {load ? (
+        <Facts
+          rows={[
+            ["requests now", `${load.running} at replicas, ${load.waiting} wait`],
+            ["answered", `${count(load.minute)} within a minute`],
+            ["first byte", within(load.first_p50_ms, load.first_p90_ms)],
+            ["whole answer", within(load.whole_p50_ms, load.whole_p90_ms)],
+            ["failed", count(load.failed)],
+          ]}
+        />
+      ) : (
+        <p className="quiet">Unknown: the router has not reported about it.</p>
+      )}
+      <Replicas job={job} />
+      <div className="buttons">
+        {job.url && <OpenButton id={job.id} />}
+        <ScaleButton job={job} />
+      </div>
+    </>
+  );
+}
+
+function Replicas({ job }: { job: WorkloadDetail }) {
+  const live = job.gangs.filter((each) => each.phase !== "ended");
+  if (!live.length) return <p className="quiet">It has no replica.</p>;
+  return (
+    <div className="scroll-x" tabIndex={0} role="region" aria-label="Replicas">
+      <table className="plain-table">
+        <caption>Replicas</caption>
+        <thead>
+          <tr>
+            <th scope="col">Replica</th>
+            <th scope="col">Phase</th>
+            <th scope="col">Node</th>
+            <th scope="col" className="end">
+              Requests
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {live.slice(0, 100).map((each) => (
+            <tr key={each.id}>
+              <th scope="row">{each.index}</th>
+              <td>{each.draining ? "draining" : each.phase}</td>
+              <td>
+                <Name text={each.placement?.pods[0]?.node ?? "–"} most={30} />
+              </td>
+              <td className="end">{job.load?.replicas[each.id] ?? "–"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ScaleButton({ job }: { job: WorkloadDetail }) {
+  const [text, setText] = useState("");
+  const wanted = text.trim() || String(job.scaling?.wanted ?? job.gangs.length);
+  const good = /^\d{1,5}(\.\.\d{1,5})?$/.test(wanted);
+  return (
+    <Confirm
+      label="Scale"
+      title={`How many replicas of ${harmless(job.id, 60)}?`}
+      line={`ganglion scale ${word(job.id)} ${wanted}`}
+      incomplete={!good}
+      act={() =>
+        change("POST", `/workloads/${part(job.id)}/scale`, {
+          replicas: /^\d+$/.test(wanted) ? Number(wanted) : wanted,
+        })
+      }
+    >
+      <Fields>
+        <Field
+          label="Replicas"
+          value={text}
+          set={setText}
+          wrong={!good}
+          placeholder={wanted}
+          hint="a number, or a floor and a ceiling: 2..8"
+        />
+      </Fields>
+    </Confirm>
+  );
+}
