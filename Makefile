@@ -6,6 +6,7 @@
 #   make setup         set up only; leaves .venv/bin/ganglion
 #   make portal        build the portal, which `ganglion up` serves then; needs an npm registry
 #   make portal-dev    serve the portal from its sources, in front of a server on this machine
+#   make screenshots   take the pictures of README from the portal, in Chromium
 #   make soak          drawn tests at length, published figures again; TRACES=DIR has their traces
 #   make check         lint, types, architecture, start-up budget of the command line
 #   make docs          build the documentation as a site, out/docs/index.html
@@ -19,7 +20,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test quick soak check lint style ruff types pytest docs bench sbom requirements \
-	clean portal portal-dev portal-tested
+	clean portal portal-dev portal-tested screenshots
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -67,6 +68,9 @@ portal: $(VENV)/.node
 
 portal-dev: $(VENV)/.node
 	$(BIN)/python -m tools.portal dev
+
+screenshots: portal
+	$(BIN)/python -m tools.screenshots
 
 # Where Node.js or its packages cannot be had, it says so, and its tests are skipped.
 portal-tested: $(VENV)/.dev

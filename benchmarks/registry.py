@@ -39,6 +39,7 @@ BENCHES: dict[str, str] = {
     "usage": "benchmarks.speed.usage:BENCH",
     "budgets": "benchmarks.speed.budgets:BENCH",
     "whatif": "benchmarks.speed.whatif:BENCH",
+    "portal": "benchmarks.portal.screens:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 

@@ -64,20 +64,20 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     """Fill a queue, list it, and cancel all of it."""
     jobs, load = options.gangs or JOBS, round(os.getloadavg()[0], 1)
     steps = len(LISTS) + 4
-    with _stage() as stage:
+    with started(*FLEET) as stage:
         stage.client.submit(
             {"name": "holder", "run": "sleep 100000", "resources": {"gpus": 8}, "workdir": "/"}
         )
         alone = min(ONE_BY_ONE, jobs)
         progress(0, steps, f"{alone:,} submits one by one")
-        submits = {"one by one": _singly(stage, _documents("train", 0, alone))}
+        submits = {"one by one": _singly(stage, documents("train", 0, alone))}
         progress(1, steps, f"{jobs - alone:,} submits in batches")
-        rest = _documents("train", alone, jobs)
+        rest = documents("train", alone, jobs)
         submits["batches"] = _submitted(
             stage, len(rest), lambda: stage.client.bulk.submit(rest).accepted
         )
         progress(2, steps, f"{alone:,} submits one by one while {jobs:,} wait")
-        submits["one by one while all wait"] = _singly(stage, _documents("late", 0, alone))
+        submits["one by one while all wait"] = _singly(stage, documents("late", 0, alone))
         stage.client.bulk.cancel(name="late-*")
         lists: dict[str, dict[str, Any]] = {}
         for number, words in enumerate((*LISTS, ("cancel", "--all", "--yes")), 3):
@@ -99,7 +99,7 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     return Report(data, tables)
 
 
-def _documents(name: str, begin: int, end: int) -> list[dict[str, Any]]:
+def documents(name: str, begin: int, end: int) -> list[dict[str, Any]]:
     """Jobs of one of eight sizes that have to wait, with these numbers in their names."""
     return [
         {
@@ -165,8 +165,11 @@ def _command(stage: Stage, *words: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _stage() -> Iterator[Stage]:
+def started(*fleet: str) -> Iterator[Stage]:
     """Start a server, and stop it at the end.
+
+    Args:
+        fleet: options of `ganglion up` that say which nodes there are.
 
     Raises:
         EnvironmentFault: it does not start.
@@ -176,7 +179,7 @@ def _stage() -> Iterator[Stage]:
     for name in ("GANGLION_URL", "GANGLION_TOKEN"):
         environ.pop(name, None)
     ports = ("--port", "0", "--services-port", "0")
-    command = [sys.executable, "-m", "ganglion", "up", *FLEET, *ports]
+    command = [sys.executable, "-m", "ganglion", "up", *fleet, *ports]
     try:
         done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
         record = read_server(home)

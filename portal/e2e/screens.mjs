@@ -79,7 +79,7 @@ export async function screens({ page, path, see, looked, accessible, step, check
     await page.keyboard.press("Escape");
     await button("Cordon").click();
     await confirm("Cordon").click();
-    await see("from the portal");
+    await button("Uncordon").waitFor();
     await looked("nodes");
     await button("Uncordon").click();
     await confirm("Uncordon").click();
@@ -109,7 +109,7 @@ export async function screens({ page, path, see, looked, accessible, step, check
     await field("Password").fill("nine blue trains to Ulm");
     await confirm("Add a user").click();
     await page.getByRole("gridcell", { name: "eve" }).click();
-    await see("ganglion user list");
+    await see("ganglion role list");
     await looked("admin-users");
     await page.getByRole("tab", { name: "Roles and groups" }).click();
     await button("Grant a role").click();
@@ -174,8 +174,10 @@ export async function screens({ page, path, see, looked, accessible, step, check
   });
 
   await step("what waits is gathered, chosen by the keyboard, and held at once", async () => {
-    for (const name of ["one", "two"]) await submit(page, { name, run: "true", resources: { gpus: 8 }, hold: false, time_limit: "1h" });
-    await path("/queue?group=user");
+    const whole = { resources: { gpus: 8 }, time_limit: "1h" };
+    await submit(page, { name: "keeper", run: "sleep 600", ...whole });
+    for (const name of ["wait-one", "wait-two"]) await submit(page, { name, run: "true", ...whole });
+    await path("/queue?group=user&text=wait-");
     await page.getByRole("grid", { name: "What waits, by user" }).waitFor();
     await looked("queue-groups");
     await page.getByLabel("Group by").selectOption("");
@@ -189,8 +191,8 @@ export async function screens({ page, path, see, looked, accessible, step, check
     await pictures("queue-bulk");
     await confirm("Hold").click();
     await see("Hold: done with 2 workloads.");
-    await see("held");
+    await page.locator('[role="gridcell"] .badge', { hasText: "held" }).first().waitFor();
     await looked("queue-held");
-    ganglion("cancel", "one", "two");
+    ganglion("cancel", "wait-one", "wait-two", "keeper");
   });
 }

@@ -48,9 +48,9 @@ export function Shell() {
   const main = useRef<HTMLElement>(null);
   const before = useRef(path);
   useEffect(() => {
+    document.querySelector(".pages [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
     if (before.current === path) return;
     before.current = path;
-    document.querySelector(".pages [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
     main.current?.focus(); // readers of screens are told that the page is another one
   }, [path]);
   const leave = async () => {

@@ -1,4 +1,5 @@
 /** Requests to the server: problems of RFC 9457 become errors, its clock is followed. */
+import { parsed } from "./pieces";
 import type { Gets, WhoAmI } from "./schema";
 
 const PREFIX = "/api/v1";
@@ -99,6 +100,12 @@ export async function get<Path extends keyof Gets>(
   const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => part(names[key] ?? ""));
   const response = await send(address(filled, query), signal ? { signal } : {});
   return (await response.json()) as Gets[Path];
+}
+
+/** Read a list of any length, whose items begin with the key `first`. */
+export async function getLong<Path extends keyof Gets>(path: Path, first: string, signal?: AbortSignal): Promise<Gets[Path]> {
+  const response = await send(address(path), signal ? { signal } : {});
+  return parsed<Gets[Path]>(await response.text(), first, signal);
 }
 
 /** Change something; the header shows that the request comes from this page. */

@@ -1,16 +1,19 @@
 /** What pages read, each under a key that events make out of date. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { get } from "./client";
-import type { Kind } from "./schema";
+import { get, getLong } from "./client";
+import { shared } from "./pieces";
+import type { Kind, OrderItem, OrderPage } from "./schema";
 
 export const order = queryOptions({
   queryKey: ["order"],
-  queryFn: ({ signal }) => get("/order", {}, {}, signal),
+  queryFn: ({ signal }) => getLong("/order", "position", signal),
+  structuralSharing: (before, now) =>
+    shared<OrderItem, OrderPage>(before as OrderPage | undefined, now as OrderPage, (row) => row.gang),
 });
 
 export const nodes = queryOptions({
   queryKey: ["nodes"],
-  queryFn: ({ signal }) => get("/nodes", {}, {}, signal),
+  queryFn: ({ signal }) => getLong("/nodes", "name", signal),
 });
 
 export const flavors = queryOptions({
@@ -26,11 +29,6 @@ export const queues = queryOptions({
 export const budgets = queryOptions({
   queryKey: ["budgets"],
   queryFn: ({ signal }) => get("/budgets", {}, {}, signal),
-});
-
-export const budgetRequests = queryOptions({
-  queryKey: ["budgets", "requests"],
-  queryFn: ({ signal }) => get("/budget-requests", {}, { all: true }, signal),
 });
 
 export const drains = queryOptions({
@@ -89,6 +87,11 @@ export const ofKind = (kind: Kind, all = false) =>
     queryKey: ["workloads", "kind", kind, String(all)],
     queryFn: ({ signal }) => get("/workloads", {}, { kind, all: all || undefined, limit: 1000 }, signal),
   });
+
+export const budgetRequests = queryOptions({
+  queryKey: ["budgets", "requests"],
+  queryFn: ({ signal }) => get("/budget-requests", {}, { all: true }, signal),
+});
 
 export const ofUser = (user: string) =>
   queryOptions({

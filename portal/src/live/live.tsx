@@ -1,7 +1,10 @@
 /** Keeps what is shown up to date, and knows whether it is. */
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
-import { about, serverNow } from "../api/client";
+import { about, get, serverNow } from "../api/client";
+import { nodes } from "../api/reads";
+import type { NodePage, NodeView } from "../api/schema";
+import { nodesOf } from "./nodes";
 import { EventStream, type LedgerEvent } from "./stream";
 import { SLOW, topicsOf, workloadOf } from "./topics";
 
@@ -40,6 +43,12 @@ export class Refresher {
     this.timer ??= setTimeout(() => void this.flush(), Math.max(this.quietMs, SHARE * this.tookMs));
   }
 
+  /** Some nodes are out of date; null = any may be. */
+  nodes(names: readonly string[] | null): void {
+    if (names === null) this.note("nodes");
+    else for (const each of names) this.note("nodes", each);
+  }
+
   everything(): void {
     this.stop();
     void this.queries.invalidateQueries();
@@ -55,16 +64,44 @@ export class Refresher {
     const keys = [...this.stale.values()];
     this.stale.clear();
     const began = performance.now();
-    await Promise.all(
-      keys.map((queryKey) =>
-        this.queries.invalidateQueries({ queryKey }),
-      ),
-    );
+    await Promise.all(few(keys).map((queryKey) => this.again(queryKey)));
     this.tookMs = performance.now() - began;
     this.timer = undefined;
     const [next] = this.stale.values();
     if (next) this.note(...next);
   }
+
+  private async again(queryKey: readonly string[]): Promise<void> {
+    const [topic, name] = queryKey;
+    const list = this.queries.getQueryCache().find({ queryKey: nodes.queryKey });
+    if (topic !== "nodes" || !name || !list?.isActive()) {
+      await this.queries.invalidateQueries({ queryKey });
+      // A list that is not shown is read again once it is.
+      if (topic === "nodes" && name) await this.queries.invalidateQueries({ queryKey: nodes.queryKey, exact: true });
+      return;
+    }
+    try {
+      const found = await get("/nodes/{name}", { name });
+      this.queries.setQueryData(nodes.queryKey, (page) => page && replaced(page, found.node));
+      this.queries.setQueryData(["nodes", name], found);
+    } catch {
+      await this.queries.invalidateQueries({ queryKey: nodes.queryKey });
+    }
+  }
+}
+
+/** Beyond that many nodes one answer with all of them is less. */
+const MOST_NODES = 24;
+
+function few(keys: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const single = (key: readonly string[]) => key[0] === "nodes" && key.length > 1;
+  const whole = keys.some((key) => key[0] === "nodes" && key.length === 1);
+  if (!whole && keys.filter(single).length <= MOST_NODES) return keys;
+  return [["nodes"], ...keys.filter((key) => key[0] !== "nodes")];
+}
+
+function replaced(page: NodePage, node: NodeView): NodePage {
+  return { ...page, items: page.items.map((each) => (each.name === node.name ? node : each)) };
 }
 
 export function LiveProvider(props: {
@@ -85,7 +122,9 @@ export function LiveProvider(props: {
     const becomes = (state: LiveState) =>
       setLive((was) => (was.state === state ? was : { ...was, state, since: serverNow() }));
     const event = (found: LedgerEvent) => {
-      for (const topic of topicsOf(found)) (SLOW.has(topic) ? slow : refresher).note(topic);
+      for (const topic of topicsOf(found))
+        if (topic === "nodes") refresher.nodes(nodesOf(found, queries.getQueryData(nodes.queryKey)?.items ?? []));
+        else (SLOW.has(topic) ? slow : refresher).note(topic);
       const workload = workloadOf(found);
       if (workload) refresher.note("workload", workload);
     };

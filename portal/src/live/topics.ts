@@ -54,6 +54,9 @@ function stateOf(kind: string): readonly Topic[] {
 /** The workload that an event is about; empty = about none. */
 export function workloadOf(event: LedgerEvent): string {
   if (typeof event["workload"] === "string") return event["workload"];
-  const gang = typeof event.gang === "string" ? event.gang : (event.gang?.id ?? "");
-  return gang.replace(/\/\d+$/, "");
+  return gangOf(event).replace(/\/\d+$/, "");
+}
+
+export function gangOf(event: LedgerEvent): string {
+  return typeof event.gang === "string" ? event.gang : (event.gang?.id ?? "");
 }

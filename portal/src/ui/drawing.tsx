@@ -66,10 +66,18 @@ export function hue(name: string): number {
 
 /** A name whose end is left out where it has no room; it is never left out whole. */
 export function fitted(context: CanvasRenderingContext2D, name: string, width: number): string {
+  const key = `${context.font} ${width} ${name}`;
+  const known = FITTED.get(key);
+  if (known !== undefined) return known;
   let shown = name.slice(0, 60);
   while (shown.length > 1 && context.measureText(shown).width > width) shown = `${shown.slice(0, -2)}…`;
+  if (FITTED.size > MOST_FITTED) FITTED.clear();
+  FITTED.set(key, shown);
   return shown;
 }
+
+const FITTED = new Map<string, string>();
+const MOST_FITTED = 20_000;
 
 export function Drawing(props: {
   width: number;
@@ -77,6 +85,8 @@ export function Drawing(props: {
   label: string;
   /** The same function as long as the same is to be drawn. */
   paint(context: CanvasRenderingContext2D, colors: Colors): void;
+  /** Draw what is new over what was painted, in the same colours; false = all has to be painted. */
+  over?(context: CanvasRenderingContext2D): boolean;
   /** What is said of a point; empty = nothing is there. */
   said(x: number, y: number): string;
   pick(x: number, y: number): void;
@@ -84,12 +94,18 @@ export function Drawing(props: {
   const { width, height, label, paint, said, pick } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const { theme } = useSettings();
+  const shown = useRef("");
+  const over = useRef(props.over);
+  over.current = props.over;
   useEffect(() => {
     const element = canvas.current;
     const context = element?.getContext("2d");
     if (!element || !context || !width) return;
     const dark = matchMedia("(prefers-color-scheme: dark)");
+    const look = () => JSON.stringify([width, height, theme, dark.matches, devicePixelRatio]);
     const redraw = () => {
+      if (shown.current === look() && over.current?.(context)) return;
+      shown.current = look();
       const scale = devicePixelRatio || 1;
       element.width = Math.round(width * scale);
       element.height = Math.round(height * scale);

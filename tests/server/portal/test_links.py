@@ -20,6 +20,8 @@ def test_its_visitor_is_the_owner(portal: PortalOffice) -> None:
     assert me["csrf"]
     assert browser.get(f"{API}/nodes").status_code == 200
     assert browser.get(f"{API}/roles").status_code == 200
+    (session,) = browser.get(f"{API}/sessions").json()["items"]
+    assert (session["user"], session["own"]) == ("ada", True)
 
 
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(portal: PortalOffice) -> None:
@@ -132,7 +134,7 @@ def test_the_session_is_that_of_the_owner_alone(portal: PortalOffice) -> None:
     """A ledger that another user's server takes over brings no session of the former owner."""
     browser = portal.opened()
     cookie = next(iter(browser.cookies.values()))
-    rules = SessionRules(BY_LINK, IDLE_MS, "")
+    rules = SessionRules(BY_LINK, IDLE_MS)
     assert Permissions(portal.rig.service, "ada", rules).session(cookie).subject.user == "ada"
     with pytest.raises(BadSession):
         Permissions(portal.rig.service, "zoe", rules).session(cookie)

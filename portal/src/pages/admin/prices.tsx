@@ -38,7 +38,7 @@ const columns = (currency: string, standing: ReadonlyMap<number, string>): reado
     cell: (row) => (row.micro === null ? "no price" : money(row.micro, currency)),
   },
   { key: "state", title: "Now", width: "7rem", value: (row) => standing.get(row.number) ?? "", cell: (row) => <Badge text={standing.get(row.number) ?? ""} tone={TONE[standing.get(row.number) ?? ""] ?? "calm"} /> },
-  { key: "kind", title: "For", width: "minmax(5rem, 1fr)", wide: true, value: (row) => row.kind || "all other kinds", cell: (row) => harmless(row.kind || "all other kinds", 30) },
+  { key: "kind", title: "For", width: "minmax(6.5rem, 1fr)", wide: true, value: (row) => row.kind || "all others", cell: (row) => harmless(row.kind || "all others", 30) },
   { key: "hours", title: "Hours", width: "8rem", wide: true, value: (row) => row.hours, cell: (row) => harmless(row.hours || "all day", 30) },
   { key: "since", title: "Since", width: "9rem", wide: true, value: (row) => new Date(row.since).toISOString(), cell: (row) => <Time at={row.since} /> },
   { key: "by", title: "Set by", width: "minmax(5rem, 1fr)", wide: true, value: (row) => row.by, cell: (row) => <Name text={row.by || "–"} most={40} /> },

@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<GrantView>[] = [
     width: "9rem",
     wide: true,
     value: (row) => (row.until ? new Date(row.until).toISOString() : null),
-    cell: (row) => (row.until ? <Time at={row.until} /> : "revoked"),
+    cell: (row) => (row.until ? <Time at={row.until} /> : "no end"),
   },
   {
     key: "glass",

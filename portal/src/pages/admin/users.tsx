@@ -147,7 +147,7 @@ function UserPanel({ row, close }: { row: UserView; close(): void }) {
           <p>Its grants, tokens and sessions go with it. This cannot be undone.</p>
         </Confirm>
       </div>
-      <Command line="ganglion user list" />
+      <Command line={`ganglion role list`} label="Every grant, on the command line" />
     </Side>
   );
 }

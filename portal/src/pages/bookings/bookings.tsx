@@ -9,7 +9,7 @@ import { Confirm } from "../../ui/confirm";
 import { Listing } from "../../ui/listing";
 import { may } from "../../ui/may";
 import { duration, plural } from "../../ui/numbers";
-import { Badge, Command, Empty, Name, Time } from "../../ui/parts";
+import { Badge, Empty, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
@@ -137,7 +137,6 @@ function BookingPanel({ row, may, close }: { row: BookingView; may: boolean; clo
           )}
         </div>
       )}
-      <Command line="ganglion booking list" />
     </Side>
   );
 }

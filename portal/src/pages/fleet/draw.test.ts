@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { NodeView } from "../../api/schema";
-import { domainOf, hit, layOut } from "./draw";
+import { domainOf, hit, huesOf, layOut, redraw, standsAs, type Look } from "./draw";
 
 const node = (name: string, rack: string): NodeView => ({
   name,
@@ -44,4 +44,24 @@ it("draws every node once, within the width, by racks", () => {
 it("names the narrowest domain that is a place", () => {
   expect(domainOf(node("a", "r1"))).toBe("rack r1");
   expect(domainOf(node("a", ""))).toBe("");
+});
+
+it("draws over only what changed, as long as every node stands where it stood", () => {
+  const nodes = Array.from({ length: 40 }, (_, n) => node(`n${n}`, `r${n % 3}`));
+  const before = layOut(nodes, 500);
+  const changed = nodes.map((each) => (each.name === "n7" ? { ...each, state: "cordoned" } : each));
+  const now = layOut(changed, 500);
+  expect(standsAs(before, now)).toBe(true);
+  const nothing = () => undefined;
+  const context = new Proxy({}, { get: (_, key) => (key === "measureText" ? () => ({ width: 1 }) : nothing), set: () => true });
+  const look = { colors: {}, coloring: "use", chosen: undefined, queueColor: () => "" } as unknown as Look;
+  expect(redraw(context as CanvasRenderingContext2D, before, now, look)).toBe(1);
+  expect(standsAs(before, layOut(nodes, 600))).toBe(false);
+  expect(standsAs(before, layOut(nodes.slice(1), 500))).toBe(false);
+});
+
+it("gives every queue a colour of its own, whoever else is there", () => {
+  const hues = [...huesOf(["red", "blue", "red", ""]).values()];
+  expect(hues).toHaveLength(2);
+  expect(Math.abs((hues[0] ?? 0) - (hues[1] ?? 0))).toBeGreaterThan(60);
 });

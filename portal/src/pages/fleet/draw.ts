@@ -1,6 +1,6 @@
 /** The map of the fleet: where each GPU is drawn, and how. */
 import type { NodeView } from "../../api/schema";
-import { fitted, hue, type Colors } from "../../ui/drawing";
+import { fitted, type Colors } from "../../ui/drawing";
 
 export type Coloring = "use" | "health" | "queue";
 
@@ -45,7 +45,9 @@ export function layOut(nodes: readonly NodeView[], width: number): MapLayout {
   const groups = new Map<string, NodeView[]>();
   for (const node of nodes) {
     const key = domainOf(node);
-    groups.set(key, [...(groups.get(key) ?? []), node]);
+    const members = groups.get(key);
+    if (members) members.push(node);
+    else groups.set(key, [node]);
   }
   const racks: Rack[] = [];
   let y = PAD;
@@ -79,21 +81,65 @@ function sizeOf(node: NodeView): { width: number; height: number } {
   return { width: columns * (GPU + GAP) + 12, height: NAME + rows * (GPU + GAP) + 10 };
 }
 
-export function draw(
-  context: CanvasRenderingContext2D,
-  layout: MapLayout,
-  colors: Colors,
-  coloring: Coloring,
-  chosen: string | undefined,
-  queueOf: (gang: string) => string,
-): void {
+/** A hue for each name: neighbours of a list are far apart. */
+export function huesOf(names: Iterable<string>): Map<string, number> {
+  const sorted = [...new Set(names)].filter(Boolean).sort();
+  return new Map(sorted.map((name, n) => [name, Math.round(250 + n * 137.5) % 360]));
+}
+
+export const hueColor = (hue: number) => `hsl(${hue} 60% 50%)`;
+
+/** How a map looks, apart from its nodes. */
+export interface Look {
+  colors: Colors;
+  coloring: Coloring;
+  chosen: string | undefined;
+  /** Of the queue of a gang; empty = unknown. */
+  queueColor(gang: string): string;
+}
+
+/** Whether every node stands where it stood before, so that those that changed can be drawn over. */
+export function standsAs(before: MapLayout, now: MapLayout): boolean {
+  return (
+    before.width === now.width &&
+    before.height === now.height &&
+    before.racks.length === now.racks.length &&
+    now.racks.every((rack, n) => {
+      const old = before.racks[n];
+      return (
+        old?.name === rack.name &&
+        old.spots.length === rack.spots.length &&
+        rack.spots.every((spot, at) => {
+          const was = old.spots[at];
+          return was?.node.name === spot.node.name && was.x === spot.x && was.y === spot.y && was.width === spot.width && was.height === spot.height;
+        })
+      );
+    })
+  );
+}
+
+/** Draw the nodes that differ from those of before; what both layouts have stands in the same places. */
+export function redraw(context: CanvasRenderingContext2D, before: MapLayout, now: MapLayout, look: Look): number {
+  let drawn = 0;
+  now.racks.forEach((rack, n) =>
+    rack.spots.forEach((spot, at) => {
+      if (before.racks[n]?.spots[at]?.node === spot.node) return;
+      drawNode(context, spot, look.colors, look.coloring, spot.node.name === look.chosen, look.queueColor);
+      drawn += 1;
+    }),
+  );
+  return drawn;
+}
+
+export function draw(context: CanvasRenderingContext2D, layout: MapLayout, look: Look): void {
+  const { colors, coloring, chosen, queueColor } = look;
   context.clearRect(0, 0, layout.width, layout.height);
   context.textBaseline = "middle";
   for (const rack of layout.racks) {
     context.font = "600 12px system-ui, sans-serif";
     context.fillStyle = colors.quiet;
     if (rack.name) context.fillText(rack.name.slice(0, 60), rack.x, rack.y + NAME / 2);
-    for (const spot of rack.spots) drawNode(context, spot, colors, coloring, spot.node.name === chosen, queueOf);
+    for (const spot of rack.spots) drawNode(context, spot, colors, coloring, spot.node.name === chosen, queueColor);
   }
 }
 
@@ -103,7 +149,7 @@ function drawNode(
   colors: Colors,
   coloring: Coloring,
   chosen: boolean,
-  queueOf: (gang: string) => string,
+  queueColor: (gang: string) => string,
 ): void {
   const open = node.state === "ready";
   context.fillStyle = colors.surface;
@@ -123,7 +169,7 @@ function drawNode(
     const partly = used && device.free_milli > 0;
     if (coloring === "health") context.fillStyle = device.healthy ? colors.free : colors.bad;
     else if (!used) context.fillStyle = colors.free;
-    else if (coloring === "queue") context.fillStyle = `hsl(${hue(queueOf(device.gangs[0] ?? ""))} 60% 50%)`;
+    else if (coloring === "queue") context.fillStyle = queueColor(device.gangs[0] ?? "") || colors.used;
     else context.fillStyle = colors.used;
     context.fillRect(left, top, GPU, GPU);
     if (partly && coloring !== "health") {

@@ -8,12 +8,12 @@ import { nodes } from "../../api/reads";
 import type { NodeView } from "../../api/schema";
 import { Drawing, useWidth, type Colors } from "../../ui/drawing";
 import { gpus, plural } from "../../ui/numbers";
-import { Command, Empty, Failure, Loading } from "../../ui/parts";
+import { Command, Empty, Failure, Loading, Name } from "../../ui/parts";
 import { Table } from "../../ui/table";
 import { harmless } from "../../ui/text";
 import { COLUMNS } from "../nodes/nodes";
 import { NodePanel } from "../nodes/panel";
-import { draw, hit, layOut, type Coloring } from "./draw";
+import { draw, hit, hueColor, huesOf, layOut, redraw, standsAs, type Coloring, type Look, type MapLayout } from "./draw";
 
 const route = getRouteApi("/fleet");
 
@@ -29,6 +29,7 @@ export function FleetPage() {
   const found = useQuery(nodes);
   const coloring = search.color ?? "use";
   const listed = search.view === "list";
+  const { hues, colorOf } = useGangQueues(coloring === "queue" && !listed);
   const set = (more: Partial<typeof search>) =>
     void go({ search: (was) => ({ ...was, ...more }), replace: true });
   if (found.error && !found.data) return <Failure error={found.error} />;
@@ -68,7 +69,7 @@ export function FleetPage() {
                     ))}
                   </select>
                 </label>
-                <Legend coloring={coloring} />
+                <Legend coloring={coloring} hues={hues} />
               </>
             )}
           </div>
@@ -86,7 +87,7 @@ export function FleetPage() {
                 onSort={(sort) => set({ sort })}
               />
             ) : (
-              <FleetMap items={items} coloring={coloring} chosen={search.node} choose={(name) => set({ node: name })} />
+              <FleetMap items={items} coloring={coloring} owner={colorOf} chosen={search.node} choose={(name) => set({ node: name })} />
             )}
             {search.node && <NodePanel name={search.node} close={() => set({ node: undefined })} />}
           </div>
@@ -97,7 +98,21 @@ export function FleetPage() {
   );
 }
 
-function Legend({ coloring }: { coloring: Coloring }) {
+const MOST_NAMED = 12;
+
+function Legend({ coloring, hues }: { coloring: Coloring; hues: ReadonlyMap<string, number> }) {
+  if (coloring === "queue")
+    return (
+      <p className="legend">
+        <i className="free" /> free
+        {[...hues].slice(0, MOST_NAMED).map(([name, hue]) => (
+          <span key={name}>
+            <i style={{ background: hueColor(hue) }} /> <Name text={name} most={24} />
+          </span>
+        ))}
+        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`}; dashed: closed; crossed: sick
+      </p>
+    );
   if (coloring === "health")
     return (
       <p className="legend">
@@ -106,8 +121,7 @@ function Legend({ coloring }: { coloring: Coloring }) {
     );
   return (
     <p className="legend">
-      <i className="free" /> free <i className={coloring === "use" ? "used" : "queue"} />{" "}
-      {coloring === "use" ? "in use" : "a colour for each queue"}; dashed: closed; crossed: sick
+      <i className="free" /> free <i className="used" /> in use; dashed: closed; crossed: sick
     </p>
   );
 }
@@ -116,18 +130,31 @@ function FleetMap(props: {
   items: readonly NodeView[];
   coloring: Coloring;
   chosen: string | undefined;
+  owner(gang: string): string;
   choose(name: string): void;
 }) {
-  const { items, coloring, chosen, choose } = props;
+  const { items, coloring, chosen, owner, choose } = props;
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const layout = useMemo(() => layOut(items, Math.max(200, width)), [items, width]);
-  const owner = useGangQueues(coloring === "queue");
+  const painted = useRef<{ layout: MapLayout; look: Look } | null>(null);
   const paint = useCallback(
-    (context: CanvasRenderingContext2D, colors: Colors) =>
-      draw(context, layout, colors, coloring, chosen, owner),
+    (context: CanvasRenderingContext2D, colors: Colors) => {
+      const look: Look = { colors, coloring, chosen, queueColor: owner };
+      draw(context, layout, look);
+      painted.current = { layout, look };
+    },
     [layout, coloring, chosen, owner],
   );
+  const over = (context: CanvasRenderingContext2D) => {
+    const before = painted.current;
+    if (!before || !standsAs(before.layout, layout)) return false;
+    const { look } = before;
+    if (look.coloring !== coloring || look.chosen !== chosen || look.queueColor !== owner) return false;
+    redraw(context, before.layout, layout, look);
+    painted.current = { layout, look };
+    return true;
+  };
   return (
     <div className="map" ref={box}>
       <Drawing
@@ -135,6 +162,7 @@ function FleetMap(props: {
         height={layout.height}
         label={`Map of ${items.length} nodes; the list says the same`}
         paint={paint}
+        over={over}
         pick={(x, y) => {
           const found = hit(layout, x, y);
           if (found) choose(found.node.name);
@@ -151,7 +179,7 @@ function FleetMap(props: {
 }
 
 /** The queue of each gang that holds something, where it is asked for. */
-function useGangQueues(wanted: boolean): (gang: string) => string {
+function useGangQueues(wanted: boolean): { hues: Map<string, number>; colorOf(gang: string): string } {
   const found = useQuery({
     queryKey: ["workloads", "running"],
     queryFn: ({ signal }) =>
@@ -159,7 +187,12 @@ function useGangQueues(wanted: boolean): (gang: string) => string {
     enabled: wanted,
   });
   return useMemo(() => {
-    const by = new Map(found.data?.items.map((each) => [each.id, each.queue]));
-    return (gang: string) => by.get(gang.replace(/\/\d+$/, "")) ?? "";
+    const queues = new Map(found.data?.items.map((each) => [each.id, each.queue]));
+    const hues = huesOf(queues.values());
+    const colorOf = (gang: string) => {
+      const hue = hues.get(queues.get(gang.replace(/\/\d+$/, "")) ?? "");
+      return hue === undefined ? "" : hueColor(hue);
+    };
+    return { hues, colorOf };
   }, [found.data]);
 }

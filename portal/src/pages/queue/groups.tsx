@@ -38,7 +38,7 @@ export function gathered(rows: readonly OrderItem[], by: GroupBy): Group[] {
 }
 
 const columns = (by: GroupBy): readonly Column<Group>[] => [
-  { key: "name", title: by, width: "minmax(8rem, 3fr)", value: (row) => row.name, cell: (row) => <Name text={row.name} most={80} /> },
+  { key: "name", title: `${by.slice(0, 1).toUpperCase()}${by.slice(1)}`, width: "minmax(8rem, 3fr)", value: (row) => row.name, cell: (row) => <Name text={row.name} most={80} /> },
   { key: "gangs", title: "Gangs", width: "6rem", align: "end", value: (row) => row.gangs, cell: (row) => count(row.gangs) },
   { key: "workloads", title: "Workloads", width: "7rem", align: "end", wide: true, value: (row) => row.workloads, cell: (row) => count(row.workloads) },
   { key: "gpus", title: "GPUs", width: "6rem", align: "end", value: (row) => row.gpus, cell: (row) => count(row.gpus) },

@@ -80,6 +80,7 @@ const COLUMNS: readonly Column<Service>[] = [
     title: "GPUs",
     width: "5rem",
     align: "end",
+    wide: true,
     value: (row) => row.gpus_held,
     cell: (row) => count(row.gpus_held),
   },

@@ -58,7 +58,7 @@ function Explanation({ about, several }: { about: Explained; several: boolean })
       {about.phase === "pending" && <Start about={about} />}
       <Suggestions about={about} />
       {about.ahead_count > 0 && (
-        <People title={`${plural(about.ahead_count, "gang")} go before it`} ids={about.ahead} all={about.ahead_count} />
+        <People title={about.ahead_count === 1 ? "1 gang goes before it" : `${about.ahead_count} gangs go before it`} ids={about.ahead} all={about.ahead_count} />
       )}
       {about.holder_count > 0 && (
         <People title="They hold what it needs" ids={about.holders} all={about.holder_count} />

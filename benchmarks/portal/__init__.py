@@ -1,0 +1,1 @@
+"""How fast the portal is in a real browser, and what its readers cost a server."""
