@@ -42,7 +42,11 @@ def mlflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait(30)
 
 
 def _answers(url: str, server: "subprocess.Popen[bytes]") -> bool:
