@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { screens } from "./screens.mjs";
+import { money } from "./money.mjs";
 
 const LINK = new URL(process.env.PORTAL_LINK);
 const [PROGRAM, ...ARGUMENTS] = JSON.parse(process.env.GANGLION);
@@ -211,6 +212,8 @@ try {
     await looked("queues");
   });
 
+  await money({ page, path, see, looked, step, check, ganglion, blocker, job });
+
   await step("the blocker is cancelled by the keyboard, the job starts, its log runs", async () => {
     await path(`/workloads/${blocker}`);
     await page.getByRole("button", { name: "Cancel", exact: true }).focus();
@@ -221,8 +224,8 @@ try {
     await page.keyboard.press("Enter");
     await see("cancelled");
     await path(`/workloads/${job}?tab=logs`);
-    await page.locator(".log-line", { hasText: "step 1 " }).waitFor();
-    await page.locator(".log-line", { hasText: "step 3 " }).waitFor();
+    await page.locator(".log-line", { hasText: "step 1 " }).first().waitFor();
+    await page.locator(".log-line", { hasText: "step 3 " }).first().waitFor();
     await looked("workload-logs");
     await path(`/workloads/${job}?tab=placement`);
     await see("held by pod 0", { exact: false }).catch(() => page.locator(".devices .mine").first().waitFor());

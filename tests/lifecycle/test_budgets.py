@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 from tests.engine.build import gang
+from tests.pricing.build import priced
 
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.queues.budgets import BudgetView
+from ganglion.engine.queues.budgets import BudgetView, QueueBudgets
 from ganglion.lifecycle.budgets import BudgetedGang, Fate, crossed, decide, fate_of
+from ganglion.model.events import PriceSet
 from ganglion.model.queue import Budget
 from ganglion.model.workload import Checkpoint, Kind
 
+EUR = 1_000_000
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 GRACE = 15 * MINUTE
@@ -99,10 +102,47 @@ def test_what_saves_when_it_is_asked_to_leave_leaves_at_the_end_of_the_grace() -
 
 def test_before_its_last_hour_what_has_no_time_limit_is_warned() -> None:
     gangs = [running("a"), running("b", time_limit_ms=HOUR), running("c", floor=True)]
-    assert decide(stands(40, 60), None, 0, gangs).warnings == {}
-    warned = decide(stands(41, 60), None, 0, gangs).warnings
+    assert decide(stands(39, 60), None, 0, gangs).warnings == {}
+    warned = decide(stands(40, 60), None, 0, gangs).warnings
     assert list(warned) == ["a"]
     alarm, said = warned["a"]
     assert alarm == "budget.ending"
     assert "lasts less than an hour" in said
     assert "grace of 15 min" in said
+
+
+@pytest.mark.parametrize("night", [EUR, EUR // 2, 2 * EUR])
+def test_a_lease_is_renewed_all_the_time_and_its_last_hour_is_announced(
+    night: int,
+) -> None:
+    budgets, each = QueueBudgets(), running("a")
+    for price in (priced(EUR), priced(night, hours=(2, 8))):
+        budgets.prices.note(PriceSet(0, price))
+    budgets.put(Budget("team", 5 * EUR), 0, 0)
+    budgets.hold("a/0", ("team",), "train", {"H100": 1000}, 0, 0)
+    lease = max(EUR, night)
+    warned = spent = refused = None
+    for minute in range(12 * 60):
+        now = minute * MINUTE
+        (view,) = budgets.views(now)
+        assert view.reserved == lease
+        verdict = decide(view, None, now, [each])
+        alarm, _ = verdict.warnings.get("a", ("", ""))
+        asked = budgets.refuses(("team",), "train", {"H100": 1}, 1, "b/0")
+        warned = minute if warned is None and alarm == "budget.ending" else warned
+        refused = minute if refused is None and asked else refused
+        spent = minute if spent is None and alarm == "budget.spent" else spent
+        assert bool(alarm) is (warned is not None)
+        budgets.advance(now + MINUTE)
+    assert warned is not None
+    assert spent is not None
+    assert spent - warned >= 60
+    assert refused == warned
+
+
+def test_a_budget_below_what_is_spent_announces_and_gives_the_whole_grace() -> None:
+    each = running("a")
+    verdict = decide(stands(500, 10, limit=100), None, 1_000, [each])
+    assert list(verdict.alarms) == [f"budget.{mark}" for mark in (50, 80, 95, 100)]
+    assert verdict.warnings["a"][0] == "budget.spent"
+    assert (verdict.suspends, verdict.due) == ([], 1_000 + GRACE)

@@ -62,6 +62,7 @@ SENTENCES = {
     Cause(K.LOAD, text="requests 12: 4 replicas"): "requests 12: 4 replicas",
     Cause(K.SCALED_DOWN): "scaled down",
     Cause(K.FEWER_STAND_BY): "fewer stand by",
+    Cause(K.MODEL_UPDATED, text="m/4", user="ada"): "updated to m/4 by ada",
     Cause(K.POLICY_APPLIED): "applied",
     Cause(K.POLICY_OF_SERVER): "started with the server",
     Cause(K.POLICY_ROLLED_BACK, number=3): "rolled back to 3",

@@ -88,6 +88,11 @@ export const ofKind = (kind: Kind, all = false) =>
     queryFn: ({ signal }) => get("/workloads", {}, { kind, all: all || undefined, limit: 1000 }, signal),
   });
 
+export const budgetRequests = queryOptions({
+  queryKey: ["budgets", "requests"],
+  queryFn: ({ signal }) => get("/budget-requests", {}, { all: true }, signal),
+});
+
 export const ofUser = (user: string) =>
   queryOptions({
     queryKey: ["workloads", user],

@@ -554,6 +554,26 @@ export interface LeaverView {
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
+export interface ModelList {
+  items: Array<ModelRow>;
+}
+
+export interface ModelRow {
+  workload: string;
+  name: string;
+  kind: string;
+  queue: string;
+  user: string;
+  model: ModelUse | null;
+  now: ModelUse | null;
+  moved: boolean | null;
+  asked: number | null;
+  trouble: string;
+  before: ModelUse | null;
+  fresh: number;
+  outdated: number;
+}
+
 export interface ModelUse {
   reference: string;
   uri: string;
@@ -640,6 +660,12 @@ export interface OrderPage {
   items: Array<OrderItem>;
   total: number;
   next: string | null;
+}
+
+export interface OtherModel {
+  to: string;
+  back: boolean;
+  surge: number;
 }
 
 export interface OtherPolicy {
@@ -1528,6 +1554,7 @@ export interface Wrong {
 }
 
 export interface Gets {
+  "/models": ModelList;
   "/workloads": WorkloadPage;
   "/workloads/{ref}/why": Why;
   "/workloads/{ref}": WorkloadDetail;
@@ -1579,6 +1606,7 @@ export interface Posts {
   "/workloads/{ref}/resume": WorkloadDetail;
   "/workloads/{ref}/scale": WorkloadDetail;
   "/workloads/{ref}/open": Opening;
+  "/workloads/{ref}/model": WorkloadDetail;
   "/workloads": Accepted | Verdict;
   "/workloads/{ref}/cancel": WorkloadDetail;
   "/workloads/{ref}/retry": Accepted;

@@ -115,6 +115,11 @@ COMMANDS: dict[str, CommandEntry] = {
         "Report GPU utilisation, waiting times and scheduling overhead.",
         LOOK,
     ),
+    "models": CommandEntry(
+        "ganglion.cli.workloads.models:models",
+        "List models of live workloads, and give services another one.",
+        CHANGE,
+    ),
     "price": CommandEntry(
         "ganglion.cli.money.price:price", "Set and list what an hour of a GPU costs.", CLUSTER
     ),

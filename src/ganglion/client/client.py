@@ -28,6 +28,7 @@ from ganglion.client.calls.access import AccessClient
 from ganglion.client.calls.again import Again
 from ganglion.client.calls.bulk import Bulk
 from ganglion.client.calls.daily import Daily, read_events
+from ganglion.client.calls.models import Models
 from ganglion.client.calls.money import Money
 from ganglion.client.calls.placed import placed
 from ganglion.client.calls.policies import Policies
@@ -116,6 +117,11 @@ class Client(Policies):
         return Money(self._http)
 
     @property
+    def models(self) -> Models:
+        """Models that workloads have."""
+        return Models(self._http)
+
+    @property
     def what_ifs(self) -> WhatIfs:
         """Questions about a past that was otherwise."""
         return WhatIfs(self._http)
@@ -155,8 +161,6 @@ class Client(Policies):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Server
-
     def health(self) -> Health:
         """Return whether the server works."""
         return self._http.call("GET", "//healthz", Health, but=503)
@@ -179,8 +183,6 @@ class Client(Policies):
     def shutdown(self, *, cancel: bool = False) -> None:
         """Stop the server; jobs go on unless `cancel` is set."""
         self._http.call("POST", "/shutdown", Any, body={"cancel": cancel})
-
-    # Workloads
 
     def submit(
         self, document: Document, *, key: str = "", force: bool = False, if_plan: str = ""
@@ -350,8 +352,6 @@ class Client(Policies):
     def delete_queue(self, name: str) -> None:
         """Delete a queue without workloads and children."""
         self._http.call("DELETE", path_of("/queues", name), Any)
-
-    # Nodes
 
     def nodes(self) -> tuple[NodeView, ...]:
         """List nodes."""

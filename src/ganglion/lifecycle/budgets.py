@@ -76,7 +76,7 @@ def decide(
     """
     verdict = BudgetVerdict(dict(_crossed(view)))
     if not is_spent(view):
-        if view.spent + view.reserved > view.limit:
+        if view.spent + view.reserved >= view.limit:  # no lease is renewed any more
             _warn(verdict, view, gangs)
         return verdict
     after = (now if since is None else since) + view.budget.grace_ms

@@ -4,7 +4,7 @@ A replica is a gang of its own. It waits, starts, runs; is drained, then asked t
 without any keeps one that sleeps, on hold, so that a request finds one to wake.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -189,3 +189,60 @@ def _of(replicas: Iterable[Replica], part: Part) -> list[Replica]:
 
 def _ids(replicas: Iterable[Replica]) -> tuple[str, ...]:
     return tuple(each.gang for each in replicas)
+
+
+class RolloutStep(Struct, frozen=True):
+    """What takes a service one step on towards replicas that all have its present model.
+
+    Attributes:
+        submit: new replicas.
+        nap: new replicas that sleep at once.
+        end: outdated replicas without pods.
+        drain: outdated replicas that begin to drain.
+    """
+
+    submit: int = 0
+    nap: int = 0
+    end: tuple[str, ...] = ()
+    drain: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return self != RolloutStep()
+
+
+def rolled(
+    replicas: Sequence[Replica],
+    outdated: Collection[str],
+    ready: Collection[str],
+    wanted: int,
+    surge: int,
+) -> RolloutStep:
+    """Replace outdated replicas: none that answers goes before as many as are wanted do.
+
+    Without surge one may be missing, so that a full fleet can be gone through. While a replica of
+    the present model has failed for good, nothing is replaced.
+
+    Args:
+        replicas: all of them, by index.
+        outdated: those that have another model than the service.
+        ready: those that answer requests.
+        wanted: how many should be active.
+        surge: how many more may be active meanwhile.
+    """
+    active = _of(replicas, Part.ACTIVE)
+    fresh = [each for each in active if each.gang not in outdated]
+    old = [each for each in active if each.gang in outdated]
+    if not lives(replicas) or any(e.gang not in outdated for e in _of(replicas, Part.BROKEN)):
+        return RolloutStep()
+    asleep = [e.gang for e in _of(replicas, Part.ASLEEP) if e.gang in outdated]
+    standby = [e.gang for e in _of(replicas, Part.STANDBY) if e.gang in outdated]
+    waiting, up = [e for e in old if e.waits], [e for e in old if not e.waits]
+    answering = [each for each in up if each.gang in ready]
+    spare = sum(each.gang in ready for each in active) - wanted + (not surge)
+    leaving = sorted(answering, key=lambda each: each.since)[: max(0, spare)]
+    silent = [each for each in up if each.gang not in ready]
+    going = _ids([*silent, *leaving])
+    room = wanted + surge - len(fresh) - (len(up) - len(going))
+    submit = max(0, min(wanted - len(fresh), room))
+    return RolloutStep(submit, len(asleep), (*asleep, *standby, *_ids(waiting)), going)

@@ -46,6 +46,7 @@ from ganglion.server.routes import (
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
 from ganglion.server.routes.identity import access, sessions, trail, users
+from ganglion.server.routes.models import references
 from ganglion.server.routes.money import budget_requests, budgets, prices
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
@@ -55,6 +56,7 @@ _ROUTES = (
     bulk,
     workspaces,
     services,
+    references,
     workloads,
     cluster,
     queues,
@@ -148,9 +150,9 @@ def guarded(
 
     has_pages = login is not None and login.has_pages
     rules = (
-        SessionRules(login.session_issuer, login.idle_ms, login.origin)
+        SessionRules(login.session_issuer, login.idle_ms, login.every_origin)
         if login and has_pages
-        else SessionRules(BY_LINK, IDLE_MS, "")
+        else SessionRules(BY_LINK, IDLE_MS)
     )
     context.pages_at = login.public_url.rstrip("/") if login and login.has_pages else ""
     known = Permissions(context.service, context.owner, rules, context.host)

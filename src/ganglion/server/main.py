@@ -36,6 +36,7 @@ from ganglion.server.login.exchange.watching import ReviewWatch
 from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
 from ganglion.server.models.resolver import ModelResolver
+from ganglion.server.models.watch import ModelWatch
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.parts import called_by_accounts, keepers_of, local_world, published
@@ -76,7 +77,9 @@ UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
-Background = TypeVar("Background", Notifier, LedgerRetention, Signing, WhatIfQuestions, ReviewWatch)
+Background = TypeVar(
+    "Background", Notifier, LedgerRetention, Signing, WhatIfQuestions, ReviewWatch, ModelWatch
+)
 
 
 def serve(
@@ -186,9 +189,10 @@ def serve(
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
-        notifier, reviews = (
+        notifier, reviews, models = (
             _started(stack, Notifier(place.root, ledger, made.now, reach)),
             _started(stack, ReviewWatch(place.root, login)),
+            _started(stack, _watch(place, secrets, user, effects, accounts)),
         )
         service = Service(
             ledger,
@@ -198,7 +202,7 @@ def serve(
             metrics,
             [
                 workspaces,
-                *keepers_of(stack, door, egress, effects.clock, metrics.ready),
+                *keepers_of(stack, door, egress, effects.clock, metrics.ready, models),
                 SecretsKeeper(secrets),
             ],
             secrets=secrets,
@@ -241,9 +245,8 @@ def serve(
             host=accounts,
             effects=effects,
             questions=_started(stack, WhatIfQuestions(place.root, target, effects)),
-            find_model=ModelResolver(
-                place.root, partial(secrets.value, user), effects, shares_account=accounts is None
-            ).resolve,
+            find_model=models.resolve,
+            model_now=models.found,
         )
         app = _guarded(context, host, host_names, login, _portal(context))
         url = url_of(taken[0], host, tls=shown is not None)
@@ -276,6 +279,15 @@ def _started(stack: ExitStack, made: Background) -> Background:
     stack.callback(made.close)
     made.start()
     return made
+
+
+def _watch(
+    place: Home, secrets: SecretStore, user: str, effects: Effects, accounts: SharedHost | None
+) -> ModelWatch:
+    """Asks the registries of models that the home names, with secrets of its owner."""
+    own = partial(secrets.value, user)
+    resolver = ModelResolver(place.root, own, effects, shares_account=accounts is None)
+    return ModelWatch(resolver, effects.clock)
 
 
 def _each_second(progress: Callable[[str], None], clock: Clock) -> Progress:
@@ -320,7 +332,7 @@ def _guarded(
 ) -> ASGIApp:
     """The application, behind a token of its own."""
     token, loopback = context.home.new_token(), is_loopback(host)
-    known = Hosts([*names, login.authority] if login else names)
+    known = Hosts([*names, *login.authorities] if login else names)
     return guarded(make_app(context), token, known, loopback=loopback, login=login, shown=shown)
 
 

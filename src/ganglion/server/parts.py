@@ -20,6 +20,8 @@ from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.services import Ready, ServicesController
 from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.loop.timekeeping import newest_time
+from ganglion.server.models.keeper import ModelsKeeper
+from ganglion.server.models.watch import ModelWatch
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.recovery.executor import Held
 from ganglion.server.rest.listening.home import Home
@@ -59,7 +61,12 @@ def local_world(
 
 
 def keepers_of(
-    stack: ExitStack, door: Door, egress: Egress, clock: Clock, ready: Ready
+    stack: ExitStack,
+    door: Door,
+    egress: Egress,
+    clock: Clock,
+    ready: Ready,
+    models: ModelWatch,
 ) -> list[Controller]:
     """The keepers of each kind of workload; their threads end with the stack."""
     scraper = Scraper(egress, clock)
@@ -67,7 +74,9 @@ def keepers_of(
     stack.callback(scraper.stop)
     services = ServicesController(door, Loads(scraper), ready)
     failures, sweeps = FailuresController(), SweepsController()
-    return [SchedulesKeeper(), BookingsKeeper(), failures, services, sweeps, BudgetsController()]
+    schedules, watching = SchedulesKeeper(models.latest), ModelsKeeper(models)
+    others = (BookingsKeeper(), failures, services, watching, sweeps, BudgetsController())
+    return [schedules, *others]
 
 
 def published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:

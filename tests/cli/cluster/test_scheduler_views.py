@@ -6,9 +6,11 @@ from typing import cast
 
 import pytest
 
+from ganglion.api.reasons import Verdict
 from ganglion.api.workloads import WorkloadPage
 from ganglion.cli.cluster import scheduler
 from ganglion.cli.cluster.scheduler import MOST_TRIES, SchedulerViews
+from ganglion.model.errors import StateError
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import error_of
 
@@ -21,10 +23,15 @@ UNKNOWN = b'{"status": 404, "code": "state.not_found", "detail": "there is no ch
 class Answers:
     """Gives these answers, one after the other; the last one again and again."""
 
-    def __init__(self, *answers: WorkloadPage | tuple[int, bytes]) -> None:
+    def __init__(self, *answers: WorkloadPage | Verdict | tuple[int, bytes]) -> None:
         self._answers, self.asked = list(answers), 0
+        self.sent = list[object]()
 
-    async def get(self, path: str, _kind: type, **_: object) -> WorkloadPage:
+    async def create(self, path: str, body: object, kind: type, **_: object) -> object:
+        self.sent.append(body)
+        return await self.get(path, kind)
+
+    async def get(self, path: str, _kind: type, **_: object) -> WorkloadPage | Verdict:
         self.asked += 1
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, tuple):
@@ -69,6 +76,21 @@ def test_a_workload_that_it_does_not_know_is_no_reason_to_give_it_up(
     assert asyncio.run(asked.workload("chat")) is None
     assert asyncio.run(asked.workload("chat")) is None
     assert (answers.asked, capsys.readouterr().err) == (2, "")
+
+
+def test_objects_are_tried_by_one_that_leads_and_refusals_say_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    verdict = Verdict(stops=("team-b/Job/x/uid-1",))
+    answers = Answers((503, STANDS_BY), verdict)
+    assert asyncio.run(views(answers).verdict([{"kind": "Job"}])) == verdict
+    assert answers.sent == [{"objects": [{"kind": "Job"}]}] * 2
+    wrong = b'{"status": 422, "code": "input", "detail": "there is no queue nowhere"}'
+    with pytest.raises(StateError, match="would not place it: there is no queue nowhere"):
+        asyncio.run(views(Answers((422, wrong))).verdict([]))
+    assert capsys.readouterr().err == ""
+    old = Answers((404, b'{"code": "state.not_found", "detail": "no such path"}'))
+    assert asyncio.run(views(old).verdict([])) is None
 
 
 @pytest.mark.parametrize(

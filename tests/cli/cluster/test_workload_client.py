@@ -42,7 +42,6 @@ def test_all_calls_are_compared() -> None:
 @pytest.mark.parametrize(
     ("call", "instead"),
     [
-        (lambda client: client.verdict({"name": "a"}), "ganglion why"),
         (lambda client: client.events(), "kubectl get events"),
         (lambda client: client.terminals, "kubectl exec"),
     ],

@@ -20,7 +20,7 @@ OWNERS, ADMIN = frozenset({O, A}), frozenset({A})
 ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
-    **dict.fromkeys(("list_usage", "show_report", "list_attempts"), EVERY),
+    **dict.fromkeys(("list_usage", "show_report", "list_attempts", "list_models"), EVERY),
     **dict.fromkeys(("ask_what_if", "list_what_ifs", "show_what_if"), EVERY),
     **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
@@ -28,7 +28,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_tokens", "revoke_token", "who_am_i", "mend_glass"), ANYONE),
     **dict.fromkeys(("list_sessions", "end_session"), ANYONE),
     **dict.fromkeys(("show_health", "show_readiness", "show_version"), ANYONE),
-    **dict.fromkeys(("update_workload", "scale_service"), UPDATE),
+    **dict.fromkeys(("update_workload", "scale_service", "update_service_model"), UPDATE),
     **dict.fromkeys(("suspend_workspace", "resume_workspace"), UPDATE),
     # Each workload of these is decided about by itself; a submitter has its own.
     **dict.fromkeys(("update_many", "suspend_many", "resume_many"), SUBMIT),

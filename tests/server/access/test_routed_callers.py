@@ -32,7 +32,7 @@ class Desk:
     shares_account: bool = False
 
     def __post_init__(self) -> None:
-        rules = SessionRules("https://id.example", MINUTE_MS, "https://here")
+        rules = SessionRules("https://id.example", MINUTE_MS, ("https://here",))
         self.permissions = Permissions(self.staff.rig.service, "ada", rules)
         self._callers = RoutedCallers(self.staff.rig.service, self.permissions, self._check)
 

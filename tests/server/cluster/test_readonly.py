@@ -1,12 +1,15 @@
 """The server's views over a state of another owner."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
+from ganglion.model.errors import InputError
+from ganglion.model.plan import Verdict
 from ganglion.server.cluster.readonly import make_readonly_app
 from ganglion.server.state.transaction import Mind
 from tests.server.conftest import Rig
@@ -21,6 +24,9 @@ class Kept:
 
     def read(self) -> AbstractContextManager[Mind]:
         return self.rig.service.read()
+
+    def rehearse(self, objects: Sequence[Mapping[str, Any]], namespace: str) -> Verdict:
+        raise InputError(f"{len(objects)} objects of {namespace} are of no cluster")
 
     def now(self) -> int:
         return self.rig.service.now()
@@ -158,3 +164,15 @@ def test_while_another_keeps_the_state_views_name_it_and_probes_are_well(kept: K
         assert views.get("/readyz").status_code == views.get("/metrics").status_code == 200
         leads[0] = ""
         assert views.get("/v1/queues").status_code == 200
+
+
+def test_objects_are_tried_sixty_times_a_minute_for_a_namespace(views: TestClient) -> None:
+    def asked(namespace: str) -> tuple[int, str]:
+        answer = views.post("/v1/rehearsals", params={"user": namespace}, json={"objects": [{}]})
+        return answer.status_code, answer.json()["detail"]
+
+    found = [asked("team-a") for _ in range(61)]
+    assert found[:60] == [(422, "1 objects of team-a are of no cluster")] * 60
+    assert found[60] == (429, "namespace team-a asks for dry runs")
+    assert asked("team-b")[0] == 422
+    assert views.post("/v1/rehearsals", json={"objects": [{}]}).status_code == 422

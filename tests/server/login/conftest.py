@@ -34,7 +34,7 @@ class SignedOffice(Office):
         context = ServerContext(
             rig.service, rig.home, rig.feed, rig.metrics, "ada", shares_account=False
         )
-        hosts = Hosts([settings.authority])
+        hosts = Hosts(settings.authorities)
         super().__init__(
             rig, guarded(make_app(context), "secret", hosts, loopback=True, login=settings)
         )

@@ -24,7 +24,8 @@ def test_what_is_not_said_is_usual(tmp_path: Path) -> None:
     (tmp_path / "login.yaml").write_text(GOOD)
     found = read_login(tmp_path)
     assert found
-    assert (found.origin, found.authority) == ("https://gpu.example.org", "gpu.example.org")
+    assert found.every_origin == ("https://gpu.example.org",)
+    assert found.authorities == ("gpu.example.org",)
     assert (found.idle_ms, found.lasting_ms) == (7_200_000, 43_200_000)
     assert found.is_secure
     assert secret_of(found, SYSTEM_FILES) == ""
@@ -45,6 +46,10 @@ def test_what_is_not_said_is_usual(tmp_path: Path) -> None:
         ("issuer: [", "login.yaml"),
         (GOOD + "local_users: true", "local_users: an identity provider is named, too"),
         (GOOD + "local_users: maybe", "local_users"),
+        (GOOD + "origins: [gpu.internal]", "origins[0]: 'gpu.internal' is no URL of a server"),
+        (GOOD + "origins: ['https://a', 'https://b/c']", "origins[1]: it has a path"),
+        (GOOD + "origins: ['http://localhost:7077']", "origins[0]: public_url has https"),
+        (GOOD + "origins: https://gpu.internal", "origins"),
         ("local_users: true", "public_url"),
         ("local_users: true\npublic_url: http://gpu.example.org", "public_url: https is needed"),
     ],

@@ -134,7 +134,7 @@ def test_the_session_is_that_of_the_owner_alone(portal: PortalOffice) -> None:
     """A ledger that another user's server takes over brings no session of the former owner."""
     browser = portal.opened()
     cookie = next(iter(browser.cookies.values()))
-    rules = SessionRules(BY_LINK, IDLE_MS, "")
+    rules = SessionRules(BY_LINK, IDLE_MS)
     assert Permissions(portal.rig.service, "ada", rules).session(cookie).subject.user == "ada"
     with pytest.raises(BadSession):
         Permissions(portal.rig.service, "zoe", rules).session(cookie)

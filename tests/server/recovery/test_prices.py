@@ -1,10 +1,13 @@
 """What was set of money is there again after a restart, from events and from snapshots."""
 
+from functools import partial
+
 from ganglion.engine.state.snapshot import saved
-from ganglion.model.events import BudgetSet, PriceSet
+from ganglion.model.events import BudgetRaised, BudgetRequested, BudgetSet, PriceSet
 from ganglion.model.fleet.price import Price
 from ganglion.model.queue import Budget
 from ganglion.server.recovery.documents import document, value_of
+from ganglion.server.state.transaction import Transaction
 from tests.server.conftest import Rig
 
 
@@ -36,3 +39,26 @@ def test_budgets_survive_a_restart(rig: Rig) -> None:
         assert mind.state.queues.budgets.views(at) == before
         written = document(saved(mind.state))
         value_of(written)
+
+
+def test_requests_for_budgets_survive_a_restart_with_what_was_decided(rig: Rig) -> None:
+    asked = [
+        BudgetRequested(5, number, "default", 3_000_000, 1 << 50, "rerun", "bob")
+        for number in (1, 2)
+    ]
+    rig.do(lambda draft: draft.record(BudgetSet(draft.now, Budget("default", 10_000_000))))
+    for each in asked:
+        rig.do(partial(_recorded, each))
+    rig.do(lambda draft: draft.record(BudgetRaised(6, 1, "default", 3_000_000, "ada")))
+    rig.crash()
+    with rig.service.read() as mind:
+        known = mind.book.budget_requests
+        (view,) = mind.state.queues.budgets.views(rig.machine.time)
+        again = value_of(document(known))
+    assert (view.limit, view.raised) == (13_000_000, 3_000_000)
+    assert (known.last, [each.waits(9) for each in known.known.values()]) == (2, [False, True])
+    assert (again.known, again.last) == (known.known, known.last)
+
+
+def _recorded(event: BudgetRequested, draft: Transaction) -> None:
+    draft.record(event)

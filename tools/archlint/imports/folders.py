@@ -158,6 +158,10 @@ FOLDERS: dict[str, dict[str, str]] = {
             "types workload_kinds workload_discovery cluster_view controller_state reasons "
             "feasibility_plugin attempts"
         ),
+        "rehearsal": (
+            "types markers workload_kinds workload_discovery cluster_view controller_state "
+            "feasibility_plugin attempts controller"
+        ),
         "queue_config": "types instance cluster_view config reporting controller",
         "submit": "names types http",
         "scheduler": (
@@ -204,11 +208,11 @@ FOLDERS: dict[str, dict[str, str]] = {
         "state": "",
         "rest": "",
         "telemetry": "",
-        "models": "",
         "signals": "state",
         "commands": "state",
         "views": "state rest commands",
         "controllers": "state signals commands",
+        "models": "state controllers",
         "recovery": "state controllers",
         "delivered": "state",
         "loop": "state rest telemetry views controllers recovery delivered",
@@ -218,12 +222,12 @@ FOLDERS: dict[str, dict[str, str]] = {
         "portal": "rest",
         "login": "rest commands loop access portal",
         "requests": "state rest telemetry models signals loop accounts access whatif portal",
-        "routes": "state rest access commands views delivered requests whatif",
+        "routes": "state rest access commands views delivered models requests whatif",
         "notify": "",
         "audit": "",
         "direct": "rest requests routes",
         "app": "rest commands accounts access login portal telemetry views requests routes direct",
-        "parts": ("state rest signals commands controllers recovery loop accounts notify"),
+        "parts": ("state rest signals commands controllers models recovery loop accounts notify"),
         "main": (
             "state rest telemetry models signals commands controllers recovery loop access "
             "accounts login portal requests notify audit app parts whatif"

@@ -13,6 +13,7 @@ import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { word } from "../../ui/text";
 import { branches } from "../queues/tree";
 import { BudgetEdit } from "./edit";
+import { AskMore, BudgetRequests } from "./requests";
 
 const route = getRouteApi("/budgets");
 
@@ -106,11 +107,12 @@ export function BudgetsPage() {
         )}
       </div>
       <Command line="ganglion budget list" />
+      <BudgetRequests changes={changes} />
     </>
   );
 }
 
-const sum = (line: BudgetLine) => line.micro + line.carried_micro;
+const sum = (line: BudgetLine) => line.micro + line.carried_micro + line.raised_micro;
 
 function columnsOf(currency: string): readonly PlainColumn<BudgetRow>[] {
   const amount = (
@@ -226,6 +228,12 @@ function Standing({ line, currency }: { line: BudgetLine; currency: string }) {
             a month of {line.zone}, until <Time at={line.end} exact />
           </dd>
         </div>
+        {line.raised_micro !== 0 && (
+          <div>
+            <dt>approved beside it</dt>
+            <dd>{money(line.raised_micro, currency)}, for this month</dd>
+          </div>
+        )}
         {line.carried_micro !== 0 && (
           <div>
             <dt>carried over</dt>
@@ -254,7 +262,8 @@ function Standing({ line, currency }: { line: BudgetLine; currency: string }) {
         </p>
       )}
       <p>
-        <Link to="/usage" search={{ queue: line.queue, by: "user" }}>
+        <AskMore queue={line.queue} />{" "}
+        <Link className="button small" to="/usage" search={{ queue: line.queue, by: "user" }}>
           Who spent it
         </Link>
       </p>

@@ -91,7 +91,7 @@ export function BudgetEdit({ queue, line }: { queue: string; line: BudgetLine | 
                 <p>What waits for it may start; budgets of queues above it still count.</p>
               </Confirm>
             )}
-            <span role="status">{done ? "Saved." : ""}</span>
+            <span role="status" className="beside">{done ? "Saved." : ""}</span>
           </div>
           <Command line={commandOf(queue, form)} />
         </fieldset>

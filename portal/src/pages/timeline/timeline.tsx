@@ -311,13 +311,13 @@ interface Entry {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(4.5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
-  { key: "what", title: "What", width: "7rem", narrow: "5rem", value: (row) => row.what, cell: (row) => row.what },
+  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(5rem, 1.2fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
+  { key: "what", title: "What", width: "7rem", narrow: "4.5rem", value: (row) => row.what, cell: (row) => row.what },
   {
     key: "name",
     title: "Whose",
     width: "minmax(7rem, 1.4fr)",
-    narrow: "minmax(5rem, 1.4fr)",
+    narrow: "minmax(5rem, 1.5fr)",
     value: (row) => row.name,
     cell: (row) =>
       row.workload ? (
@@ -335,7 +335,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     key: "begin",
     title: "From",
     width: "9.5rem",
-    narrow: "8.25rem",
+    narrow: "8.75rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },

@@ -220,13 +220,13 @@ const MOVERS: readonly PlainColumn<WhatIfMover>[] = [
 
 function Movers({ title, file, movers }: { title: string; file: string; movers: readonly WhatIfMover[] }) {
   return (
-    <section aria-label={title}>
+    <div>
       <h2>{title}</h2>
       {movers.length ? (
         <PlainTable label={title} file={file} one="workload" columns={MOVERS} rows={movers} id={(row) => row.workload} />
       ) : (
         <p className="quiet">None we can see.</p>
       )}
-    </section>
+    </div>
   );
 }

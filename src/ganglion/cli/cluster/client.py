@@ -43,7 +43,8 @@ from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.submit import compile_workload, secrets_of, sleeping
 from ganglion.worlds.kubernetes.submit.creating import create, rehearse
 from ganglion.worlds.kubernetes.submit.finding import SeenWorkload, find, remove
-from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest
+from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest, bare
+from ganglion.worlds.kubernetes.submit.manifests.shape import gangs
 from ganglion.worlds.kubernetes.submit.trouble import trouble_of
 from ganglion.worlds.kubernetes.types.meta import Anything
 
@@ -139,11 +140,23 @@ class ClusterClient:
         return Accepted(name, name, gang_count(self.understood(document)), commands)
 
     def verdict(self, document: Document) -> Verdict:
-        """Raises LocalOnly: where a workload would start, only a server says."""
-        raise LocalOnly(
-            f"a cluster does not say where {document.get('name', 'it')} would start",
-            "submit it, and ask `ganglion why`",
-        )
+        """Where the first gang of a workload would start, or why it would wait.
+
+        Raises:
+            FieldError: as `manifests`.
+            StateError: the scheduler would not place it.
+            LocalOnly: the scheduler cannot be asked.
+        """
+        made = self.manifests(document)
+        first = gangs(self.understood(document))[0]
+        objects = [bare(each) for each in made[: len(first.crews)]]
+        found = self._bridge.call(self._scheduler.verdict(objects))
+        if found is None:
+            raise LocalOnly(
+                f"no scheduler says where {document.get('name', 'it')} would start",
+                "submit it, and ask `ganglion why`",
+            )
+        return found
 
     async def _check_class(self, document: Document) -> None:
         """Pods of an unknown class would be refused later, where no user looks."""

@@ -3,20 +3,24 @@
 import asyncio
 import os
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 from urllib.parse import quote
 
-from ganglion.api.reasons import Why
+from ganglion.api.reasons import Verdict, Why
 from ganglion.api.workloads import WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.cli.output.screen import note
-from ganglion.model.errors import InputError, NotFound
+from ganglion.model.errors import InputError, NotFound, StateError
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import (
     Absent,
     ApiError,
     ApiUnavailable,
     ForbiddenRequest,
+    InvalidRequest,
+    ObjectConflict,
 )
+from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest
 
 T = TypeVar("T")
 
@@ -80,24 +84,44 @@ class SchedulerViews:
         """Why a workload waits; None = it cannot be asked, or knows nothing of it."""
         return await self._get(f"/workloads/{quote(key)}/why", Why)
 
+    async def verdict(self, objects: Sequence[Manifest]) -> Verdict | None:
+        """What would happen to objects that the cluster does not have; None = it cannot be asked.
+
+        Raises:
+            StateError: they would not be taken; says why.
+        """
+        path, body = f"{self._root}/rehearsals", {"objects": objects}
+        params = {"user": self._namespace}
+        try:
+            return await self._known(
+                lambda: self._api.create(path, body, Verdict, params=params, tries=1)
+            )
+        except (InvalidRequest, ObjectConflict) as error:
+            raise StateError(f"the scheduler would not place it: {error.said}") from error
+
     async def _get(
         self, path: str, kind: type[T], params: dict[str, str] | None = None
     ) -> T | None:
+        return await self._known(
+            lambda: self._api.get(self._root + path, kind, params=params or {}, tries=1)
+        )
+
+    async def _known(self, ask: Callable[[], Awaitable[T]]) -> T | None:
         if self._silent:
             return None
         try:
-            return await self._until_met(path, kind, params or {})
+            return await self._until_met(ask)
         except (Absent, ApiUnavailable, ForbiddenRequest) as error:
             if error.reason != NotFound.code:
                 self._give_up(error)
             return None
 
-    async def _until_met(self, path: str, kind: type[T], params: dict[str, str]) -> T:
+    async def _until_met(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask until one that leads is met; those that stand by know nothing."""
         failed: ApiUnavailable | None = None
         for _ in range(MOST_TRIES):
             try:
-                return await self._api.get(self._root + path, kind, params=params, tries=1)
+                return await ask()
             except ApiUnavailable as error:
                 if error.status != UNAVAILABLE:
                     raise

@@ -9,7 +9,9 @@ from ganglion.cli.connection.contexts import ChosenCluster
 from ganglion.cli.output.screen import note, out
 from ganglion.cli.output.tables import print_data, yaml_text
 from ganglion.cli.submission.documents import Submission
+from ganglion.cli.submission.plan import FITS, print_verdicts
 from ganglion.cli.submission.submitting import AfterSubmit, carry_out
+from ganglion.client.workload_client import LocalOnly
 from ganglion.model.errors import FieldError
 from ganglion.specs.wording import noted
 from ganglion.worlds.kubernetes.submit.manifests.checks import check, unheeded
@@ -69,7 +71,11 @@ def _missing_secrets(job: Submission) -> list[FieldError]:
 
 
 def _rehearse(client: "ClusterClient", jobs: Sequence[Submission], form: str) -> int:
-    """Print the objects, or have the cluster check them and name them."""
+    """Print the objects; or have the cluster check them, and the scheduler say where they go.
+
+    Returns:
+        the exit code of a dry run; 0 where no scheduler can be asked, and the cluster takes them.
+    """
     found = [each for job in jobs for each in client.manifests(job.document)]
     if form == "yaml":
         sys.stdout.write("---\n".join(yaml_text(each) for each in found))
@@ -79,7 +85,11 @@ def _rehearse(client: "ClusterClient", jobs: Sequence[Submission], form: str) ->
         for job in jobs:
             client.rehearse(job.document)
         _say(found)
-    return 0
+        try:
+            return print_verdicts(client, [each.document for each in jobs], form)
+        except LocalOnly as error:
+            note(f"{error.message}: {error.hint}")
+    return FITS
 
 
 def _say(found: Sequence[Manifest]) -> None:

@@ -273,3 +273,9 @@ class Plugins(Struct, frozen=True):
     permits: tuple[Permit, ...] = ()
     preempts: tuple[Preempt, ...] = ()
     of_kinds: Mapping[str, Score] = field(default_factory=dict)
+
+    def every(self) -> tuple[object, ...]:
+        """Each plugin."""
+        scores = (score for score, _ in self.scores)
+        others = (*self.filters, *self.permits, *self.preempts)
+        return (*scores, *others, *self.of_kinds.values())

@@ -152,6 +152,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.MetricReported: fleet_events.of_no_concern,
     ev.ServiceScaled: fleet_events.of_no_concern,
     ev.ServiceLearnt: fleet_events.of_no_concern,
+    ev.ModelUpdated: fleet_events.of_no_concern,
     ev.IdleWarned: fleet_events.of_no_concern,
     ev.AlarmSet: fleet_events.of_no_concern,
     ev.LedgerCut: fleet_events.of_no_concern,

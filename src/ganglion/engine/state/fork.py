@@ -41,7 +41,7 @@ def fork(state: ClusterState) -> ClusterState:
     table = state.fleet.table.fork()
     copier = _Copier()
     copier.keep(state.fleet.table, table)
-    for each in state.fleet.followers():
+    for each in (*state.fleet.followers(), *state.config.plugins.every()):
         copier.keep(each, each)
     found = copier.copy(state)
     found.fleet.index_anew()

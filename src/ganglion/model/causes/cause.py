@@ -66,6 +66,8 @@ class CauseKind(StrEnum):
     """The load of a service; `text` is what was counted."""
     SCALED_DOWN = "scaled_down"
     FEWER_STAND_BY = "fewer_stand_by"
+    MODEL_UPDATED = "model_updated"
+    """A service has another model from now on; `text` is that model."""
     POLICY_APPLIED = "policy_applied"
     POLICY_OF_SERVER = "policy_of_server"
     POLICY_ROLLED_BACK = "policy_rolled_back"
@@ -188,6 +190,7 @@ WORDS: Mapping[CauseKind, tuple[str, str]] = {
     _K.LOAD: ("{text}", ""),
     _K.SCALED_DOWN: ("scaled down", ""),
     _K.FEWER_STAND_BY: ("fewer stand by", ""),
+    _K.MODEL_UPDATED: ("updated to {text}", _BY),
     _K.POLICY_APPLIED: ("applied", ""),
     _K.POLICY_OF_SERVER: ("started with the server", ""),
     _K.POLICY_ROLLED_BACK: ("rolled back to {number}", ""),

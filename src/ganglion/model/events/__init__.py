@@ -77,7 +77,7 @@ from ganglion.model.events.policy import (
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
 from ganglion.model.events.schedules import ScheduleFired, ScheduleRemoved, ScheduleSet
-from ganglion.model.events.services import ServiceLearnt, ServiceScaled
+from ganglion.model.events.services import ModelUpdated, ServiceLearnt, ServiceScaled
 
 __all__ = [
     "AccessDenied",
@@ -114,6 +114,7 @@ __all__ = [
     "IdleWarned",
     "LedgerCut",
     "MetricReported",
+    "ModelUpdated",
     "NodeAdded",
     "NodeCordoned",
     "NodeLost",

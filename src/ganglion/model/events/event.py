@@ -36,7 +36,7 @@ from ganglion.model.events.policy import (
 )
 from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
 from ganglion.model.events.schedules import ScheduleFired, ScheduleRemoved, ScheduleSet
-from ganglion.model.events.services import ServiceLearnt, ServiceScaled
+from ganglion.model.events.services import ModelUpdated, ServiceLearnt, ServiceScaled
 
 
 class LedgerCut(EventBase, frozen=True, tag="ledger_cut"):
@@ -66,6 +66,7 @@ Event = (
     | AlarmSet
     | LedgerCut
     | ScheduleSet
+    | ModelUpdated
     | ScheduleRemoved
     | ScheduleFired
     | PodAccess

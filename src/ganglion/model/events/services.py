@@ -2,6 +2,7 @@
 
 from ganglion.model.causes import Cause
 from ganglion.model.events.base import EventBase
+from ganglion.model.workload import ResolvedModel
 
 
 class ServiceScaled(EventBase, frozen=True, tag="service_scaled"):
@@ -38,3 +39,16 @@ class ServiceLearnt(EventBase, frozen=True, tag="service_learnt"):
     weight: int = 0
     done: int = 0
     ran: int = 0
+
+
+class ModelUpdated(EventBase, frozen=True, tag="model_updated"):
+    """A service has another model from now on; its replicas are replaced by new ones.
+
+    `surge`: replicas beyond those wanted that may run meanwhile; 0 = one goes before another comes.
+    """
+
+    workload: str
+    before: ResolvedModel
+    after: ResolvedModel
+    surge: int
+    cause: Cause

@@ -199,7 +199,8 @@ class AccessGate:
         if not caller.csrf or rules is None:
             return ""
         method = WEBSOCKET if scope["type"] == "websocket" else str(scope["method"])
-        return forged(Headers(scope=scope), method, caller.csrf, rules.origin or _origin(scope))
+        origins = rules.origins or (_origin(scope),)
+        return forged(Headers(scope=scope), method, caller.csrf, origins)
 
     def _veiled(self, caller: Caller, send: Send, asked: "_Asked", own: str) -> Send:
         """Send JSON without names that the caller may not see; other bodies as they are.

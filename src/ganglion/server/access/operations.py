@@ -76,6 +76,8 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "retry_workload": Rule(_V.SUBMIT, _K.WORKLOAD, _W.WORKLOAD, runs_programs=True),
         "update_workload": _UPDATE_JOB,
         "scale_service": _UPDATE_JOB,
+        "list_models": _VIEW_JOBS,
+        "update_service_model": _UPDATE_JOB,
         "suspend_workspace": _UPDATE_JOB,
         "resume_workspace": _UPDATE_JOB,
         "open_service": _ENTER_JOB,

@@ -1,7 +1,7 @@
 """The rules of one server as they are written, and who a token belongs to."""
 
 import hmac
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -56,12 +56,12 @@ class SessionRules(Struct, frozen=True):
     Attributes:
         issuer: URL of the provider that they began at, or what others have in its place.
         idle_ms: how long one lasts without a request.
-        origin: of the pages that may use them, as browsers name it; empty = that of the request.
+        origins: of the pages that may use them, as browsers name them; empty = that of the request.
     """
 
     issuer: str
     idle_ms: int
-    origin: str
+    origins: tuple[str, ...] = ()
 
 
 class Permissions:
@@ -263,17 +263,17 @@ def csrf_of(cookie: str) -> str:
     return hmac.new(cookie.encode("utf-8", "replace"), b"ganglion csrf", "sha256").hexdigest()
 
 
-def forged(headers: Mapping[str, str], method: str, csrf: str, origin: str) -> str:
+def forged(headers: Mapping[str, str], method: str, csrf: str, origins: Sequence[str]) -> str:
     """Why a request may be one of a foreign page; empty = it is one of ours, or changes nothing.
 
     Args:
         headers: of the request; names in any case.
         method: of HTTP, or `WEBSOCKET`.
         csrf: what the header has to repeat.
-        origin: of our pages.
+        origins: of our pages.
     """
     said = headers.get("Origin")
-    if said is not None and said.lower() != origin:
+    if said is not None and said.lower() not in origins:
         return f"origin {said[:200]} is not the one of this server"
     if method in _SAFE:
         return ""

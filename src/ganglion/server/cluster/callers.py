@@ -30,9 +30,12 @@ VIEWS: Mapping[str, ReviewedRight] = MappingProxyType(
         "list_queues": ReviewedRight("list", "queues"),
         "list_nodes": ReviewedRight("list", "nodes"),
         "list_gpus": ReviewedRight("list", "nodes"),
+        "rehearse_objects": ReviewedRight("create", "workloads"),
     }
 )
 """Operation -> what its caller has to be allowed; in its namespace, if it is about one."""
+BY_NAMESPACE = frozenset({"list_workloads", "rehearse_objects"})
+"""Operations about the namespaces that `user` in their query names."""
 OPEN = frozenset({"show_health", "show_readiness", "show_version", "show_metrics"})
 """Operations that ask for no token: probes, and metrics."""
 
@@ -94,7 +97,7 @@ class CallerGate:
                 f"send one for the scheduler's audience, as `Authorization: Bearer` or {HEADER}",
             )
         right = VIEWS[operation]
-        spaces = _namespaces(scope) if operation == "list_workloads" else ()
+        spaces = _namespaces(scope) if operation in BY_NAMESPACE else ()
         rights = [ReviewedRight(right.verb, right.resource, each) for each in spaces] or [right]
         wrong = [each for each in rights if not await self._reviews.may(account, each)]
         if not wrong:

@@ -4,21 +4,26 @@ The same answers as the server's own, under `/v1`; nothing can be changed throug
 it is up to the network, or to the API server's service proxy; `callers` beside it asks for tokens.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, FastAPI, Query, Request, Response
 from prometheus_client import CollectorRegistry, generate_latest
+from pydantic import Field
 
 from ganglion import __version__
 from ganglion.api import nodes, queues, reasons, server, workloads
 from ganglion.engine.explain.capacity import capacity
 from ganglion.engine.gangs.record import WAITING
-from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
+from ganglion.model.errors import Conflict, EnvironmentFault, NotFound, RateLimited
+from ganglion.model.plan import Verdict
+from ganglion.seams.clock import SYSTEM_CLOCK
+from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.rest import problems
 from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, WorkloadQuery, wanted
+from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.openapi import described
 from ganglion.server.rest.pages import printed
 from ganglion.server.rest.paths import known_query
@@ -26,12 +31,14 @@ from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Gauges
 from ganglion.server.views import cluster, lists
-from ganglion.server.views.workloads import detail, view
+from ganglion.server.views.workloads import detail, placement_view, reason_view, view
 
 PREFIX = "/v1"
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
 MOST_NAMED = 5
+REHEARSALS = 60
+"""Dry runs that a namespace may have in a minute: decisions wait meanwhile."""
 
 
 class StandbyProcess(EnvironmentFault):
@@ -54,6 +61,13 @@ class ViewSource(Protocol):
     def read(self) -> AbstractContextManager[Mind]:
         """Hold the state still; several threads may ask."""
 
+    def rehearse(self, objects: Sequence[Mapping[str, Any]], namespace: str) -> Verdict:
+        """What would happen to objects that the cluster does not have; nothing changes.
+
+        Raises:
+            GanglionError: they would never be taken, or it cannot be known.
+        """
+
     def now(self) -> int:
         """Time in ms since 1970."""
 
@@ -68,6 +82,16 @@ class ViewSource(Protocol):
 
     def lacking(self) -> str:
         """What its answers leave out, and why; empty = nothing."""
+
+
+class Rehearsal(Input):
+    """Objects that the cluster does not have."""
+
+    objects: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=500,
+        description="Jobs, StatefulSets or Deployments, as they would be created, main one first",
+    )
 
 
 def _source(request: Request) -> ViewSource:
@@ -111,6 +135,7 @@ def make_readonly_app(source: ViewSource, elsewhere: Callable[[], str] = _nowher
         redirect_slashes=False,
     )
     app.state.source, app.state.elsewhere = source, elsewhere
+    app.state.rehearsals = Tries(RateLimit(REHEARSALS, 60.0))
     paths = problems.install(app)
     paths.include(router)
     paths.include(probes)
@@ -216,6 +241,30 @@ def _gang(mind: Mind, workload: str, index: int) -> str:
     if gang is None:
         raise NotFound(f"{workload} has no number {index}", f"it has {len(gangs)}")
     return gang
+
+
+@router.post("/rehearsals")
+def rehearse_objects(
+    here: Here,
+    request: Request,
+    wish: Rehearsal,
+    user: Annotated[str, Query(min_length=1, max_length=63)],
+) -> reasons.Verdict:
+    """Say where the first gang of objects would start, or why it would wait; nothing changes.
+
+    `user` is the namespace of all objects, which the caller has to be allowed to submit to.
+    """
+    tries: Tries = request.app.state.rehearsals
+    wait_s = tries.wait_s(user, SYSTEM_CLOCK.monotonic())
+    if wait_s:
+        raise RateLimited.after(wait_s, f"namespace {user} asks for dry runs")
+    found = here.rehearse(wish.objects, user)
+    return reasons.Verdict(
+        placement=placement_view(found.placement),
+        stops=found.stops,
+        reason=reason_view(found.reason),
+        suggestions=cluster.suggestions(found.suggestions),
+    )
 
 
 @router.get("/queues")

@@ -1,13 +1,14 @@
 """A cluster's scheduler as the views see it: its state, and the workloads it has found."""
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ganglion.lifecycle.clusters import workload_of
 from ganglion.model.events import Event, GangEnded, GangSubmitted
+from ganglion.model.plan import Verdict
 from ganglion.model.workload import Gang
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.state.audience import Took
@@ -22,6 +23,8 @@ from ganglion.server.telemetry.cluster_metrics import (
 )
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, Evict
 from ganglion.worlds.kubernetes.http.tally import Call
+from ganglion.worlds.kubernetes.rehearsal.rehearse import rehearse
+from ganglion.worlds.kubernetes.rehearsal.would_be import Body
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 
@@ -134,6 +137,11 @@ class ClusterSource:
         assert self._scheduler
         with self._scheduler.read() as controller:
             yield Mind(controller.scene.state, self._book)
+
+    def rehearse(self, objects: Sequence[Body], namespace: str) -> Verdict:
+        """What would happen to objects that the cluster does not have. Raises GanglionError."""
+        with self._of().read() as controller:
+            return rehearse(controller, objects, namespace, self.now())
 
     def now(self) -> int:
         """Time in ms since 1970."""

@@ -1,8 +1,11 @@
 """Giving a service another number of replicas, within a turn."""
 
+from collections.abc import Collection, Iterable, Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.upkeep.scale_down import to_release, to_wake
 from ganglion.lifecycle.expand import replica_of
 from ganglion.lifecycle.services import Part, Replica, Shift, lives, replica, shift
@@ -10,11 +13,12 @@ from ganglion.model.behaviour import Scaling
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import GangSubmitted, GangUpdated, ServiceScaled
+from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang, Kind
 from ganglion.server.commands import live
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.registry import LiveWorkload
-from ganglion.server.state.transaction import Transaction
+from ganglion.server.state.transaction import Mind, Transaction
 
 MOST_REPLICAS = 10_000
 """Most replicas that one service may have."""
@@ -54,20 +58,24 @@ def set_replicas(
         cause: why.
         held_until: as in `ServiceScaled`.
     """
-    found = replicas_of(draft, entry.id)
+    outdated = outdated_of(draft, entry)
+    # What drains for another model is not wanted again.
+    every = replicas_of(draft, entry.id)
+    found = [e for e in every if e.part is not Part.DRAINING or e.gang not in outdated]
     active = [each.gang for each in found if each.part is Part.ACTIVE]
-    surplus = max(0, len(active) - wanted)
-    worst = to_release(draft.state, active, surplus) if surplus else []
+    target = wanted + min(_surge(draft, every, outdated), max(0, len(active) - wanted))
+    surplus = max(0, len(active) - target)
+    worst = _worst(draft, active, outdated, surplus) if surplus else []
     asleep = [each.gang for each in found if each.part is Part.STANDBY]
-    first = to_wake(draft.state, asleep, len(asleep)) if len(active) < wanted else []
-    todo = shift(found, wanted, worst, first)
+    first = to_wake(draft.state, asleep, len(asleep)) if len(active) < target else []
+    todo = shift(found, target, worst, first)
     if not todo and held_until < 0:
         return False
     before = sum(each.part is Part.ACTIVE for each in found)
     if todo:
         _begin(draft, entry, todo, cause)
         _end(draft, todo, cause)
-    draining = {each.gang for each in found if each.part is Part.DRAINING}
+    draining = {each.gang for each in every if each.part is Part.DRAINING}
     if todo:
         draining = (draining - set(todo.keep)) | set(todo.drain)
     going = tuple(sorted(draining))
@@ -75,6 +83,48 @@ def set_replicas(
     if entry.workload.replicas != wanted:
         draft.change(draft.book.entries[entry.id], replicas=wanted)
     return True
+
+
+def outdated_of(draft: Transaction, entry: LiveWorkload) -> set[str]:
+    """Replicas of a service that have another model than it has by now, ended ones too."""
+    wanted, gangs = entry.workload.model, draft.state.gangs.records
+    every = draft.book.gangs[entry.id] if wanted else ()
+    return {gang for gang in every if gangs[gang].gang.model != wanted}
+
+
+def counted_models(mind: Mind, entry: LiveWorkload) -> tuple[int, int]:
+    """How many gangs that have not ended have the model of their workload, and how many do not."""
+    records = [mind.state.gangs.records[gang] for gang in mind.book.gangs[entry.id]]
+    lives = [each.gang.model == entry.workload.model for each in records if not _is_over(each)]
+    return sum(lives), len(lives) - sum(lives)
+
+
+def _is_over(record: GangRecord) -> bool:
+    return record.phase is Phase.ENDED
+
+
+def is_rolling(replicas: Iterable[Replica], outdated: Collection[str]) -> bool:
+    """Whether replicas are still to be replaced."""
+    going = (Part.ACTIVE, Part.ASLEEP, Part.STANDBY)
+    return any(each.part in going and each.gang in outdated for each in replicas)
+
+
+def _surge(draft: Transaction, replicas: Sequence[Replica], outdated: Collection[str]) -> int:
+    """Replicas beyond the wanted ones that may be there while others are replaced."""
+    if not is_rolling(replicas, outdated):
+        return 0
+    update = draft.book.replicas.updated.get(replicas[0].gang.rpartition("/")[0])
+    return update.surge if update else 0
+
+
+def _worst(
+    draft: Transaction, active: list[str], outdated: Collection[str], surplus: int
+) -> list[str]:
+    """Those that should go first: what has another model than the service, then by their places."""
+    old = [each for each in active if each in outdated][:surplus]
+    others = [each for each in active if each not in old]
+    left = surplus - len(old)
+    return [*old, *(to_release(draft.state, others, left) if left else ())]
 
 
 def _begin(draft: Transaction, entry: LiveWorkload, todo: Shift, cause: Cause) -> None:

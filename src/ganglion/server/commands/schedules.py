@@ -1,5 +1,6 @@
 """What users may do about schedules, and what a date does; each runs within one turn."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ import structlog
 from ganglion.lifecycle.schedules import Answer, answer, due, next_date
 from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.events import ScheduleFired, ScheduleRemoved
+from ganglion.model.workload import ResolvedModel
 from ganglion.server.commands import live as commands
 from ganglion.server.commands.submission.submit import Request, submit_run
 from ganglion.server.state.schedules import StandingSchedule
@@ -38,13 +40,22 @@ def remove(draft: Transaction, name: str, user: str, *, own: bool = False) -> No
     draft.record(ScheduleRemoved(draft.now, name, user))
 
 
+Latest = Callable[[str], ResolvedModel | None]
+
+
 class SchedulesKeeper:
     """Submits workloads when their dates come; see `keepers.Keeper`.
 
     Everything it knows is in the book, so there is nothing to note.
+
+    Args:
+        latest: what a reference to a model meant when that was found out last; None = never.
     """
 
     name = "schedules"
+
+    def __init__(self, latest: Latest = lambda _reference: None) -> None:
+        self._latest = latest
 
     def note(self, event: object) -> None:
         """The book notes everything."""
@@ -61,19 +72,20 @@ class SchedulesKeeper:
     def tend(self, draft: Transaction) -> int | None:
         """Act upon the dates that have come; returns the next one."""
         standing = list(draft.book.schedules.live.values())
-        dates = [_tended(draft, each) for each in standing]
+        dates = [_tended(draft, each, self._latest) for each in standing]
         return min((date for date in dates if date is not None), default=None)
 
 
-def _tended(draft: Transaction, standing: StandingSchedule) -> int | None:
+def _tended(draft: Transaction, standing: StandingSchedule, latest: Latest) -> int | None:
     found = due(standing.schedule, standing.since, draft.wall)
     if found and not (found.again and found.date == standing.last):
         known = tuple(run for run in standing.runs if run in draft.book.entries)
         draft.book.schedules.keep(standing.name, known)
         live = tuple(run for run in known if draft.book.ended_at(run) is None)
+        known_model = standing.model and (latest(standing.model.reference) or standing.model)
         _act(
             draft,
-            standing,
+            msgspec.structs.replace(standing, model=known_model),
             found.date,
             answer(standing.schedule, found, live, draft.stepped_ms),
             again=found.again,

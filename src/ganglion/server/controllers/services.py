@@ -28,9 +28,10 @@ from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang, Kind
 from ganglion.router.balancing.table import RoutedService
 from ganglion.server.commands import live as commands
-from ganglion.server.commands.scale import replicas_of, set_replicas
+from ganglion.server.commands.scale import is_rolling, outdated_of, replicas_of, set_replicas
 from ganglion.server.controllers.alarms import said, settle
 from ganglion.server.controllers.controller import SUBJECT
+from ganglion.server.controllers.rollouts import roll
 from ganglion.server.controllers.standby import stand_by
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door, Heard
@@ -171,15 +172,20 @@ class ServicesController:
         settle(draft, entry.id, {FAILED: _failed(draft, broken)} if broken else {}, "replicas.")
         if entry.workload.scaling and not entry.workload.held:
             self._scale(draft, view, heard)
+        if not entry.workload.held:
+            roll(draft, draft.book.entries[entry.id], view.ready)
         stand_by(draft, draft.book.entries[entry.id])
         return _look(draft, entry)
 
     def _stop_drained(self, draft: Transaction, view: _View, heard: Heard) -> None:
-        workload = view.entry.workload
+        workload, outdated = view.entry.workload, outdated_of(draft, view.entry)
         wait_ms = workload.scaling.drain_ms if workload.scaling else DRAIN_MS
         busy = {gang: _busy(view.entry, gang, heard) for gang in view.of(Part.DRAINING)}
         for gang in drained(view.replicas, busy, draft.now, wait_ms):
-            cause = Cause(CauseKind.RELEASED, because=Cause(CauseKind.SCALED_DOWN))
+            because = Cause(CauseKind.SCALED_DOWN)
+            if gang in outdated and (update := draft.book.replicas.updated.get(view.entry.id)):
+                because = update.cause
+            cause = Cause(CauseKind.RELEASED, because=because)
             commands.withdraw(draft, draft.state.gangs.records[gang], cause)
 
     def _scale(self, draft: Transaction, view: _View, heard: Heard) -> None:
@@ -279,7 +285,8 @@ def _look(draft: Transaction, entry: LiveWorkload) -> _Look:
     route = routed(draft, entry, replicas) if entry.workload.run.port else None
     asleep = not any(each.part is Part.ACTIVE for each in replicas)
     scales = entry.workload.scaling is not None
-    if lacks or (scales and asleep) or any(each.part is Part.DRAINING for each in replicas):
+    haste = lacks or (scales and asleep) or is_rolling(replicas, outdated_of(draft, entry))
+    if haste or any(each.part is Part.DRAINING for each in replicas):
         return _Look(next_tick(draft.now, HASTE_MS), route, lacks)
     return _Look(next_tick(draft.now, TICK_MS) if scales else None, route, lacks)
 

@@ -43,6 +43,7 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
         lasting: how long a session lasts at most.
         exchange: ID tokens of other issuers that are exchanged for personal tokens.
         local_users: whether users sign in with a name and a password, without a provider.
+        origins: where else browsers find its pages, as `public_url`; local users sign in there.
     """
 
     issuer: str = ""
@@ -58,6 +59,7 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
     lasting: str = "12h"
     exchange: tuple[ExchangeRule, ...] = ()
     local_users: bool = False
+    origins: tuple[str, ...] = ()
 
     @property
     def has_provider(self) -> bool:
@@ -90,9 +92,14 @@ class LoginSettings(Struct, frozen=True, forbid_unknown_fields=True):
         return self.public_url.rstrip("/").lower()
 
     @property
-    def authority(self) -> str:
-        """The host of that origin, and its port where it is not the usual one."""
-        return self.origin.partition("://")[2]
+    def every_origin(self) -> tuple[str, ...]:
+        """The same, and all others that its pages have."""
+        return (self.origin, *(each.rstrip("/").lower() for each in self.origins))
+
+    @property
+    def authorities(self) -> tuple[str, ...]:
+        """The host of each origin, and its port where it is not the usual one."""
+        return tuple(each.partition("://")[2] for each in self.every_origin)
 
     def audience_of(self, rule: ExchangeRule) -> str:
         """What the tokens of a rule have to be made for."""
@@ -187,7 +194,8 @@ def _troubles(found: LoginSettings, *, programs: bool, tls: bool) -> Iterator[Fi
         urls |= {"issuer": found.issuer}
         if not found.client_id:
             yield FieldError("it is missing", key="client_id", hint="as the provider names it")
-    for key, url in urls.items():
+    others = {f"origins[{number}]": url for number, url in enumerate(found.origins)}
+    for key, url in (urls | others).items():
         trouble = _trouble(url)
         if trouble:
             yield FieldError(trouble, key=key)
@@ -195,8 +203,12 @@ def _troubles(found: LoginSettings, *, programs: bool, tls: bool) -> Iterator[Fi
         return
     if tls and not found.is_secure:
         yield FieldError("the server speaks TLS", key="public_url", hint="write https://")
-    if urlsplit(found.public_url).path.strip("/"):
-        yield FieldError("it has a path", key="public_url", hint="as https://gpu.example.org")
+    for key, url in ({"public_url": found.public_url} | others).items():
+        if not _trouble(url) and urlsplit(url).path.strip("/"):
+            yield FieldError("it has a path", key=key, hint="as https://gpu.example.org")
+        if found.is_secure and url.lower().startswith("http:"):
+            hint = "write https://: browsers send the cookie of public_url nowhere else"
+            yield FieldError("public_url has https", key=key, hint=hint)
 
 
 def _within(path: Path, error: FieldError) -> FieldError:

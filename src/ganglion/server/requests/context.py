@@ -29,6 +29,7 @@ from ganglion.server.accounts.asking import check
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.loop.service import Service
 from ganglion.server.models.resolver import no_registry
+from ganglion.server.models.watch import ModelReading
 from ganglion.server.portal.links import PortalLinks
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
@@ -95,6 +96,7 @@ class ServerContext(Struct):
         host: accounts of users, and the helper that starts programs as them; None = none are.
         questions: about a past that was otherwise; None = none are answered.
         find_model: what a reference to a model means now; raises what is wrong with it.
+        model_now: what a reference that is watched meant last; None = nothing is known.
         verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
@@ -133,6 +135,7 @@ class ServerContext(Struct):
     host: SharedHost | None = None
     questions: WhatIfQuestions | None = None
     find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
+    model_now: Callable[[str], ModelReading | None] = lambda _reference: None
     verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 

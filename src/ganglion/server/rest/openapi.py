@@ -34,6 +34,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "update_workload": {"priority": 80, "time_limit": "12h"},
     "cancel_workload": {"force": False},
     "scale_service": {"replicas": "2..8"},
+    "update_service_model": {"to": "models:/chat@candidate", "surge": 1},
     "cancel_many": {"filter": _TRAINING, "dry_run": True},
     "update_many": {"filter": _TRAINING, "changes": {"queue": "default"}, "dry_run": True},
     "suspend_many": {"filter": {"kind": ["workspace"]}, "dry_run": True},
@@ -67,6 +68,21 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "set_user_groups": {"groups": ["ml", "vision"]},
 }
 """Operation -> a body that it takes."""
+OF_SCHEDULERS: Mapping[str, Mapping[str, Any]] = {
+    "rehearse_objects": {
+        "objects": [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": "train", "namespace": "team-a"},
+                "spec": {
+                    "template": {"spec": {"schedulerName": "ganglion", "containers": []}},
+                },
+            }
+        ]
+    },
+}
+"""The same of the views of a scheduler of clusters."""
 
 
 def described(app: FastAPI) -> Page:
@@ -97,7 +113,7 @@ def described(app: FastAPI) -> Page:
         each["summary"] = each.get("description", each["summary"]).partition("\n")[0].rstrip(".")
         if "requestBody" in each:
             content = each["requestBody"]["content"]["application/json"]
-            content["example"] = EXAMPLES[each["operationId"]]
+            content["example"] = {**EXAMPLES, **OF_SCHEDULERS}[each["operationId"]]
     for name, (status, targets, parameter, key) in _LINKED.items():
         if name in operations:
             operations[name]["responses"][status]["links"] = {

@@ -10,6 +10,7 @@ from ganglion.model.events import (
     GangEnded,
     GangStopping,
     GangSubmitted,
+    ModelUpdated,
     Outcome,
     ServiceLearnt,
     ServiceScaled,
@@ -37,6 +38,7 @@ class Replicas:
         past: service id -> what its forgotten replicas add up to.
         held: service id -> until when the number that a person gave stays, in ms.
         learnt: service id -> what autoscaling has learnt of it.
+        updated: service id -> its last change to another model.
     """
 
     def __init__(self) -> None:
@@ -46,6 +48,7 @@ class Replicas:
         self.past: dict[str, Past] = {}
         self.held: dict[str, int] = {}
         self.learnt: dict[str, ServiceLearnt] = {}
+        self.updated: dict[str, ModelUpdated] = {}
         self._leaving: dict[str, None] = {}
         self._left: dict[str, dict[str, None]] = {}
 
@@ -68,6 +71,8 @@ class Replicas:
                 self._ended(event)
             case ServiceScaled():
                 self._scaled(event)
+            case ModelUpdated():
+                self.updated[event.workload] = event
             case ServiceLearnt():
                 self.learnt[event.workload] = event
 
@@ -106,7 +111,7 @@ class Replicas:
             return
         for gang in [each for each in self.draining if _service(each) == service]:
             del self.draining[gang]
-        for each in (self.scaled, self.past, self._left, self.held, self.learnt):
+        for each in (self.scaled, self.past, self._left, self.held, self.learnt, self.updated):
             each.pop(service, None)
 
 

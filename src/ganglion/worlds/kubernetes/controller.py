@@ -70,6 +70,7 @@ class ClusterController:
         scene: everything that is known.
         sites: all clusters, with those that are set aside.
         plan: of the last turn.
+        feasibility: which nodes pods may use.
     """
 
     def __init__(
@@ -78,8 +79,8 @@ class ClusterController:
         self.sites = {
             name: ClusterView(name, settings.sources, settings.instance) for name in clusters
         }
-        self._feasibility = FeasibilityPlugin(self.sites)
-        state = ClusterState(policy, self._feasibility.plugins(plugins))
+        self.feasibility = FeasibilityPlugin(self.sites)
+        state = ClusterState(policy, self.feasibility.plugins(plugins))
         quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
         self.scene = ControllerState(settings, state, self.sites, quarantine)
         for site in self.sites.values():
@@ -94,7 +95,7 @@ class ClusterController:
 
     def equip(self, policy: Policy, plugins: Plugins) -> None:
         """Decide by other plugins; only before the first turn, while the engine knows nothing."""
-        self.scene.use(ClusterState(policy, self._feasibility.plugins(plugins)))
+        self.scene.use(ClusterState(policy, self.feasibility.plugins(plugins)))
 
     def configure(
         self, queues: Sequence[Queue], policy: Policy, now: int, version: int = 0
@@ -176,7 +177,7 @@ class ClusterController:
         newcomers, settled = self._newcomers(), set[str]()
         if newcomers:
             claim_everything(newcomers)
-        feasible = self._feasibility.refresh(scene, newcomers, now)
+        feasible = self.feasibility.refresh(scene, newcomers, now)
         if newcomers:
             adopt(newcomers, feasible, now)
             scene.attempts.take_over(newcomers.attempts)
@@ -193,7 +194,7 @@ class ClusterController:
         isolate = scene.settings.isolate
         self.plan = feasible.decide(lambda: cycle(scene.state, [], now, isolate=isolate))
         scene.facts.report(self.plan)
-        carry(scene, self._feasibility, self.plan)
+        carry(scene, self.feasibility, self.plan)
         for start in self.plan.starts:
             self._teller.heed(scene, start.gang.id)
         for resize in self.plan.resizes:
@@ -260,7 +261,7 @@ class ClusterController:
     def _divided(self, site: ClusterView, gang: str, found: FoundGang) -> FoundGang:
         try:
             is_fixed = gang in self.scene.attempts.by_gang
-            return self._feasibility.divided(site, gang, found, is_fixed=is_fixed)
+            return self.feasibility.divided(site, gang, found, is_fixed=is_fixed)
         except Exception as error:
             return replace(found, refused=self.scene.facts.failed("gang", gang, error))
 
@@ -306,7 +307,7 @@ class ClusterController:
 
     def _bound(self, attempt: Attempt, answer: BindDone, now: int) -> None:
         try:
-            answered(self.scene, self._feasibility, attempt, answer, now)
+            answered(self.scene, self.feasibility, attempt, answer, now)
         except Exception as error:
             self.scene.facts.failed("gang", attempt.gang, error)
 
@@ -339,7 +340,7 @@ class ClusterController:
             if now - since >= scene.settings.assemble_ms:
                 del scene.gangs.awaited[gang]
                 if gang not in scene.gangs.founds:
-                    forget(scene, self._feasibility, gang, now)
+                    forget(scene, self.feasibility, gang, now)
 
     def _attend(self, now: int) -> None:
         """Look at placed gangs that something happened to; those without a place are left."""
@@ -357,7 +358,7 @@ class ClusterController:
 
     def _tend(self, attempt: Attempt, now: int) -> None:
         try:
-            tend(self.scene, self._feasibility, attempt, now)
+            tend(self.scene, self.feasibility, attempt, now)
             self._set_timer(attempt, now)
         except Exception as error:
             self.scene.facts.failed("gang", attempt.gang, error)

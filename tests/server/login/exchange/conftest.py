@@ -43,7 +43,7 @@ class CiOffice(Office):
             shares_account=False,
             effects=Effects(self.clock),
         )
-        hosts = Hosts([settings.authority])
+        hosts = Hosts(settings.authorities)
         super().__init__(
             rig, guarded(make_app(context), "secret", hosts, loopback=True, login=settings)
         )

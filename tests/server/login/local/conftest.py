@@ -55,7 +55,7 @@ class LocalOffice(Office):
             shares_account=False,
             effects=effects,
         )
-        hosts = Hosts([settings.authority])
+        hosts = Hosts(settings.authorities)
         app = guarded(make_app(self.context), "secret", hosts, loopback=True, login=settings)
         super().__init__(rig, app)
 

@@ -2,16 +2,19 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ganglion.model.errors import RateLimited
 from ganglion.server.access.tries import passwords
 from ganglion.server.state.rights import LocalUser
+from tests.server.access.conftest import Staffed
 from tests.server.access.office import API
 from tests.server.login.browser import FOREIGN, HOST, OURS, fields
-from tests.server.login.local.conftest import COOKIE, GOOD, OTHER, LocalOffice
+from tests.server.login.local.conftest import COOKIE, GOOD, OTHER, SETTINGS, URL, LocalOffice
 
 
 def denials(local: LocalOffice) -> list[tuple[str, str, str]]:
@@ -310,3 +313,29 @@ def test_sign_ins_at_once_each_get_a_session_and_others_are_answered_meanwhile(
         assert [each.result().status_code for each in begun] == [200] * 4
     signed = [each for each in local.events(local.owner) if each["type"] == "signed_in"]
     assert len(signed) == len({each["session"] for each in signed}) == 4
+
+
+def test_pages_of_listed_origins_may_use_a_session_and_no_others(tmp_path: Path) -> None:
+    rig = Staffed(tmp_path / "home")
+    rig.service.start()
+    settings = replace(SETTINGS, origins=("https://GPU.internal:8443/",))
+    local = LocalOffice(rig, settings)
+    with local.owner:
+        local.add("eve")
+        local.grant("user:eve", "admin")
+        pages = local.signed_in("eve")
+        csrf = pages.get("/whoami").json()["csrf"]
+
+        def status(origin: str) -> int:
+            host = origin.partition("://")[2]
+            headers = {"Origin": origin, "Host": host, "X-CSRF-Token": csrf, "Cookie": cookie}
+            path = f"{API}/queues/default"
+            return int(pages.ours.put(path, json={"weight": 2}, headers=headers).status_code)
+
+        cookie = f"{COOKIE}={pages.cookie}"
+        assert status(URL) in (200, 201)
+        assert status("https://gpu.internal:8443") == 200
+        assert status("https://gpu.internal") == 421  # it does not answer to that name
+        assert status("http://gpu.internal:8443") == 403
+    rig.service.stop()
+    rig.ledger.close()

@@ -52,7 +52,7 @@ def admit(
     complaint = found.refused or _settled(found) or misfit(scene, site, found) or lacks
     try:
         gang = None if complaint else gang_for(scene, feasible, site, found, now)
-        complaint = complaint or (_unguaranteed(scene, gang) if gang else "")
+        complaint = complaint or (beyond_guarantee(scene, gang) if gang else "")
     except Exception as error:
         complaint, gang = scene.facts.failed("gang", gang_id, error), None
     if complaint:
@@ -125,7 +125,8 @@ def misfit(scene: ControllerState, site: ClusterView, found: FoundGang) -> str:
     return trespass(scene.tenancy, found, queue, labels)
 
 
-def _unguaranteed(scene: ControllerState, gang: Gang) -> str:
+def beyond_guarantee(scene: ControllerState, gang: Gang) -> str:
+    """What of a gang its namespace has no right to; empty = nothing."""
     path = [scene.state.queues.by_name[name] for name in scene.state.queues.shares.path(gang.queue)]
     return unguaranteed(scene.tenancy, gang, path)
 

@@ -89,7 +89,7 @@ class ClusterView:
         self._described: dict[str, Described] = {}
         self._is_catalog_stale = False
         self._slices: dict[str, ResourceSlice] = {}
-        self._stock = 0
+        self._stock, self._label = 0, {CLUSTER_LABEL: name} if name else {}
         self._are_slices_stale = self._are_budgets_new = False
         self._namespaces: dict[str, str] = {}
         self._stored: dict[str, Stored] = {}
@@ -144,12 +144,9 @@ class ClusterView:
         if node is None:
             self._forget(name)
             return None
-        held = held_of(self._strangers.get(name, {}).values())
-        labels = labels_of(node, self.mentioned, self.barred.get(name, frozenset()))
-        if self.name:
-            labels[CLUSTER_LABEL] = self.name
-        published, domains = self.places.published, self.places.domains(name)
-        counted = self.mentioned.counted
+        held, places = held_of(self._strangers.get(name, {}).values()), self.places
+        labels = self.labels(name, self.mentioned, self.barred.get(name, frozenset()))
+        published, domains, counted = places.published, places.domains(name), self.mentioned.counted
         shown = uncordoned(node) if self.mentioned.cordons else node
         found = describe(
             shown, held, ours, labels, published=published, domains=domains, counted=counted
@@ -158,6 +155,10 @@ class ClusterView:
         before, self._described[name] = self._described.get(name), found
         self._is_catalog_stale |= before is None or _offer(before) != _offer(found)
         return replace(found.node, name=self.prefix + name) if self.prefix else found.node
+
+    def labels(self, name: str, mentioned: Mentioned, bars: frozenset[str]) -> dict[str, str]:
+        """The labels of a node for the engine, by what rules mention and the marks it is in."""
+        return labels_of(self.nodes[name], mentioned, bars) | self._label
 
     def resources(self, name: str) -> tuple[str, ...]:
         """What each device of a node is asked for by."""

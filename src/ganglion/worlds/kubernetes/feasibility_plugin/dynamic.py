@@ -100,6 +100,7 @@ class Dynamic:
     def unlearn(self, gang: str) -> None:
         """Forget a gang."""
         self._preferring.pop(gang, None)
+        self._asked.pop(gang, None)
         bound = self._known.pop(gang, None)
         if bound:
             self._kinds[bound.site.name].drop(gang)
@@ -115,6 +116,10 @@ class Dynamic:
             Gangs to which other nodes are closed than before.
         """
         return self._kinds[site.name].renew(looks)
+
+    def look(self, site: ClusterView, gang: str) -> None:
+        """It has to be known which nodes are closed to a gang, once they are found out anew."""
+        self._kinds[site.name].look(gang)
 
     def mark(self, site: ClusterView, gang: str, pod_set: str) -> str:
         """The mark of the nodes that are closed to pods of a gang; empty = none."""

@@ -1,7 +1,8 @@
 """Which nodes a gang's pods may use: the rules of every gang that waits or runs."""
 
-from collections.abc import Hashable, Mapping
-from contextlib import suppress
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
-from ganglion.worlds.kubernetes.feasibility.labels import bears_cordons, mentioned_by
+from ganglion.worlds.kubernetes.feasibility.labels import Mentioned, bears_cordons, mentioned_by
 from ganglion.worlds.kubernetes.feasibility.plugin import KubernetesFilter
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.feasibility.rule import PodRule, rule_of, shared, with_bars
@@ -125,6 +126,31 @@ class GangRules:
         for name in self._sets.pop(gang, ()):
             self._filter.rules.pop((gang, name), None)
 
+    @contextmanager
+    def trying(self, site: ClusterView, gang: str) -> Iterator[None]:
+        """Whatever is learnt meanwhile of a gang that is not there is forgotten afterwards."""
+        fresh, counted = [*self._fresh[site.name]], self._counted[site.name]
+        try:
+            yield
+        finally:
+            self.unlearn(gang)
+            self._changed.discard(gang)
+            self._fresh[site.name], self._counted[site.name] = fresh, counted
+
+    def close(self, scene: ControllerState, site: ClusterView, gang: str) -> None:
+        """Find out which nodes are closed to a gang."""
+        self._dynamic.look(site, gang)
+        for each in sorted(self._dynamic.renew(site, partial(_looks, scene))):
+            self._rebar(each)
+
+    def mentioned(self, site: ClusterView) -> Mentioned:
+        """What all rules name."""
+        return mentioned_by(self._filter.rules.values(), self._counted[site.name])
+
+    def closed(self, scene: ControllerState, site: ClusterView) -> dict[str, frozenset[str]]:
+        """Node -> marks of the sets of closed nodes that it is in."""
+        return self._avoidance.closed(scene, site.name, self._dynamic.closed(site))
+
     def refresh(self, scene: ControllerState, now: int) -> None:
         """Find out which nodes are closed to which pods now."""
         self._budgets.open(scene)
@@ -155,7 +181,7 @@ class GangRules:
             elif record and _may_grow(record):
                 record.shapes = shapes_for(scene.state, record.gang)
         for name, site in scene.sites.items():
-            site.bar(self._avoidance.closed(scene, name, self._dynamic.closed(site)))
+            site.bar(self.closed(scene, site))
             fresh, self._fresh[name] = self._fresh[name], []
             counted, rules = self._counted[name], self._filter.rules.values()
             known = site.mentioned.covers(mentioned_by(fresh, counted))

@@ -1,6 +1,8 @@
 """Feasibility by the rules of Kubernetes, in the order of a turn of the controller."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.model.plan import Plan
@@ -8,6 +10,7 @@ from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.controller_state.describing import describe_nodes
+from ganglion.worlds.kubernetes.feasibility.labels import Mentioned
 from ganglion.worlds.kubernetes.feasibility_plugin.gang_rules import GangRules
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 
@@ -64,6 +67,29 @@ class FeasibilityPlugin:
         self._present = FeasibilityTurn(self, self._rules, scene, now)
         return self._present
 
+    @contextmanager
+    def tried(
+        self, scene: ControllerState, site: ClusterView, gang: str, found: FoundGang, now: int
+    ) -> Iterator["TriedGang"]:
+        """Know the rules of a gang that is not there, between turns; they are forgotten then.
+
+        Args:
+            scene: everything that is known.
+            site: the cluster that it would be in.
+            gang: id that it would have.
+            found: the gang.
+            now: the time in ms.
+
+        Raises:
+            InputError: its pods ask for something that cannot be honoured.
+        """
+        rules, turn = self._rules, FeasibilityTurn(self, self._rules, scene, now)
+        with rules.trying(site, gang):
+            divided = rules.divided(site, gang, found, is_fixed=False)
+            rules.learn(site, gang, divided)
+            rules.close(scene, site, gang)
+            yield TriedGang(turn, divided, rules.mentioned(site), rules.closed(scene, site))
+
     def close(self, turn: "FeasibilityTurn") -> None:
         """End a turn. Raises RuntimeError if it is over already."""
         if self._present is not turn:
@@ -118,3 +144,19 @@ class FeasibilityTurn:
         plan = cycle()
         self._rules.settle(self._scene, plan)
         return plan
+
+
+class TriedGang(NamedTuple):
+    """A gang that is not there, as long as its rules are known.
+
+    Attributes:
+        turn: answers about it; nothing can be decided in it.
+        found: the gang, in pod sets of one rule each.
+        mentioned: what nodes have to be described with.
+        barred: node -> marks of the sets of closed nodes that it is in.
+    """
+
+    turn: FeasibilityTurn
+    found: FoundGang
+    mentioned: Mentioned
+    barred: dict[str, frozenset[str]]

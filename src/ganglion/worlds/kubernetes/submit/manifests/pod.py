@@ -28,6 +28,8 @@ Manifest = dict[str, Any]
 GPU = "nvidia.com/gpu"
 CONTAINER = "main"
 SHM = "shm"
+PLACING = ("name", "image", "resources", "ports", "restartPolicy")
+"""Keys of a container that bear on where its pod may go, or name it."""
 UNNOTICED_S = 5
 """Time that may pass until no client sends requests to a pod that is leaving."""
 
@@ -265,3 +267,23 @@ def claimed(contract: Checkpoint | None) -> tuple[str, str] | None:
         return None
     claim, _, folder = contract.path.removeprefix(CLAIM).partition("/")
     return claim, folder.strip("/")
+
+
+def bare(manifest: Manifest) -> Manifest:
+    """An object that makes pods, without what they execute: none of that bears on placement."""
+    spec = manifest["spec"]
+    pod = spec["template"]["spec"]
+    stripped = {
+        name: [{key: each[key] for key in PLACING if key in each} for each in pod[name]]
+        for name in ("initContainers", "containers")
+        if name in pod
+    }
+    template = {**spec["template"], "spec": {**pod, **stripped}}
+    meta = {key: value for key, value in manifest["metadata"].items() if key != "annotations"}
+    notes = manifest["metadata"].get("annotations", {})
+    kept = {key: value for key, value in notes.items() if key != marks.DOCUMENT}
+    return {
+        **manifest,
+        "metadata": {**meta, "annotations": kept},
+        "spec": {**spec, "template": template},
+    }

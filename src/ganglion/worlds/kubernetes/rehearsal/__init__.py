@@ -1,0 +1,1 @@
+"""What would happen to objects that a cluster does not have: nothing of the scheduler changes."""
