@@ -47,20 +47,20 @@ $(BIN)/python:
 
 $(VENV)/.runtime: pyproject.toml requirements/runtime.txt | $(BIN)/python
 	@echo "Installing Ganglion and its requirements"
-	@$(PIP) install --require-hashes -r requirements/runtime.txt
+	@$(BIN)/python -m tools.install requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/test.txt requirements/check.txt requirements/docs.txt $(VENV)/.runtime
 	@echo "Installing the tools of tests and checks"
-	@$(PIP) install --require-hashes -r requirements/test.txt -r requirements/check.txt -r requirements/docs.txt
+	@$(BIN)/python -m tools.install requirements/test.txt requirements/check.txt requirements/docs.txt
 	@touch $@
 
 setup: $(VENV)/.runtime
 
 $(VENV)/.node: requirements/portal.txt $(VENV)/.runtime
 	@echo "Installing Node.js, which builds the portal"
-	@$(PIP) install --require-hashes -r requirements/portal.txt
+	@$(BIN)/python -m tools.install requirements/portal.txt
 	@touch $@
 
 portal: $(VENV)/.node
@@ -91,7 +91,7 @@ ruff: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.dev
-	$(BIN)/mypy
+	$(BIN)/python -m tools.kept types .mypy_cache $(BIN)/mypy
 
 check: style
 	$(BIN)/pytest tests/architecture
@@ -103,7 +103,8 @@ test: ruff portal-tested
 	@$(MAKE) --no-print-directory --jobs 2 types pytest
 
 pytest: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED)
+	HYPOTHESIS_STORAGE_DIRECTORY=$(HOME)/.cache/ganglion/hypothesis HYPOTHESIS_PROFILE=ci \
+		$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED)
 
 # BASE: where the branch began.
 BASE ?= main
@@ -142,7 +143,7 @@ sbom: setup
 
 requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv
-	for name in runtime test check docs jupyter portal; do \
+	for name in runtime test check docs jupyter portal uv; do \
 		case $$name in \
 			runtime) from="pyproject.toml --all-extras --group build" ;; \
 			docs) from="--group docs -c requirements/runtime.txt -c requirements/test.txt -c requirements/check.txt" ;; \

@@ -1,5 +1,6 @@
 """What every test relies on: reproducible hypothesis runs, no network, where traces lie."""
 
+import fcntl
 import gc
 import ipaddress
 import os
@@ -8,6 +9,7 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +104,23 @@ def pytest_collection() -> Iterator[None]:
     """Keep the collector from looking again and again at what all tests consist of."""
     gc.disable()
     try:
-        return (yield)
+        with first_come():
+            return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+@contextmanager
+def first_come() -> Iterator[None]:
+    """Where tests are not compiled, let one process do that and the others wait for it."""
+    with Path(__file__).open() as own:
+        if not (Path(__file__).parent / "worlds" / "__pycache__").exists():
+            try:
+                fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fcntl.flock(own, fcntl.LOCK_SH)
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -151,9 +166,14 @@ def no_network() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_frozen_objects() -> Iterator[None]:
-    """Leave servers of this process to the collector; what they freeze would outlive their test."""
+    """Leave servers of this process to the collector; what they freeze would outlive their test.
+
+    What `pytest_collection` has frozen stays so, whatever a benchmark thaws: a collection would
+    look at all tests again, for most of a second.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gc, "freeze", lambda: None)
+        for name in ("freeze", "unfreeze"):
+            patch.setattr(gc, name, lambda: None)
         yield
 
 
@@ -163,9 +183,9 @@ def copied_ledgers() -> Iterator[None]:
     if "ganglion.ledger.ledger" not in sys.modules:
         yield
         return
-    from tests.ledgers import copy_new_ones  # noqa: PLC0415 - imports what the line above asks
+    from tests.ledgers import copied, made_by  # noqa: PLC0415 - imports what the line above asks
 
-    with copy_new_ones():
+    with made_by(copied):
         yield
 
 

@@ -5,7 +5,7 @@ do with it. tests/ledger and programs that no test forks run them every time.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,9 @@ from ganglion.ledger import ledger
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.sql.faults import faults
 from ganglion.ledger.sql.migrate import migrate
+
+NAME = "migrate"
+"""Of the function that makes the tables of a ledger, where `Ledger` finds it."""
 
 
 @cache
@@ -44,27 +47,17 @@ def copied(connection: Connection, where: str, progress: Progress = silent) -> N
 
 def copied_from_now_on() -> None:
     """Have every ledger that this process makes copied."""
-    if ledger.migrate is not copied:
-        _pattern()
-        ledger.migrate = copied
+    _pattern()
+    setattr(ledger, NAME, copied)
 
 
 @contextmanager
-def copy_new_ones() -> Iterator[None]:
-    """Have every ledger that this process makes meanwhile copied."""
-    before = ledger.migrate
-    copied_from_now_on()
+def made_by(function: Callable[[Connection, str, Progress], None]) -> Iterator[None]:
+    """Have a function make the tables of every ledger meanwhile: `copied` or `migrate`."""
+    _pattern()
+    before = getattr(ledger, NAME)
+    setattr(ledger, NAME, function)
     try:
         yield
     finally:
-        ledger.migrate = before
-
-
-@contextmanager
-def make_new_ones() -> Iterator[None]:
-    """Have the migrations make every ledger meanwhile."""
-    before, ledger.migrate = ledger.migrate, migrate
-    try:
-        yield
-    finally:
-        ledger.migrate = before
+        setattr(ledger, NAME, before)

@@ -1,8 +1,11 @@
 """Builds and tests the portal, whose sources are in `portal/`, with Node.js.
 
 python -m tools.portal build     build it into the package, unless its sources are as they were
-python -m tools.portal test      the same, then its types and its component tests
+python -m tools.portal test      the same, then its component tests
 python -m tools.portal dev       serve it from its sources, in front of $GANGLION_URL
+
+Packages, and what was built and has passed its tests, are kept in `~/.cache/ganglion` and taken
+from there as long as neither a source nor the version of Node.js is another.
 
 With `--if-possible` a machine without Node.js, or without a registry of npm packages, is no
 failure: what is missing is said, and tests in a browser are skipped.
@@ -17,6 +20,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from tools.kept import keep, take
+
 ROOT = Path(__file__).resolve().parents[1]
 PORTAL = ROOT / "portal"
 MODULES = PORTAL / "node_modules"
@@ -25,6 +30,8 @@ BUILT, INSTALLED = STATIC / "stamp", MODULES / ".ganglion-stamp"
 LOCK = ("package.json", "package-lock.json", ".npmrc")
 PATIENCE = ("--fetch-retries=1", "--fetch-timeout=60000")
 """So that a machine without a registry is known as one within minutes."""
+VERSION = "GANGLION_NODE_VERSION"
+"""Variable with the version of Node.js."""
 LEAST = (22, 12)
 """Version of Node.js that the tools need."""
 
@@ -78,6 +85,7 @@ def environment() -> dict[str, str]:
         raise Missing(
             f"Node.js {said or '(unknown)'} is older than {least}: make portal brings one"
         )
+    made[VERSION] = said
     return made
 
 
@@ -96,14 +104,19 @@ def install() -> None:
         Missing: Node.js or the registry of packages cannot be had.
     """
     wanted = digest(PORTAL / each for each in LOCK)
+    environment()
     if current(INSTALLED, wanted):
-        environment()
+        return
+    name = f"packages-{wanted[:12]}"
+    # Nothing writes to files of packages: links do.
+    if not MODULES.exists() and take(name, MODULES, os.link) and current(INSTALLED, wanted):
         return
     try:
         npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", *PATIENCE)
     except subprocess.CalledProcessError as error:
         raise Missing("npm could not install the packages of portal/package-lock.json") from error
     INSTALLED.write_text(wanted, "ascii")
+    keep(name, MODULES)
 
 
 def build() -> None:
@@ -118,10 +131,19 @@ def build() -> None:
 
 
 def test() -> None:
-    """Build, and run the component tests."""
-    build()
+    """Build, and run the component tests, unless these sources have passed them."""
     install()
+    version = environment()[VERSION]
+    wanted = digest(sources())
+    name = f"portal-{sha256(f'{wanted} {version}'.encode()).hexdigest()[:12]}"
+    if not current(BUILT, wanted):
+        shutil.rmtree(STATIC, ignore_errors=True)
+        if take(name, STATIC) and current(BUILT, wanted):
+            print("The portal is as it was when it was built and passed its tests")
+            return
+    build()
     npm("run", "--silent", "test")
+    keep(name, STATIC)
 
 
 def main() -> int:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.ledgers import make_new_ones
+from tests.ledgers import made_by
 
 from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.sql.migrate import migrate
 
 Target = str | Path
 
@@ -14,7 +15,7 @@ Target = str | Path
 @pytest.fixture(autouse=True)
 def made_ledgers() -> Iterator[None]:
     """Let the migrations make every ledger of these tests."""
-    with make_new_ones():
+    with made_by(migrate):
         yield
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from ganglion.api.nodes import NodeView
 from ganglion.api.page import Page
 from ganglion.api.policies import BookingView
+from ganglion.api.reasons import ModelUse
 
 
 class DeviceUse(Struct):
@@ -362,3 +363,40 @@ class RoutedLoad(Struct):
     minute: int = 0
     failed: int = 0
     replicas: dict[str, int] = field(default_factory=dict)
+
+
+class ModelRow(Struct):
+    """A live workload with a model.
+
+    Attributes:
+        workload: id.
+        model: that it has.
+        now: what its reference meant when the registry was asked last; None = it cannot move, is
+            not watched, or was never found out.
+        moved: whether it means another model by now; None = not known.
+        asked: when the registry was asked last, in ms; None = it was not.
+        trouble: why that was not found out; empty = it was.
+        before: the model before the last update; None = there was none.
+        fresh: gangs with its model that have not ended.
+        outdated: gangs with another one.
+    """
+
+    workload: str
+    name: str
+    kind: str
+    queue: str
+    user: str
+    model: ModelUse | None = None
+    now: ModelUse | None = None
+    moved: bool | None = None
+    asked: int | None = None
+    trouble: str = ""
+    before: ModelUse | None = None
+    fresh: int = 0
+    outdated: int = 0
+
+
+class ModelList(Struct):
+    """Live workloads with a model, newest first."""
+
+    items: tuple[ModelRow, ...] = ()
