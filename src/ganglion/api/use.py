@@ -342,10 +342,8 @@ class RoutedLoad(Struct):
     Attributes:
         age_ms: how old that report is.
         ready: replicas that get requests.
-        waiting: requests that no replica has yet.
-        running: requests that a replica has.
-        first_p50_ms, first_p90_ms: from a request to the first byte of its answer, of those within
-            the last minute; None = there were none.
+        waiting, running: requests that no replica has yet, and that one has.
+        first_p50_ms, first_p90_ms: to the first byte of answers of the last minute; None = none.
         whole_p50_ms, whole_p90_ms: to the end of its answer.
         minute: requests whose answer ended within the last minute.
         failed: requests that were refused, not served or broke off, since the router began.
