@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from ganglion.api.events import SessionView
 from ganglion.api.money.costs import WorkloadCost
 from ganglion.api.reasons import ModelUse, Placement, Reason
+from ganglion.api.use import ReportedMetric, RoutedLoad
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"})
 """States that a workload never leaves."""
@@ -148,51 +149,6 @@ class Saved(Struct):
     step: int = 0
     path: str = ""
     attempt: int = 0
-
-
-class ReportedMetric(Struct):
-    """What a program reported last.
-
-    Attributes:
-        at: when, in ms.
-        step: as the program counts.
-        value: None = no finite number.
-        attempt: that reported it.
-    """
-
-    at: int
-    step: int = 0
-    value: float | None = None
-    attempt: int = 0
-
-
-class RoutedLoad(Struct):
-    """What a service has to do, by the last report of the router.
-
-    Attributes:
-        age_ms: how old that report is.
-        ready: replicas that get requests.
-        waiting: requests that no replica has yet.
-        running: requests that a replica has.
-        first_p50_ms, first_p90_ms: from a request to the first byte of its answer, of those within
-            the last minute; None = there were none.
-        whole_p50_ms, whole_p90_ms: to the end of its answer.
-        minute: requests whose answer ended within the last minute.
-        failed: requests that were refused, not served or broke off, since the router began.
-        replicas: gang id -> requests that it has.
-    """
-
-    age_ms: int
-    ready: int = 0
-    waiting: int = 0
-    running: int = 0
-    first_p50_ms: int | None = None
-    first_p90_ms: int | None = None
-    whole_p50_ms: int | None = None
-    whole_p90_ms: int | None = None
-    minute: int = 0
-    failed: int = 0
-    replicas: dict[str, int] = field(default_factory=dict)
 
 
 class GangView(Struct):
