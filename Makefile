@@ -70,7 +70,7 @@ portal-dev: $(VENV)/.node
 	$(BIN)/python -m tools.portal dev
 
 screenshots: portal
-	$(BIN)/python -m tools.screenshots
+	$(BIN)/python -m benchmarks.portal.screenshots
 
 # Where Node.js or its packages cannot be had, it says so, and its tests are skipped.
 portal-tested: $(VENV)/.dev

@@ -20,8 +20,8 @@ from ganglion.model.errors import EnvironmentFault
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "portal" / "e2e" / "measure.mjs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-JOBS, NODES, READERS = 10_000, 1_250, 200
-PER_NODE = 8
+JOBS, NODES, READERS = 10_000, 1_000, 200
+PER_NODE = 10
 SECONDS = 20.0
 LIMIT_S = 500
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -75,18 +76,15 @@ async def _read_by(stage: Stage, cookie: str, url: str, readers: int, seconds: f
             raise broken[0]
 
 
-async def _cores(stage: Stage, doing: "asyncio.Future[None] | object") -> float:
+async def _cores(stage: Stage, doing: Awaitable[None]) -> float:
     used, began = stage.cpu_s(), time.monotonic()
-    await doing  # type: ignore[misc]  # a coroutine, of one of two kinds
+    await doing
     return round((stage.cpu_s() - used) / (time.monotonic() - began), 3)
 
 
 def _change(stage: Stage, number: int) -> None:
-    """A node closes, and opens again: each is one event."""
-    if number % 2:
-        stage.client.uncordon("node-0")
-    else:
-        stage.client.cordon("node-0", "a change")
+    """Close a node for another reason: one event, and nothing starts."""
+    stage.client.cordon("node-0", f"measured, change {number}")
 
 
 async def _reader(

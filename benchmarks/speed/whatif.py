@@ -77,7 +77,8 @@ def run(options: BenchOptions, progress: Progress) -> Report:
         f"{data['error_p95_s']:.0f}",
     )
     notes = (
-        "One process from its start to its answer: it reads the ledger, and replays it twice.",
+        "From the start of the process to its answer: it reads the ledger, and replays it twice, in"
+        " two processes at once.",
         "The errors are the distance of the waits of the first replay from those that happened.",
         "The first jobs of the cluster, their arrivals pressed into seven days, on as many nodes"
         " as load 0.9 asks for; the busiest real week has a third of them.",

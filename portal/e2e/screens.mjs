@@ -120,10 +120,9 @@ export async function screens({ page, path, see, looked, accessible, step, check
     await page.getByRole("tab", { name: "Prices" }).click();
     await button("Set a price").click();
     await field("Flavor").fill("H100");
-    await field("Price").fill("2.50");
-    await field("Currency").fill("EUR");
+    await field("Price in EUR").fill("3.50"); // the first price has said the currency
     await confirm("Set a price").click();
-    await see("€2.50");
+    await see("€3.50");
     await looked("admin-prices");
     for (const tab of ["tokens", "sessions"]) {
       await path(`/admin?tab=${tab}`);

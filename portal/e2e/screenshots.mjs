@@ -1,4 +1,4 @@
-// Takes the pictures of README. Run by `python -m tools.screenshots`, which starts the server:
+// Takes the pictures of README. Run by `make screenshots`, which starts the server:
 //   GANGLION  how the command line is called, as JSON    CHROMIUM  path of the browser
 //   WAITING   the workload whose reason is shown         OUT       folder of the pictures
 import { execFileSync } from "node:child_process";

@@ -37,7 +37,7 @@ def test_the_what_if_of_yesterdays_own_policy_prints_its_error_bar(
     assert rows
     assert all(line.endswith(NONE) for line in rows)
     # the answer is kept, as data too, with the distance that was printed
-    key = found.err.rpartition(" ")[2].strip()
+    key = found.err.rpartition("ganglion whatif show ")[2].split()[0]
     kept = json.loads(ganglion("whatif", "show", key, "-o", "json").out)
     (everything,) = (each for each in kept["report"]["groups"] if each["by"] == "all")
     assert everything["jobs"] >= len(worked)

@@ -4,7 +4,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ganglion.metering.day_runs import day_runs, days_of
@@ -125,6 +125,25 @@ def test_corrections_lead_from_what_was_charged_to_what_it_costs_now(
         original += lasted[1] * 1000 * _known(book, lasted[0])
     assert charge.cost == original + charge.corrected
     assert sum(charge.corrections.values()) == charge.corrected
+
+
+@settings(max_examples=examples(10), deadline=None)
+@given(st.integers(0, 50), st.integers(0, 2 * DAY_MS), st.integers(1, 2 * DAY_MS))
+def test_a_later_price_adds_corrections_and_edits_none(seed: int, begin: int, lasts: int) -> None:
+    book, known = drawn_book(seed), Charge()
+    assert [each.at for each in book.records] == sorted(each.at for each in book.records)
+    one = interval(begin, begin + lasts, 250)
+    for count in range(1, len(book.records) + 1):
+        part = PriceBook(book.records[:count])
+        now = costs(PriceTable(part, begin, begin + lasts), part, [one])
+        kept = {number: now.corrections.get(number, 0) for number in known.corrections}
+        assert kept == known.corrections
+        late = {number for number in now.corrections if number not in known.corrections}
+        assert late <= {count - 1}
+        if part.records[-1].at > begin + lasts:  # all of it was charged before
+            change = sum(now.corrections[number] for number in late)
+            assert now.cost == known.cost + change
+        known = now
 
 
 def _pieces(table: PriceTable, each: UsageInterval) -> list[tuple[int, int]]:

@@ -81,6 +81,11 @@ export const prices = queryOptions({
   queryFn: ({ signal }) => get("/prices:history", {}, {}, signal),
 });
 
+export const models = queryOptions({
+  queryKey: ["workloads", "models"],
+  queryFn: ({ signal }) => get("/models", {}, {}, signal),
+});
+
 /** Live workloads of one kind, and those that have ended where asked for. */
 export const ofKind = (kind: Kind, all = false) =>
   queryOptions({

@@ -1319,6 +1319,7 @@ export interface WhatIf {
   message: string;
   changes: Array<string>;
   report: WhatIfReport | null;
+  url: string;
 }
 
 export interface WhatIfFigure {

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from ganglion.api.nodes import NodeView
 from ganglion.api.page import Page
 from ganglion.api.policies import BookingView
+from ganglion.api.reasons import ModelUse
 
 
 class DeviceUse(Struct):
@@ -317,3 +318,83 @@ class Report(Struct):
     overhead: tuple[OverheadRow, ...] = ()
     cpu_ms: int | None = None
     spans: tuple[ReportSpan, ...] = ()
+
+
+class ReportedMetric(Struct):
+    """What a program reported last.
+
+    Attributes:
+        at: when, in ms.
+        step: as the program counts.
+        value: None = no finite number.
+        attempt: that reported it.
+    """
+
+    at: int
+    step: int = 0
+    value: float | None = None
+    attempt: int = 0
+
+
+class RoutedLoad(Struct):
+    """What a service has to do, by the last report of the router.
+
+    Attributes:
+        age_ms: how old that report is.
+        ready: replicas that get requests.
+        waiting, running: requests that no replica has yet, and that one has.
+        first_p50_ms, first_p90_ms: to the first byte of answers of the last minute; None = none.
+        whole_p50_ms, whole_p90_ms: to the end of its answer.
+        minute: requests whose answer ended within the last minute.
+        failed: requests that were refused, not served or broke off, since the router began.
+        replicas: gang id -> requests that it has.
+    """
+
+    age_ms: int
+    ready: int = 0
+    waiting: int = 0
+    running: int = 0
+    first_p50_ms: int | None = None
+    first_p90_ms: int | None = None
+    whole_p50_ms: int | None = None
+    whole_p90_ms: int | None = None
+    minute: int = 0
+    failed: int = 0
+    replicas: dict[str, int] = field(default_factory=dict)
+
+
+class ModelRow(Struct):
+    """A live workload with a model.
+
+    Attributes:
+        workload: id.
+        model: that it has.
+        now: what its reference meant when the registry was asked last; None = it cannot move, is
+            not watched, or was never found out.
+        moved: whether it means another model by now; None = not known.
+        asked: when the registry was asked last, in ms; None = it was not.
+        trouble: why that was not found out; empty = it was.
+        before: the model before the last update; None = there was none.
+        fresh: gangs with its model that have not ended.
+        outdated: gangs with another one.
+    """
+
+    workload: str
+    name: str
+    kind: str
+    queue: str
+    user: str
+    model: ModelUse | None = None
+    now: ModelUse | None = None
+    moved: bool | None = None
+    asked: int | None = None
+    trouble: str = ""
+    before: ModelUse | None = None
+    fresh: int = 0
+    outdated: int = 0
+
+
+class ModelList(Struct):
+    """Live workloads with a model, newest first."""
+
+    items: tuple[ModelRow, ...] = ()

@@ -20,6 +20,7 @@ from ganglion.model.events import (
     BudgetRaised,
     BudgetRemoved,
     BudgetSet,
+    DeliveredEvent,
     DeviceHealth,
     Event,
     GangUpdated,
@@ -57,6 +58,7 @@ class PastLimits(Struct, frozen=True):
         retried: attempts that failed and were tried again: a replay counts their time as work.
         stopped: attempts that were stopped for others: what they lost follows from the contract.
         damaged: events that cannot be read, or contradict those before them.
+        delivered: events of clusters, which are left out.
     """
 
     open: int = 0
@@ -64,6 +66,7 @@ class PastLimits(Struct, frozen=True):
     retried: int = 0
     stopped: int = 0
     damaged: int = 0
+    delivered: int = 0
 
 
 class PastPeriod(Struct, frozen=True):
@@ -109,7 +112,7 @@ class PastReader:
         self._seen, self._fates = Fates(state, self._since), Fates(state, self._since)
         self._facts = list[Event]()
         self._prices = list(prices)
-        self._retried, self._damaged = 0, damaged
+        self._retried, self._damaged, self._delivered = 0, damaged, 0
 
     def take(self, incoming: Sequence[Event], decisions: Sequence[Event], damaged: int = 0) -> None:
         """Take in one cycle; one after the period still says how long jobs of it ran.
@@ -127,6 +130,7 @@ class PastReader:
                 self._prices.append(event)
         for event in (*incoming, *decisions):
             self._retried += _is_retried(event)
+            self._delivered += isinstance(event, DeliveredEvent)
             fates = (self._seen, self._fates) if event.at <= self._until else (self._seen,)
             try:
                 for each in fates:
@@ -143,9 +147,10 @@ class PastReader:
         """
         kept = [self._seen.of[gang] for gang in self._fates.of]
         if not kept:
-            raise InputError(
-                "the ledger holds no job of this period", "take a longer one: --since 30d"
-            )
+            hint = "take a longer one: --since 30d"
+            if self._delivered:
+                hint = "jobs of clusters are kept, and not replayed: this server places none"
+            raise InputError("the ledger holds no job of this period", hint)
         jobs = _Jobs(kept)
         records = self._state.gangs.records
         standing = [
@@ -177,6 +182,7 @@ class PastReader:
             self._retried,
             sum(each.stops for each in kept),
             self._damaged,
+            self._delivered,
         )
         return PastPeriod(
             self._since,

@@ -130,6 +130,11 @@ def assumptions(limits: PastLimits) -> tuple[str, ...]:
             f"{limits.damaged} events of the ledger cannot be taken in, see `ganglion ledger"
             " verify`: what they were about is missing here, or stays as it was before them."
         )
+    if limits.delivered:
+        found.append(
+            f"{limits.delivered} events of clusters are left out: only what this server placed is"
+            " replayed."
+        )
     return tuple(found)
 
 

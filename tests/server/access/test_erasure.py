@@ -113,7 +113,8 @@ def test_answers_to_what_if_questions_have_the_pseudonym(rig: Staffed) -> None:
         worked(staff)
         staff.owner.put(f"{API}/holds/case-117", json={"reason": "case 26-117"})
         assert erased(staff)[0] == 409
-        assert staff.owner.get(f"{API}/whatif/wi-1").json()["user"] == EVE
+        before = staff.owner.get(f"{API}/whatif/wi-1").json()
+        assert (before["user"], before["url"]) == (EVE, "/what-if/wi-1")
         staff.owner.delete(f"{API}/holds/case-117")
         status, text = erased(staff)
         assert status == 200, text

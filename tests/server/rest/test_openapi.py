@@ -46,7 +46,7 @@ EXPLAINED: dict[tuple[str, str], str] = {
         ("positive_data_acceptance", f"GET /api/v1/{each}"): CURSOR
         for each in (
             *("bookings", "drains", "gpus", "history", "nodes", "order", "policy/versions"),
-            *("queues", "schedules", "usage", "workloads"),
+            *("queues", "schedules", "usage", "workloads", "audit/records"),
         )
     },
     ("positive_data_acceptance", "GET /api/v1/workloads/{ref}/logs"): GRAMMAR,

@@ -10,8 +10,8 @@ from tests.worlds.simulated.samples import S, job, scenario
 
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch
-from ganglion.model.errors import GanglionError
-from ganglion.model.events import GangSubmitted
+from ganglion.model.errors import GanglionError, InputError
+from ganglion.model.events import DeliveredEvent, GangSubmitted, SchedulerStarted
 from ganglion.server.whatif.answering import WhatIfTask, answer
 from ganglion.whatif.changes import WhatIfChange
 from ganglion.whatif.replay import at_once
@@ -55,6 +55,24 @@ def test_a_ledger_that_was_cut_answers_from_the_cut_on(tmp_path: Path) -> None:
     assert report.jobs == len(jobs)
     assert report.since > 0
     assert {each.name for each in report.groups if each.by == "queue"} == {"q"}
+
+
+def test_events_of_clusters_are_left_out_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    ledger = Ledger.open(path)
+    delivered = [
+        DeliveredEvent(5 + n, "east", "s-1", n + 1, SchedulerStarted(5, "0.1.0", "s-1"))
+        for n in range(2)
+    ]
+    ledger.append(Batch(5, list(delivered)))
+    ledger.close()
+    with pytest.raises(InputError) as refused:
+        answer(WhatIfTask(str(path), 0, 4_000 * S, WhatIfChange()))
+    assert "jobs of clusters are kept, and not replayed" in refused.value.hint
+    ledger = written(path)
+    ledger.close()
+    report = answer(WhatIfTask(str(path), 0, 1_000 * S, WhatIfChange()))
+    assert any("2 events of clusters are left out" in each for each in report.assumptions)
 
 
 @pytest.mark.parametrize("cut", [False, True])

@@ -16,7 +16,6 @@ FULL = "its importer is as long as a file may be"
 
 FRAGMENTS_ALLOWED: dict[str, str] = {
     "client.calls.again": PART,
-    "client.calls.models": PART,
     "client.calls.secrets": PART,
     "lifecycle.failures.blame": PURE,
     "lifecycle.resuming": PURE,

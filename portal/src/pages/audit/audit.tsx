@@ -11,6 +11,7 @@ import { may } from "../../ui/may";
 import { Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { PeriodFields, periodOptions } from "../../ui/period";
 import { RowLink } from "../../ui/row_link";
+import { Facts } from "../../ui/side";
 import { Table, type Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
 import { detailsOf, subjectOf } from "./said";
@@ -259,18 +260,7 @@ function Record({ row, close }: { row: TrailRecord; close(): void }) {
           about <About row={row} />
         </p>
       )}
-      <dl className="facts">
-        {facts
-          .filter(([, value]) => value)
-          .map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>
-                <Name text={value} most={200} />
-              </dd>
-            </div>
-          ))}
-      </dl>
+      <Facts rows={facts.map(([name, value]) => [name, value && <Name text={value} most={200} />])} />
       <pre className="code" tabIndex={0} aria-label="The event">
         {JSON.stringify(row.event, null, 2)
           .split("\n")

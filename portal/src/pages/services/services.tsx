@@ -3,8 +3,8 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { change, part } from "../../api/client";
-import { ofKind, workload } from "../../api/reads";
-import type { RoutedLoad, WorkloadDetail, WorkloadView } from "../../api/schema";
+import { models, ofKind, workload } from "../../api/reads";
+import type { ModelRow, RoutedLoad, WorkloadDetail, WorkloadView } from "../../api/schema";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
@@ -175,8 +175,20 @@ export function modelOf(document: Record<string, unknown>): [string, string][] {
   return found;
 }
 
+/** How far replicas are with the model of their service, and whether its name means another one by now. */
+export function rolloutOf(row: Pick<ModelRow, "fresh" | "outdated" | "moved" | "trouble" | "now"> | undefined): string {
+  if (!row) return "";
+  const parts: string[] = [];
+  if (row.outdated) parts.push(`${row.fresh} of ${row.fresh + row.outdated} replicas have it`);
+  if (row.moved) parts.push(`its name means ${row.now?.version || "another version"} by now`);
+  if (row.trouble) parts.push(row.trouble);
+  return parts.join("; ");
+}
+
 function About({ job }: { job: WorkloadDetail }) {
   const { load, scaling } = job;
+  const listed = useQuery({ ...models, enabled: job.model !== null });
+  const row = listed.data?.items.find((each) => each.workload === job.id);
   const bounds = scaling && scaling.floor !== null ? `${scaling.floor} to ${scaling.ceiling ?? "any"}` : "";
   return (
     <>
@@ -196,6 +208,10 @@ function About({ job }: { job: WorkloadDetail }) {
           ["since", scaling?.at ? <Time at={scaling.at} /> : null],
           ["because", harmless(scaling?.cause ?? "", 300)],
           ["reached at", job.url && <code>{harmless(job.url, 300)}</code>],
+          ["model", job.model && <code>{harmless(job.model.uri || job.model.reference, 300)}</code>],
+          ["model version", job.model && harmless(job.model.version, 80)],
+          ["model digest", job.model && harmless(job.model.digest, 80)],
+          ["rollout", harmless(rolloutOf(row), 400)],
           ...modelOf(job.document).map(([key, value]) => [harmless(key, 40), harmless(value, 200)] as const),
         ]}
       />
@@ -234,6 +250,7 @@ function Replicas({ job }: { job: WorkloadDetail }) {
             <th scope="col">Replica</th>
             <th scope="col">Phase</th>
             <th scope="col">Node</th>
+            {job.model && <th scope="col">Model</th>}
             <th scope="col" className="end">
               Requests
             </th>
@@ -247,6 +264,11 @@ function Replicas({ job }: { job: WorkloadDetail }) {
               <td>
                 <Name text={each.placement?.pods[0]?.node ?? "–"} most={30} />
               </td>
+              {job.model && (
+                <td>
+                  <Name text={each.model || "–"} most={40} />
+                </td>
+              )}
               <td className="end">{job.load?.replicas[each.id] ?? "–"}</td>
             </tr>
           ))}

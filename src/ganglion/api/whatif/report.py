@@ -117,6 +117,8 @@ class WhatIf(Struct):
         done_permille: how far it is.
         message: what went wrong; empty = nothing did.
         report: the answer; None = there is none yet, or it was asked in a list.
+        url: its page in the portal, with `/` as first letter where that is at the server's own
+            address; empty = no portal is served.
     """
 
     id: str
@@ -127,6 +129,7 @@ class WhatIf(Struct):
     message: str = ""
     changes: tuple[str, ...] = ()
     report: WhatIfReport | None = None
+    url: str = ""
 
 
 class WhatIfPage(Page):

@@ -184,6 +184,8 @@ def _finish(client: "Client", made: "WhatIf", form: str) -> None:
         return
     print_report(found, wide=form == "wide")
     note(f"kept as {found.id}: ganglion whatif show {found.id}")
+    if found.url:
+        note(f"in the portal: {client.url if found.url.startswith('/') else ''}{found.url}")
 
 
 COLUMNS: "list[Column[WhatIf]]" = [

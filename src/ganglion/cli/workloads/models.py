@@ -10,7 +10,7 @@ from ganglion.cli.output.formats import DASH, clock, plural
 from ganglion.cli.output.tables import Column, print_data, print_list
 
 if TYPE_CHECKING:
-    from ganglion.api.workloads import ModelRow
+    from ganglion.api.use import ModelRow
 
 
 @click.group("models", cls=click.RichGroup, context_settings=settings())

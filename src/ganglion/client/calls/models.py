@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ganglion.api.workloads import ModelList, ModelRow, WorkloadDetail
+from ganglion.api.use import ModelList, ModelRow
+from ganglion.api.workloads import WorkloadDetail
 from ganglion.client.http import path_of
 
 if TYPE_CHECKING:

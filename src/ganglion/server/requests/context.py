@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
-from ganglion.api.workloads import RoutedLoad
+from ganglion.api.use import RoutedLoad
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
 from ganglion.model.events import SignedIn

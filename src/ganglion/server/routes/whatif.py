@@ -69,7 +69,7 @@ def ask_what_if(here: Here, question: Question) -> WhatIf:
     if not period[0] < period[1] <= now:
         raise FieldError("the period is empty, or not over", key="until", hint="give it a past")
     change, words = _change(here, question, period)
-    return asked.ask(here.user, now, period, change, words)
+    return _linked(here, asked.ask(here.user, now, period, change, words))
 
 
 @router.get("/whatif")
@@ -89,9 +89,9 @@ def show_what_if(here: Here, question: Annotated[str, Path(max_length=100)]) -> 
     found = _questions(here).find(question)
     if not _sees(here.caller, found):
         raise NotFound(f"there is no question {question!r}", "see: ganglion whatif list")
-    if found.report is None or here.caller.sees_all:
-        return found
-    return replace(found, report=narrowed(found.report, here.caller))
+    if found.report is not None and not here.caller.sees_all:
+        found = replace(found, report=narrowed(found.report, here.caller))
+    return _linked(here, found)
 
 
 def narrowed(report: WhatIfReport, caller: Caller) -> WhatIfReport:
@@ -107,6 +107,13 @@ def narrowed(report: WhatIfReport, caller: Caller) -> WhatIfReport:
         ),
         assumptions=(),
     )
+
+
+def _linked(here: ServerContext, found: WhatIf) -> WhatIf:
+    """A question with the link of its page, where a portal is served."""
+    if here.portal_trouble:
+        return found
+    return replace(found, url=f"{here.pages_at}/what-if/{found.id}")
 
 
 def _sees(caller: Caller, found: WhatIf) -> bool:

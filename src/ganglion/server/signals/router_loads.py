@@ -1,6 +1,6 @@
 """What the router says of services, as readings of their load."""
 
-from ganglion.api.workloads import RoutedLoad
+from ganglion.api.use import RoutedLoad
 from ganglion.lifecycle.autoscaling.reading import Reading
 from ganglion.model.behaviour import Signal
 from ganglion.router.balancing.stats import ServiceStats

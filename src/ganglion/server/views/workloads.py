@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ganglion.api import reasons, workloads
+from ganglion.api.use import ReportedMetric
 from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.history import UNLISTED
@@ -374,7 +375,7 @@ def _gang(mind: Mind, gang: str, endpoint: str) -> workloads.GangView:
         draining=gang in mind.book.replicas.draining,
         model=record.gang.model.uri if record.gang.model else "",
         metrics={
-            name: workloads.ReportedMetric(each.at, each.step, each.value, each.attempt)
+            name: ReportedMetric(each.at, each.step, each.value, each.attempt)
             for name, each in trail.metrics.items()
         },
     )

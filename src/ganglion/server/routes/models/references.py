@@ -3,7 +3,8 @@
 import anyio
 from pydantic import Field
 
-from ganglion.api.workloads import ModelList, ModelRow, WorkloadDetail
+from ganglion.api.use import ModelList, ModelRow
+from ganglion.api.workloads import WorkloadDetail
 from ganglion.model.errors import FieldError
 from ganglion.server.access.checks import narrowed
 from ganglion.server.commands.scale import counted_models

@@ -1,4 +1,4 @@
-"""Takes the pictures of README from the product itself: `python -m tools.screenshots`.
+"""Takes the pictures of README from the product itself: `python -m benchmarks.portal.screenshots`.
 
 A server of its own with a pretend fleet runs real processes; Chromium shows the portal.
 """
@@ -60,8 +60,7 @@ def main() -> int:
     """Take the pictures."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None or not MODULES.exists():
-        print("there is no Chromium, or the portal is not built: make portal", file=sys.stderr)
-        return 1
+        raise EnvironmentFault("there is no Chromium, or the portal is not built", "make portal")
     with tempfile.TemporaryDirectory() as folder:
         cluster = Path(folder) / "cluster.yaml"
         cluster.write_text(CLUSTER)
