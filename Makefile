@@ -47,20 +47,20 @@ $(BIN)/python:
 
 $(VENV)/.runtime: pyproject.toml requirements/runtime.txt | $(BIN)/python
 	@echo "Installing Ganglion and its requirements"
-	@$(BIN)/python -m tools.install requirements/runtime.txt
+	@$(BIN)/python -m tools.checkout.install requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/test.txt requirements/check.txt requirements/docs.txt $(VENV)/.runtime
 	@echo "Installing the tools of tests and checks"
-	@$(BIN)/python -m tools.install requirements/test.txt requirements/check.txt requirements/docs.txt
+	@$(BIN)/python -m tools.checkout.install requirements/test.txt requirements/check.txt requirements/docs.txt
 	@touch $@
 
 setup: $(VENV)/.runtime
 
 $(VENV)/.node: requirements/portal.txt $(VENV)/.runtime
 	@echo "Installing Node.js, which builds the portal"
-	@$(BIN)/python -m tools.install requirements/portal.txt
+	@$(BIN)/python -m tools.checkout.install requirements/portal.txt
 	@touch $@
 
 portal: $(VENV)/.node
@@ -91,7 +91,7 @@ ruff: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.dev
-	$(BIN)/python -m tools.kept types .mypy_cache $(BIN)/mypy
+	$(BIN)/python -m tools.checkout.kept types .mypy_cache $(BIN)/mypy
 
 check: style
 	$(BIN)/pytest tests/architecture

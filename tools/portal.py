@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from tools.kept import keep, take
+from tools.checkout.kept import keep, take
 
 ROOT = Path(__file__).resolve().parents[1]
 PORTAL = ROOT / "portal"

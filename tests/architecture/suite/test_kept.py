@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools import kept
-from tools.kept import forget, keep, main, take
+from tools.checkout import kept
+from tools.checkout.kept import forget, keep, main, take
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Installs hashed requirements into this environment: `python -m tools.install FILE...`.
+"""Installs hashed requirements into this environment: `python -m tools.checkout.install FILE...`.
 
 pip does so the first time, with what the person has configured, and then fills a folder of wheels
 in `~/.cache/ganglion`, named after what the files ask for. From there uv, which is one of these
@@ -16,9 +16,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from zipfile import ZipFile
 
-from tools.kept import CACHE, forget
+from tools.checkout.kept import CACHE, forget
 
-UV = Path(__file__).parents[1] / "requirements" / "uv.txt"
+UV = Path(__file__).parents[2] / "requirements" / "uv.txt"
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 
 

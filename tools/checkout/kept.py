@@ -1,6 +1,6 @@
 """Folders that take long to make, kept in `~/.cache/ganglion` for every checkout of this user.
 
-    python -m tools.kept NAME FOLDER COMMAND...
+    python -m tools.checkout.kept NAME FOLDER COMMAND...
 
 puts what was kept of a name into a folder that is not there, runs a command, and keeps the folder
 as it is after that, if it has changed. What is kept is a copy: the command may write to the folder.

@@ -1,0 +1,1 @@
+"""What a fresh checkout needs before its first test."""
