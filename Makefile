@@ -47,20 +47,20 @@ $(BIN)/python:
 
 $(VENV)/.runtime: pyproject.toml requirements/runtime.txt | $(BIN)/python
 	@echo "Installing Ganglion and its requirements"
-	@$(BIN)/python -m tools.checkout.install requirements/runtime.txt
+	@$(PIP) install --require-hashes -r requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/test.txt requirements/check.txt requirements/docs.txt $(VENV)/.runtime
 	@echo "Installing the tools of tests and checks"
-	@$(BIN)/python -m tools.checkout.install requirements/test.txt requirements/check.txt requirements/docs.txt
+	@$(PIP) install --require-hashes -r requirements/test.txt -r requirements/check.txt -r requirements/docs.txt
 	@touch $@
 
 setup: $(VENV)/.runtime
 
 $(VENV)/.node: requirements/portal.txt $(VENV)/.runtime
 	@echo "Installing Node.js, which builds the portal"
-	@$(BIN)/python -m tools.checkout.install requirements/portal.txt
+	@$(PIP) install --require-hashes -r requirements/portal.txt
 	@touch $@
 
 portal: $(VENV)/.node
@@ -143,7 +143,7 @@ sbom: setup
 
 requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv
-	for name in runtime test check docs jupyter portal uv; do \
+	for name in runtime test check docs jupyter portal; do \
 		case $$name in \
 			runtime) from="pyproject.toml --all-extras --group build" ;; \
 			docs) from="--group docs -c requirements/runtime.txt -c requirements/test.txt -c requirements/check.txt" ;; \
