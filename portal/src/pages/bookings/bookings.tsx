@@ -14,6 +14,7 @@ import { Facts, Side } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
 import { NewBooking } from "./booking";
+import { STATE } from "../../ui/work_columns";
 
 const route = getRouteApi("/bookings");
 const DRAIN = "drain-";
@@ -29,7 +30,7 @@ export function keptFor(row: BookingView): string {
 
 const COLUMNS: readonly Column<BookingView>[] = [
   { key: "name", title: "Booking", width: "minmax(8rem, 1.5fr)", value: (row) => row.name, cell: (row) => <Name text={row.name} most={60} /> },
-  { key: "state", title: "State", width: "7rem", value: (row) => row.state, cell: (row) => <Badge text={row.state} /> },
+  STATE,
   {
     key: "begin",
     title: "Begins",

@@ -14,6 +14,7 @@ import { harmless, word } from "../../ui/text";
 import { WhyPanel } from "../workload/why";
 import { Bulk } from "./bulk";
 import { GROUPS, Groups, type GroupBy } from "./groups";
+import { QUEUE, USER } from "../../ui/work_columns";
 
 const route = getRouteApi("/queue");
 
@@ -62,22 +63,8 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     value: (row) => row.gpus,
     cell: (row) => row.gpus,
   },
-  {
-    key: "queue",
-    title: "Queue",
-    width: "minmax(5rem, 1fr)",
-    wide: true,
-    value: (row) => row.queue,
-    cell: (row) => <Name text={row.queue} most={40} />,
-  },
-  {
-    key: "user",
-    title: "User",
-    width: "minmax(5rem, 1fr)",
-    wide: true,
-    value: (row) => row.user,
-    cell: (row) => <Name text={row.user} most={40} />,
-  },
+  QUEUE,
+  USER,
   {
     key: "priority",
     title: "Priority",

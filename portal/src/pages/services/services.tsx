@@ -10,11 +10,12 @@ import { Field, Fields } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
 import { count } from "../../ui/numbers";
 import { OpenButton } from "../../ui/open";
-import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
-import { RowLink } from "../../ui/row_link";
-import { Facts, Side } from "../../ui/side";
+import { Badge, Empty, Name, Time } from "../../ui/parts";
+import { Facts } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
+import { idOf, QUEUE, STATE, USER } from "../../ui/work_columns";
+import { WorkSide } from "../../ui/work_side";
 
 const route = getRouteApi("/services");
 /** Services whose load is read; the load is no event, so it is asked for. */
@@ -37,18 +38,8 @@ function within(p50: number | null, p90: number | null): string {
 }
 
 const COLUMNS: readonly Column<Service>[] = [
-  {
-    key: "id",
-    title: "Service",
-    width: "minmax(8rem, 2fr)",
-    value: (row) => row.id,
-    cell: (row) => (
-      <RowLink job={row.id}>
-        <Name text={row.id} most={60} />
-      </RowLink>
-    ),
-  },
-  { key: "state", title: "State", width: "7rem", value: (row) => row.state, cell: (row) => <Badge text={row.state} /> },
+  idOf("Service"),
+  STATE,
   {
     key: "running",
     title: "Replicas",
@@ -84,22 +75,8 @@ const COLUMNS: readonly Column<Service>[] = [
     value: (row) => row.gpus_held,
     cell: (row) => count(row.gpus_held),
   },
-  {
-    key: "queue",
-    title: "Queue",
-    width: "minmax(5rem, 1fr)",
-    wide: true,
-    value: (row) => row.queue,
-    cell: (row) => <Name text={row.queue} most={40} />,
-  },
-  {
-    key: "user",
-    title: "User",
-    width: "minmax(5rem, 1fr)",
-    wide: true,
-    value: (row) => row.user,
-    cell: (row) => <Name text={row.user} most={40} />,
-  },
+  QUEUE,
+  USER,
 ];
 
 export function ServicesPage() {
@@ -143,22 +120,10 @@ export function ServicesPage() {
 }
 
 function ServicePanel({ id, close }: { id: string; close(): void }) {
-  const found = useQuery({ ...workload(id), refetchInterval: AGAIN_MS });
   return (
-    <Side
-      label="Service"
-      title={
-        <Link to="/workloads/$ref" params={{ ref: id }}>
-          <Name text={id} most={60} />
-        </Link>
-      }
-      close={close}
-    >
-      {found.error && !found.data && <Failure error={found.error} />}
-      {!found.data && !found.error && <Loading what="the service" />}
-      {found.data && <About job={found.data} />}
-      <Command line={`ganglion describe ${word(id)}`} />
-    </Side>
+    <WorkSide id={id} label="Service" close={close} again={AGAIN_MS} line={`ganglion describe ${word(id)}`}>
+      {(job) => <About job={job} />}
+    </WorkSide>
   );
 }
 

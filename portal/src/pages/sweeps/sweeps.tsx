@@ -8,10 +8,10 @@ import { Select } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
 import { count, plural } from "../../ui/numbers";
 import { Badge, Command, Empty, Failure, Loading, Meter, Name } from "../../ui/parts";
-import { RowLink } from "../../ui/row_link";
 import { Table, type Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
 import { best, goalOf, metricsOf, trialsOf, type Trial } from "./trials";
+import { idOf, STATE } from "../../ui/work_columns";
 
 const route = getRouteApi("/sweeps");
 /** Sweeps of the list whose trials are read. */
@@ -25,18 +25,8 @@ interface SweepRow extends WorkloadView {
 const done = (row: WorkloadView) => row.succeeded + row.failed + row.cancelled + row.stopped_early;
 
 const COLUMNS: readonly Column<SweepRow>[] = [
-  {
-    key: "id",
-    title: "Sweep",
-    width: "minmax(8rem, 2fr)",
-    value: (row) => row.id,
-    cell: (row) => (
-      <RowLink job={row.id}>
-        <Name text={row.id} most={60} />
-      </RowLink>
-    ),
-  },
-  { key: "state", title: "State", width: "7.5rem", value: (row) => row.state, cell: (row) => <Badge text={row.state} /> },
+  idOf("Sweep"),
+  STATE,
   {
     key: "done",
     title: "Trials ended",

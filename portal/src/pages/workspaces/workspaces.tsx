@@ -8,11 +8,12 @@ import { Confirm } from "../../ui/confirm";
 import { Listing } from "../../ui/listing";
 import { count, money, plural } from "../../ui/numbers";
 import { OpenButton } from "../../ui/open";
-import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
-import { RowLink } from "../../ui/row_link";
-import { Facts, Side } from "../../ui/side";
+import { Badge, Empty, Failure, Loading, Time } from "../../ui/parts";
+import { Facts } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
+import { idOf, STATE, USER } from "../../ui/work_columns";
+import { WorkSide } from "../../ui/work_side";
 
 const route = getRouteApi("/workspaces");
 /** Whether a workspace is idle is no event, so it is asked for. */
@@ -26,18 +27,8 @@ export interface Workspace extends WorkloadView {
 const cost = (job: Pick<WorkloadView, "cost">) => (job.cost ? money(job.cost.so_far_micro, job.cost.currency) : "no price");
 
 const COLUMNS: readonly Column<Workspace>[] = [
-  {
-    key: "id",
-    title: "Workspace",
-    width: "minmax(8rem, 2fr)",
-    value: (row) => row.id,
-    cell: (row) => (
-      <RowLink job={row.id}>
-        <Name text={row.id} most={60} />
-      </RowLink>
-    ),
-  },
-  { key: "state", title: "State", width: "7.5rem", value: (row) => row.state, cell: (row) => <Badge text={row.state} /> },
+  idOf("Workspace"),
+  STATE,
   {
     key: "use",
     title: "Use",
@@ -73,14 +64,7 @@ const COLUMNS: readonly Column<Workspace>[] = [
     value: (row) => (row.started ? new Date(row.started).toISOString() : null),
     cell: (row) => <Time at={row.started} />,
   },
-  {
-    key: "user",
-    title: "User",
-    width: "minmax(5rem, 1fr)",
-    wide: true,
-    value: (row) => row.user,
-    cell: (row) => <Name text={row.user} most={40} />,
-  },
+  USER,
 ];
 
 export function WorkspacesPage() {
@@ -139,22 +123,10 @@ export function WorkspacesPage() {
 }
 
 function WorkspacePanel({ id, close }: { id: string; close(): void }) {
-  const found = useQuery({ ...workload(id), refetchInterval: AGAIN_MS });
   return (
-    <Side
-      label="Workspace"
-      title={
-        <Link to="/workloads/$ref" params={{ ref: id }}>
-          <Name text={id} most={60} />
-        </Link>
-      }
-      close={close}
-    >
-      {found.error && !found.data && <Failure error={found.error} />}
-      {!found.data && !found.error && <Loading what="the workspace" />}
-      {found.data && <About job={found.data} />}
-      <Command line={`ganglion open ${word(id)}`} />
-    </Side>
+    <WorkSide id={id} label="Workspace" close={close} again={AGAIN_MS} line={`ganglion open ${word(id)}`}>
+      {(job) => <About job={job} />}
+    </WorkSide>
   );
 }
 
