@@ -18,7 +18,8 @@ class TrailRecord(Struct):
         queue: that it is about; empty = none, or unknown.
         workload: that it is about; empty = none.
         request: id of the request that it comes from; empty = of none.
-        rule: the grant that allowed it; of a decision why it was made.
+        rule: the grant by broken glass that allowed it, else the kind of its cause; empty = it
+            names none.
         checksum: of the event in the chain, in hexadecimal.
         event: as clients read it.
         problem: why it cannot be read, in which case `event` is empty.
