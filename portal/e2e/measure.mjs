@@ -90,12 +90,22 @@ const scroll = await traced(async () => {
 // The map: how long the canvas is drawn, and what four changes a second cost.
 await page.addInitScript(() => {
   const marks = (window.__drawn = []);
-  const clear = CanvasRenderingContext2D.prototype.clearRect;
-  CanvasRenderingContext2D.prototype.clearRect = function cleared(...given) {
-    const began = performance.now();
-    queueMicrotask(() => marks.push(performance.now() - began)); // drawing is one piece of script
-    return clear.apply(this, given);
-  };
+  let open = false;
+  // A drawing begins by clearing all, or by the frame of the first node that has changed.
+  for (const name of ["clearRect", "strokeRect"]) {
+    const known = CanvasRenderingContext2D.prototype[name];
+    CanvasRenderingContext2D.prototype[name] = function counted(...given) {
+      if (!open) {
+        open = true;
+        const began = performance.now();
+        queueMicrotask(() => {
+          open = false;
+          marks.push(performance.now() - began); // drawing is one piece of script
+        });
+      }
+      return known.apply(this, given);
+    };
+  }
 });
 await page.goto(`${link.origin}/fleet`);
 await page.locator("canvas").waitFor();
