@@ -30,7 +30,7 @@ def test_a_user_is_added_with_a_password_from_a_file_or_standard_input(
         done = ganglion("user", "add", "eve", *args)
         assert (done.code, GOOD in done.out + done.err) == (0, False)
         assert "user eve added; it has no role yet" in done.out
-    assert server.bodies(ADD) == [{"user": "eve", "password": GOOD}] * 3
+    assert server.bodies(ADD) == [{"user": "eve", "password": GOOD, "groups": []}] * 3
 
 
 def test_a_password_is_no_argument(ganglion: Ganglion, server: FakeServer) -> None:
@@ -108,7 +108,7 @@ def test_at_a_terminal_a_new_password_is_typed_twice_and_not_shown(
     assert server.requests == []
     assert ganglion("user", "add", "eve").code == 0
     assert asked == ["New password of eve", "The same again"] * 2
-    assert server.bodies(ADD) == [{"user": "eve", "password": GOOD}]
+    assert server.bodies(ADD) == [{"user": "eve", "password": GOOD, "groups": []}]
 
 
 def test_a_refusal_is_said(

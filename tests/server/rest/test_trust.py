@@ -5,6 +5,7 @@ import os
 import resource
 import socket
 import stat
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -281,7 +282,7 @@ def test_a_page_whose_name_was_rebound_reads_nothing(client: TestClient) -> None
 def test_another_user_on_the_socket_is_cut_off(nursery: Nursery) -> None:
     """The mode of the socket keeps others out; the server looks all the same."""
     path = nursery.home / "api.sock"
-    reachable = Path("/tmp") / f"ganglion-test-{os.getpid()}"
+    reachable = Path(tempfile.gettempdir()) / f"ganglion-test-{os.getpid()}"
     os.link(path, reachable)
     path.chmod(0o666)
 
