@@ -6,20 +6,22 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from urllib.parse import quote
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.audit.trail import write
 
 from ganglion.audit.anchored import read_anchor
 from ganglion.audit.anchors import Anchor
 from ganglion.audit.folder import AuditFolder
-from ganglion.audit.object_store import BucketKey, authorized
 from ganglion.ledger.ledger import Ledger
 from ganglion.seams.effects import SYSTEM
 from ganglion.server.audit.signing import Signing
+from ganglion.transport.aws_signature import SigningKey, signed
 
-KEY = BucketKey("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+KEY = SigningKey("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1")
 """Of the examples in the documentation of AWS."""
 AT = 1_369_353_600_000
 
@@ -49,8 +51,8 @@ AT = 1_369_353_600_000
 def test_requests_are_signed_as_the_documented_examples(
     method: str, path: str, headers: dict[str, str], body: bytes, signature: str
 ) -> None:
-    every = {"host": "examplebucket.s3.amazonaws.com", **headers}
-    found = authorized(method, path, every, body, KEY, "us-east-1", AT)
+    url = f"https://examplebucket.s3.amazonaws.com{quote(path)}"
+    found = signed(method, url, headers, KEY, AT, body)
     assert found["authorization"].endswith(f"Signature={signature}")
 
 
@@ -72,7 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
         names = [each for each in said.split(";") if not each.startswith("x-amz")]
         headers = {each: self.headers[each] for each in names}
         at = self.headers["x-amz-date"] == "20130524T000000Z" and AT
-        made = authorized(self.command, self.path, headers, body, KEY, "eu-1", at)
+        url, key = f"http://{self.headers['host']}{self.path}", replace(KEY, region="eu-1")
+        made = signed(self.command, url, headers, key, at, body)
         return bool(made["authorization"] == self.headers["Authorization"])
 
     def _answer(self, status: int, body: bytes = b"") -> None:

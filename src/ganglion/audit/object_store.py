@@ -1,22 +1,21 @@
 """Puts checkpoints into a bucket that speaks the protocol of S3: one object each, written once.
 
-Requests are signed as AWS Signature Version 4 says; nothing but the standard library is needed.
+Requests are signed; nothing but the standard library is needed.
 """
 
 import base64
 import errno
 import hashlib
-import hmac
 import http.client
 import re
 import ssl
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
 from ganglion.seams.files import Files
+from ganglion.transport.aws_signature import SigningKey, signed
 
 TIMEOUT_S = 10.0
 """How long a bucket may take to answer."""
@@ -27,13 +26,6 @@ OWN = ("localhost", "127.0.0.1", "::1")
 OTHERS = 0o077
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,100})</Code>")
-
-
-class BucketKey(Struct, frozen=True):
-    """What requests are signed with."""
-
-    id: str
-    secret: str
 
 
 class CheckpointBucket(Struct, frozen=True):
@@ -78,7 +70,7 @@ class CheckpointBucket(Struct, frozen=True):
             said = f": {code[1].decode()}" if code else ""
             raise OSError(errno.EIO, f"HTTP {status}{said} for object {path}")
 
-    def _key(self, files: Files) -> BucketKey:
+    def _key(self, files: Files) -> SigningKey:
         try:
             if files.stat(self.credentials).st_mode & OTHERS:
                 raise OSError(errno.EACCES, f"{self.credentials} may be read by others: chmod 600")
@@ -87,15 +79,17 @@ class CheckpointBucket(Struct, frozen=True):
             lines = []
         if len(lines) != 2:
             raise OSError(errno.EINVAL, f"{self.credentials} is not the id of a key and its secret")
-        return BucketKey(*lines)
+        name, secret = lines
+        return SigningKey(name, secret, self.region)
 
     def _send(
-        self, method: str, path: str, more: Mapping[str, str], body: bytes, key: BucketKey, at: int
+        self, method: str, path: str, more: Mapping[str, str], body: bytes, key: SigningKey, at: int
     ) -> tuple[int, bytes]:
         """Send one request; returns status and body. Raises OSError: there is no answer."""
         parts = urlsplit(self.url)
-        headers = {"host": parts.netloc, **more}
-        headers |= authorized(method, path, headers, body, key, self.region, at)
+        target = quote(path)
+        url = f"{parts.scheme}://{parts.netloc}{target}"
+        headers = signed(method, url, more, key, at, body)
         line = (
             http.client.HTTPSConnection(
                 parts.hostname or "",
@@ -107,7 +101,7 @@ class CheckpointBucket(Struct, frozen=True):
             else http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         )
         try:
-            line.request(method, quote(path), body, headers)
+            line.request(method, target, body, headers)
             answer = line.getresponse()
             return answer.status, answer.read(LONGEST_ANSWER)
         except http.client.HTTPException as error:
@@ -136,41 +130,3 @@ def trouble_of(url: str) -> str:
     if parts.scheme == "http" and host not in OWN:
         return f"{url}: https is needed, unless it is on this machine"
     return ""
-
-
-def authorized(
-    method: str,
-    path: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    key: BucketKey,
-    region: str,
-    at: int,
-) -> dict[str, str]:
-    """The headers that sign a request: AWS Signature Version 4, "Authenticating Requests".
-
-    Args:
-        method: of HTTP.
-        path: not escaped yet.
-        headers: all others that are signed, by names in lower case.
-        body: of the request.
-        key: signs.
-        region: of the bucket.
-        at: the time in ms.
-    """
-    time = datetime.fromtimestamp(at // 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
-    digest = hashlib.sha256(body).hexdigest()
-    added = {"x-amz-content-sha256": digest, "x-amz-date": time}
-    every = sorted({**headers, **added}.items())
-    names = ";".join(name for name, _ in every)
-    lines = "".join(f"{name}:{value.strip()}\n" for name, value in every)
-    request = "\n".join((method, quote(path), "", lines, names, digest))
-    scope = f"{time[:8]}/{region}/s3/aws4_request"
-    hashed = hashlib.sha256(request.encode()).hexdigest()
-    secret = f"AWS4{key.secret}".encode()
-    for part in scope.split("/"):
-        secret = hmac.digest(secret, part.encode(), "sha256")
-    text = "\n".join(("AWS4-HMAC-SHA256", time, scope, hashed))
-    signature = hmac.digest(secret, text.encode(), "sha256").hex()
-    said = f"Credential={key.id}/{scope},SignedHeaders={names},Signature={signature}"
-    return {**added, "authorization": f"AWS4-HMAC-SHA256 {said}"}

@@ -10,7 +10,7 @@ import pytest
 from ganglion.model.errors import FieldError, FileError, GanglionError, ModelRegistryDown
 from ganglion.model.workload import ResolvedModel
 from ganglion.server.models.resolver import ModelResolver
-from ganglion.server.models.signing import signed
+from ganglion.transport.aws_signature import SigningKey, signed
 from tests.server.models.registry import COMMIT, DIGEST, FakeRegistry, fake_registry
 
 SECRETS = {"TOKEN": "s3cr3t-t0ken", "KEY": "k3y"}
@@ -198,7 +198,9 @@ def test_a_model_lies_in_a_folder_for_models_and_links_do_not_lead_out(tmp_path:
 
 def test_requests_are_signed_as_the_published_example_is() -> None:
     """Source: Amazon S3 API Reference, Signature Calculations, example GET Object."""
-    key = ("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1")
+    key = SigningKey(
+        "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1"
+    )
     url = "https://examplebucket.s3.amazonaws.com/test.txt"
     made = signed("GET", url, {"range": "bytes=0-9"}, key, 1_369_353_600_000)
     assert made["authorization"].endswith(

@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "pricing": frozenset({"model"}),
     "metering": frozenset({"model", "pricing"}),
     "ledger": CORE | {"metering", "pricing", "seams"},
-    "audit": frozenset({"model", "ledger", "seams"}),
+    "audit": frozenset({"model", "ledger", "seams", "transport"}),
     "helper": frozenset({"transport"}),
     "repeats": frozenset(),
     "tracing": frozenset({"seams"}),

@@ -15,8 +15,8 @@ from ganglion.model.workload import ResolvedModel
 from ganglion.seams.clock import Clock
 from ganglion.server.models.asking import RegistryAnswer, RegistryClient
 from ganglion.server.models.settings import HttpRegistry, ObjectStore
-from ganglion.server.models.signing import signed
 from ganglion.specs.grammar.rules.models import COMMIT, DIGEST, ModelReference
+from ganglion.transport.aws_signature import SigningKey, signed
 
 MISSING = frozenset({400, 404, 410})
 RECORD = ("name", "version", "source", "run_id", "model_id", "creation_timestamp")
@@ -130,9 +130,9 @@ class S3Registry:
         url = f"{self._settings.url.rstrip('/')}/{quote(wanted.name, safe='/-_.~')}{query}"
         headers = {"x-amz-checksum-mode": "ENABLED"}
         if self._settings.access_key:
-            secret = self._client.secret(self._settings.secret_key)
-            own, now = self._settings, self._clock.now_ms()
-            headers = signed("HEAD", url, headers, (own.access_key, secret, own.region), now)
+            own = self._settings
+            key = SigningKey(own.access_key, self._client.secret(own.secret_key), own.region)
+            headers = signed("HEAD", url, headers, key, self._clock.now_ms())
         said = await self._client.ask(url, headers, method="HEAD")
         if said.status in MISSING:
             raise unknown(wanted)
