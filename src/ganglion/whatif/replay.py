@@ -140,17 +140,15 @@ def assumptions(limits: PastLimits) -> tuple[str, ...]:
 
 def _start(run: FinishedRun, fates: Fates, gang: str) -> WhatIfStart:
     fate = fates.of[gang]
-    started, starting = fate.started, None
-    if started is None and fate.placement is not None:
-        starting = fate.placed
-    waits = started is None and starting is None
+    has_place = fate.started is None and fate.placement is not None
+    waits = fate.started is None and not has_place
     reason = run.state.gangs.reason(gang) if waits else None
     return WhatIfStart(
         fate.gang.name or fate.gang.workload,
         fate.gang.queue,
         fate.gang.submitted,
-        started,
-        starting,
+        fate.started,
+        fate.placed if has_place else None,
         reason.message if reason else "",
     )
 
