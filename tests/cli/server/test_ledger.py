@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+import structlog
 from tests.cli.harness import Ganglion
 
 from ganglion.ledger.ledger import Ledger
@@ -74,3 +75,6 @@ def test_a_home_without_a_ledger_is_named(
     done = ganglion("ledger", "verify")
     assert done.code == 1
     assert "there is no ledger" in done.err
+    with structlog.testing.capture_logs() as logged:
+        structlog.get_logger().warning("logs are quiet only while a ledger is read")
+    assert len(logged) == 1

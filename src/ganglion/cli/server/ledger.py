@@ -147,11 +147,13 @@ def reading(db: str) -> "Iterator[Reader]":
     # What a server would log is part of the answer.
     quiet = structlog.make_filtering_bound_logger(logging.CRITICAL)
     structlog.configure(wrapper_class=quiet)
-    reader = Reader.at_rest(_target(db))
     try:
-        yield reader
+        reader = Reader.at_rest(_target(db))
+        try:
+            yield reader
+        finally:
+            reader.leave()
     finally:
-        reader.leave()
         structlog.reset_defaults()
 
 
