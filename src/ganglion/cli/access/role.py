@@ -9,6 +9,7 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import clock
 from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.specs.grammar.money import cut_money
 from ganglion.specs.grammar.names import ROLES
 from ganglion.specs.grammar.times.durations import parse_duration
 
@@ -147,6 +148,13 @@ def whoami(form: str) -> None:
         click.echo(f"signed in to {url} with ganglion login")
     if me.limit:
         click.echo(f"the token is limited to {me.limit}, until {clock(me.until)}")
+    if me.spend_cap:
+        cap = me.spend_cap
+        click.echo(
+            f"its spending cap is {cut_money(cap.micro)} {cap.currency}:"
+            f" {cut_money(cap.spent_micro)} spent, {cut_money(cap.reserved_micro)} reserved,"
+            f" {cut_money(cap.left_micro)} left"
+        )
     for each in me.grants:
         ends = f" until {clock(each.until)}" if each.until else ""
         glass = f" ({glass_of(each)})" if each.break_glass else ""
