@@ -151,10 +151,6 @@ class Client(Policies):
         """Where the server is."""
         return self._http.url
 
-    def act_for(self, agent: str) -> None:
-        """Name the program that acts for the user from now on; the audit trail names it, too."""
-        self._http.agent = agent
-
     def close(self) -> None:
         """Close all connections."""
         self._http.close()

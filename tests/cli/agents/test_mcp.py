@@ -1,9 +1,9 @@
-"""Agents look, ask, submit and stop by the Model Context Protocol, with a real client and server."""
+"""Agents look, ask, submit and stop by MCP, with the real client library and a real server."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 from click.testing import CliRunner
@@ -150,6 +150,10 @@ def test_a_token_without_its_url_is_refused_in_place_of_all_rights() -> None:
 class Long:
     """A server whose log and queue are long, and whose texts say what to do."""
 
+    @property
+    def access(self) -> Self:
+        return self
+
     def act_for(self, agent: str) -> None:
         self.agent = agent
 
@@ -169,7 +173,7 @@ class Long:
 
 
 def test_what_logs_and_names_say_is_bounded_and_cut_visibly() -> None:
-    tools = AgentTools(lambda: "a", Long)  # type: ignore[arg-type] - as much of it as is asked
+    tools = AgentTools(lambda: "a", cast(Any, Long))
     part = tools.logs("job").data
     assert (len(part.text), part.text[-1], part.cut) == (MOST_LOG, "y", True)
     text = tools.queue().text

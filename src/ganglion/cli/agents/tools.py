@@ -37,7 +37,7 @@ LOOK_S = 0.5
 _printing = threading.Lock()
 
 
-class LogPart(Struct):
+class LogEnd(Struct):
     """The end of a log, as it was written.
 
     Attributes:
@@ -102,7 +102,7 @@ class AgentTools:
     @contextmanager
     def _client(self) -> "Iterator[Client]":
         with self._opened() as client:
-            client.act_for(self._agent())
+            client.access.act_for(self._agent())
             yield client
 
     def queue(self, queue: str = "", limit: int = 50) -> ToolAnswer:
@@ -188,7 +188,7 @@ class AgentTools:
                 kept += chunk
                 more = more or len(kept) > MOST_LOG
                 kept = kept[-MOST_LOG:]
-        part = LogPart(job, rank, kept.decode("utf-8", "replace"), more)
+        part = LogEnd(job, rank, kept.decode("utf-8", "replace"), more)
         return ToolAnswer(part, part.text or "the log is empty")
 
     def usage(

@@ -41,6 +41,10 @@ class AccessClient:
     def __init__(self, http: "Http") -> None:
         self._http = http
 
+    def act_for(self, agent: str) -> None:
+        """Name the program that acts for the user from now on, which the audit trail names too."""
+        self._http.agent = agent
+
     def whoami(self) -> WhoAmI:
         """Say who the caller is, and what it was granted."""
         return self._http.call("GET", "/whoami", WhoAmI)
