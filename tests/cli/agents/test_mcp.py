@@ -173,7 +173,7 @@ class Long:
 
 
 def test_what_logs_and_names_say_is_bounded_and_cut_visibly() -> None:
-    tools = AgentTools(lambda: "a", cast(Any, Long))
+    tools = AgentTools(lambda: "a", cast("Any", Long))
     part = tools.logs("job").data
     assert (len(part.text), part.text[-1], part.cut) == (MOST_LOG, "y", True)
     text = tools.queue().text

@@ -83,7 +83,7 @@ class QueueBudgets:
                 made.count(cost, 1, over=gang in self._over)
 
     def cap(self, token: str, micro: int, until: int, used: Container[str], now: int) -> None:
-        """Bound what workloads may cost that are submitted with a token, from now on, without months.
+        """Bound what workloads cost that are submitted with a token, from now on, without months.
 
         Args:
             token: its id.
