@@ -320,7 +320,8 @@ def cancel_workload(here: Here, ref: str, how: Cancel | None = None) -> workload
 def retry_workload(here: Here, ref: str, idempotency_key: Key = "") -> workloads.Accepted:
     """Submit what failed of a workload, as a workload of its own: of a sweep those trials only."""
     key = own_key(here.caller, idempotency_key)
-    return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key))
+    cap = here.caller.cap
+    return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key, cap=cap))
 
 
 @router.patch("/workloads/{ref:ref}")
