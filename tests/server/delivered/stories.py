@@ -73,8 +73,10 @@ def pulled(at: int, name: str, digest: str = "sha256:0a") -> ImagesReported:
     return ImagesReported(at, gang(name).id, 1, (image,))
 
 
-def ended(at: int, name: str, outcome: Outcome = Outcome.SUCCEEDED, **more: object) -> GangEnded:
-    return GangEnded(at, gang(name).id, 1, outcome, **more)  # type: ignore[arg-type]
+def ended(
+    at: int, name: str, outcome: Outcome = Outcome.SUCCEEDED, *, attempt: int = 1, **more: object
+) -> GangEnded:
+    return GangEnded(at, gang(name).id, attempt, outcome, **more)  # type: ignore[arg-type]
 
 
 def turns(

@@ -75,6 +75,7 @@ def _plain(event: Fields) -> str:
 _ELSEWHERE = frozenset(
     {
         *("type", "at", "gang", "node", "name", "queue", "request", "actor", "grant", "glass"),
+        *("by_token", "agent"),
         *("cluster", "scheduler", "number"),
     }
 )
