@@ -6,14 +6,18 @@ other column of the row, the two columns of the row of its cycle, and the length
 See docs/decisions/audit-chain.md.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
+from threading import Lock
 
 GENESIS = sha256(b"ganglion ledger 1").digest()
 """What the first event is chained to."""
 
 Row = tuple[int, int, int, str, bytes]
 """An event: seq, at, cycle, kind, body."""
+
+MOST_HELD = 16_384
+"""Checksums that are kept in memory."""
 
 Progress = Callable[[str, int, int], None]
 """Called from time to time in long work: what is done, how much of it is done, of how much."""
@@ -30,7 +34,7 @@ def link(previous: bytes, row: Row, cycle_at: int, incoming: int) -> bytes:
     """
     seq, at, cycle, kind, body = row
     line = f"{seq} {at} {cycle} {kind} {cycle_at} {incoming} {len(body)}\n"
-    return sha256(b"%b%b%b" % (previous, line.encode(), body)).digest()
+    return sha256(previous + line.encode() + body).digest()
 
 
 def silent(_what: str, _done: int, _of: int) -> None:
@@ -44,3 +48,40 @@ def chained(previous: bytes, rows: Iterable[Row], cycle_at: int, incoming: int) 
         previous = link(previous, row, cycle_at, incoming)
         found.append(previous)
     return found
+
+
+class ChainTail:
+    """The newest checksums that this process has committed; safe from any thread.
+
+    What signs them need not read them back, and signs them as they were committed, whatever was
+    done to the database since.
+
+    Args:
+        most: that are kept.
+    """
+
+    def __init__(self, most: int = MOST_HELD) -> None:
+        self._most, self._lock = most, Lock()
+        self._first, self._held = 0, list[bytes]()
+
+    def add(self, first: int, checksums: Sequence[bytes]) -> None:
+        """Keep the checksums of events that were committed.
+
+        Args:
+            first: `seq` of the first of them.
+            checksums: in order.
+        """
+        with self._lock:
+            if first != self._first + len(self._held):
+                self._first, self._held = first, []
+            self._held += checksums
+            surplus = len(self._held) - self._most
+            if surplus > self._most:
+                del self._held[:surplus]
+                self._first += surplus
+
+    def after(self, seq: int) -> list[bytes]:
+        """The checksums of all events after one; empty = they are not held, or there are none."""
+        with self._lock:
+            start = seq + 1 - self._first
+            return self._held[start:] if self._held and start >= 0 else []
