@@ -32,9 +32,7 @@ def link(previous: bytes, row: Row, cycle_at: int, incoming: int) -> bytes:
         cycle_at: time of its cycle in ms.
         incoming: how many events of its cycle are facts and requests.
     """
-    seq, at, cycle, kind, body = row
-    line = f"{seq} {at} {cycle} {kind} {cycle_at} {incoming} {len(body)}\n"
-    return sha256(previous + line.encode() + body).digest()
+    return chained(previous, (row,), cycle_at, incoming)[0]
 
 
 def silent(_what: str, _done: int, _of: int) -> None:
@@ -43,9 +41,14 @@ def silent(_what: str, _done: int, _of: int) -> None:
 
 def chained(previous: bytes, rows: Iterable[Row], cycle_at: int, incoming: int) -> list[bytes]:
     """Return the checksums of the events of one cycle, in order."""
-    found = []
-    for row in rows:
-        previous = link(previous, row, cycle_at, incoming)
+    found, parts = list[bytes](), dict[tuple[int, int, str], bytes]()
+    for seq, at, cycle, kind, body in rows:
+        part = parts.get((at, cycle, kind))
+        if part is None:  # most events of a cycle have it in common, and to write it takes long
+            part = f" {at} {cycle} {kind} {cycle_at} {incoming} ".encode()
+            parts[at, cycle, kind] = part
+        line = b"%b%d%b%d\n%b" % (previous, seq, part, len(body), body)
+        previous = sha256(line).digest()
         found.append(previous)
     return found
 
