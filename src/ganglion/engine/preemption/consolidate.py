@@ -37,6 +37,7 @@ from ganglion.engine.store.victims import VictimRules, VictimUnit, may_stop
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement
+from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 
 SEARCHES = 4
@@ -119,7 +120,11 @@ class Mover:
         return best
 
     def room_with(
-        self, asker: GangRecord, reason: Reason, rules: VictimRules
+        self,
+        asker: GangRecord,
+        reason: Reason,
+        rules: VictimRules,
+        offered: Sequence[VictimUnit] | None = None,
     ) -> PreemptionPlan | None:
         """The same where some have to stop by the rules, and moves alone or stops alone won't do.
 
@@ -127,6 +132,7 @@ class Mover:
             asker: the gang.
             reason: why it found no place.
             rules: who may take from whom.
+            offered: what may be taken by these rules; None = it is worked out.
         """
         state, now, milli = self._state, self._now, asked(asker).gpu_milli
         if not (
@@ -140,9 +146,13 @@ class Mover:
         about_room = reason.token in ABOUT_ROOM and not reason.never
         if not milli or not about_room or rules.hopeless(state, asker, now):
             return None
-        useful = partial(self._may, asker)
-        victims = [each for each in rules.victims(state, asker, now, useful) if each.pods]
+        if offered is None:
+            offered = list(rules.victims(state, asker, now, partial(self._may, asker)))
+        victims = [each for each in offered if each.pods]
         if not victims:
+            return None
+        if self._is_in_vain(asker, milli, victims, rules):
+            state.agenda.effort.missed_moves += 1
             return None
         self._rules, self._before = rules, self._growth.use_of(asker)
         with state.timeline.future.apart_from(asker.gang.id):
@@ -150,6 +160,20 @@ class Mover:
         self._rules = None
         state.agenda.effort.missed_moves += best is None
         return best
+
+    def _is_in_vain(
+        self, asker: GangRecord, milli: int, victims: Sequence[VictimUnit], rules: VictimRules
+    ) -> bool:
+        """Whether none may be stopped as things stand, and less is free than the gang asks for.
+
+        What is only moved needs as much elsewhere as it leaves, but for shares given in memory.
+        """
+        state, now = self._state, self._now
+        if state.fleet.totals.free_gpu(ANY_FLAVOR) >= milli:
+            return False
+        if any(rules.allows(state, asker, each, now) for each in victims):
+            return False
+        return not any(map(_shares_by_memory, state.holdings.settled()))
 
     def room_beside(self, more: ExtraSlice) -> PreemptionPlan | None:
         """Moves that let a running gang grow by a slice; None = there are none."""
@@ -365,6 +389,10 @@ class Mover:
         """A place that neither quota nor reservations forbid."""
         self._state.agenda.effort.spend(LOOK)
         return self._seek(self._state, record, self._now, TRIED)[1]
+
+
+def _shares_by_memory(record: GangRecord) -> bool:
+    return any(each.request.gpu.share_mib for each in record.gang.pod_sets)
 
 
 def _is_whole(unit: VictimUnit) -> bool:
