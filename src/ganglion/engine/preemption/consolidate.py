@@ -25,7 +25,7 @@ from ganglion.engine.preemption.candidate_domains import CandidateDomain, ground
 from ganglion.engine.preemption.node_offers import NodeOffers
 from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.preemption.stock import Stock
-from ganglion.engine.preemption.trade import PreemptionPlan, unclaimed
+from ganglion.engine.preemption.trade import PreemptionPlan, is_in_vain, unclaimed
 from ganglion.engine.preemption_rules.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.search.find import Found
 from ganglion.engine.search.quota import asked
@@ -37,7 +37,6 @@ from ganglion.engine.store.victims import VictimRules, VictimUnit, may_stop
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement
-from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 
 SEARCHES = 4
@@ -151,7 +150,7 @@ class Mover:
         victims = [each for each in offered if each.pods]
         if not victims:
             return None
-        if self._is_in_vain(asker, milli, victims, rules):
+        if is_in_vain(state, asker, victims, rules, now):
             state.agenda.effort.missed_moves += 1
             return None
         self._rules, self._before = rules, self._growth.use_of(asker)
@@ -160,20 +159,6 @@ class Mover:
         self._rules = None
         state.agenda.effort.missed_moves += best is None
         return best
-
-    def _is_in_vain(
-        self, asker: GangRecord, milli: int, victims: Sequence[VictimUnit], rules: VictimRules
-    ) -> bool:
-        """Whether none may be stopped as things stand, and less is free than the gang asks for.
-
-        What is only moved needs as much elsewhere as it leaves, but for shares given in memory.
-        """
-        state, now = self._state, self._now
-        if state.fleet.totals.free_gpu(ANY_FLAVOR) >= milli:
-            return False
-        if any(rules.allows(state, asker, each, now) for each in victims):
-            return False
-        return not any(map(_shares_by_memory, state.holdings.settled()))
 
     def room_beside(self, more: ExtraSlice) -> PreemptionPlan | None:
         """Moves that let a running gang grow by a slice; None = there are none."""
@@ -389,10 +374,6 @@ class Mover:
         """A place that neither quota nor reservations forbid."""
         self._state.agenda.effort.spend(LOOK)
         return self._seek(self._state, record, self._now, TRIED)[1]
-
-
-def _shares_by_memory(record: GangRecord) -> bool:
-    return any(each.request.gpu.share_mib for each in record.gang.pod_sets)
 
 
 def _is_whole(unit: VictimUnit) -> bool:
