@@ -140,10 +140,8 @@ class Mover:
             and self._may_search
         ):
             return None
-        if asker.gang.spare:
-            return None
         about_room = reason.token in ABOUT_ROOM and not reason.never
-        if not milli or not about_room or rules.hopeless(state, asker, now):
+        if asker.gang.spare or not milli or not about_room or rules.hopeless(state, asker, now):
             return None
         if offered is None:
             offered = list(rules.victims(state, asker, now, partial(self._may, asker)))

@@ -1,4 +1,4 @@
-"""What sets the two sides of a preemption apart: their queues, and what one has that the other wants."""
+"""The two sides of a preemption: where their queues part, what one holds that the other needs."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
