@@ -39,6 +39,7 @@ from ganglion.model.events.gangs import (
     GangUpdated,
     Outcome,
     PodsLeft,
+    ReasonsChanged,
 )
 from ganglion.model.events.identity import (
     AccessDenied,
@@ -128,6 +129,7 @@ __all__ = [
     "PriceSet",
     "QueueRemoved",
     "QueueSet",
+    "ReasonsChanged",
     "RecordLoss",
     "RecordsLost",
     "RoleGranted",

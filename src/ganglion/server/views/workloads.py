@@ -11,9 +11,9 @@ from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.history import UNLISTED
 from ganglion.ledger.records import Filed
-from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
 from ganglion.lifecycle.sweeps.trials import trial, trial_count
+from ganglion.lifecycle.waiting.reserved import reason_of, waits_for
 from ganglion.model.causes import sentence
 from ganglion.model.credentials import redacted
 from ganglion.model.errors import InputError
