@@ -195,12 +195,13 @@ class WaitSums:
         over, waiting = saved.get("over", {}), saved.get("waiting", {})
         made._over = {gang: tuple(WaitSum(*each) for each in over[gang]) for gang in over}
         stand = {gang: each for gang, each in records.items() if each.phase in WAITING}
-        # The first of a lane starts its clock.
-        for gang in sorted(waiting.keys() & stand.keys(), key=lambda gang: waiting[gang][2]):
+        kept = [gang for gang in waiting if gang in stand]
+        for gang in sorted(kept, key=lambda gang: waiting[gang][2]):  # the first starts its clock
             attempt, kind, since, sums = waiting[gang]
             made._open[gang] = made._joined(stand[gang], attempt, since, sums, kind)
-        for gang in stand.keys() - waiting.keys():
-            made.stands(stand[gang], stand[gang].waits_since)
+        for gang, record in stand.items():
+            if gang not in waiting:
+                made.stands(record, record.waits_since)
         return made
 
     def _begun(self, record: GangRecord, attempt: int, at: int) -> OpenWait:
