@@ -392,6 +392,10 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "budget_requested": _asked,
     "budget_raised": _asked,
     "budget_denied": _asked,
+    "reasons_changed": lambda event: "; ".join(
+        f"{kind}: {both(gangs[:3])}{' and more' * (len(gangs) > 3)}"
+        for kind, gangs in event["reasons"].items()
+    ),
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",
