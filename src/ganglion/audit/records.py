@@ -72,9 +72,9 @@ class AuditRecord(Struct, frozen=True):
     cluster: str = ""
     owner: str = ""
     model: str = ""
-    ran: str = ""
     token: str = ""
     agent: str = ""
+    ran: str = ""
 
 
 class RecordOwner(Struct, frozen=True):
@@ -277,9 +277,9 @@ def _read(
         said,
         owner=owner.made_by,
         model=identified(owner.model),
-        ran=listed(owner.ran),
         token=event.by_token,
         agent=event.agent,
+        ran=listed(owner.ran),
     )
 
 
