@@ -70,6 +70,10 @@ class ShareRules:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         return self._searching(state, asker, now).may_take(unit, gets)
 
+    def may_any(self, state: Store, asker: GangRecord, now: int) -> bool:
+        """Whether `allows` may be true of any unit as usage stands; see `VictimRules`."""
+        return self._searching(state, asker, now).may_any()
+
     def top(self, state: Store, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
         return self._searching(state, asker, now).top(queue)
@@ -144,6 +148,21 @@ class _Search:
         for units_here in pools.values():
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}
+
+    def may_any(self) -> bool:
+        """Whether a gang of any queue may be taken, by what the queues hold as things stand."""
+        return self.is_fluid or any(map(self._may_from, self.running.by_queue))
+
+    def _may_from(self, queue: str) -> bool:
+        branch, fair = self._branch(queue), self._fair
+        if not branch.mine:
+            return self.running.reaches(queue, self._highest(self.rights.preempt))
+        if self.running.reaches(queue, SPARE):
+            return True
+        return any(
+            fair.is_guaranteed(*branch, flavor, self._kinds) or fair.is_owed(*branch, flavor)
+            for flavor in self.flavors
+        )
 
     def _cause(self, record: GangRecord, known: dict[Hashable, CauseKind]) -> CauseKind:
         """Why a gang might be taken as things stand; `known` holds the causes of others."""
@@ -260,9 +279,9 @@ class _Search:
 
     def _candidates(self) -> Iterator[GangRecord]:
         for queue, records in self.running.by_queue.items():
-            rules = self._rules(queue)
+            rules, outranks = self._rules(queue), self._outranks
             for record in records:
-                if record.phase in SETTLED and any(self._outranks(record, r) for r in rules):
+                if record.phase in SETTLED and any(outranks(record, each) for each in rules):
                     yield record
 
     def _rules(self, queue: str) -> tuple[Victims, ...]:
