@@ -143,9 +143,8 @@ class Mover:
         about_room = reason.token in ABOUT_ROOM and not reason.never
         if asker.gang.spare or not milli or not about_room or rules.hopeless(state, asker, now):
             return None
-        useful = partial(self._may, asker)
         if offered is None:
-            offered = list(rules.victims(state, asker, now, useful))
+            offered = [*rules.victims(state, asker, now, partial(self._may, asker))]
         victims = [each for each in offered if each.pods]
         if not victims:
             return None

@@ -8,13 +8,21 @@ Source: the semantics of KAI-Scheduler's reclaim and preempt actions, as documen
 """
 
 from collections.abc import Collection, Hashable, Iterator
+from functools import partial
 
 from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.preemption_rules.fair_reclaim import FairReclaim
-from ganglion.engine.preemption_rules.sides import QueueBranch, VictimView, branch_of, view_of
+from ganglion.engine.preemption_rules.sides import (
+    QueueBranch,
+    VictimView,
+    branch_of,
+    highest,
+    outranks,
+    view_of,
+)
 from ganglion.engine.preemption_rules.units import Running, units_of
-from ganglion.engine.preemption_rules.victim_order import Key, by_price, in_turn
+from ganglion.engine.preemption_rules.victim_order import Key, by_price, in_turn, unit_key
 from ganglion.engine.search.quota import asked
 from ganglion.engine.store.entitlement import KINDS, Entitled
 from ganglion.engine.store.queue_rules import protected_ms, rules_for
@@ -126,7 +134,8 @@ class _Search:
         self._by_queue = policy.entitlement is Entitlement.KAI
         self._fair = FairReclaim(state, entitled, gang.queue, self.more, now)
         self.is_fluid = self.in_order or self._by_queue
-        self._order = policy.evict.victims
+        self._unit_key = partial(unit_key, policy.evict.victims)
+        self._outranks, self._highest = partial(outranks, gang), partial(highest, gang)
         self._protected: dict[tuple[str, Kind], int] = {}
         self._views: dict[str, tuple[tuple[PodPlacement, ...], VictimView]] = {}
         self._branches: dict[str, QueueBranch] = {}
@@ -290,14 +299,6 @@ class _Search:
         own = queue == self.asker.gang.queue
         return (rights.preempt,) if own else (rights.reclaim, rights.borrowing)
 
-    def _highest(self, rule: Victims) -> int:
-        """The highest priority of a victim under a rule."""
-        if rule is Victims.ANY:
-            return 1 << 30
-        if rule is Victims.NEVER:
-            return SPARE
-        return self.asker.gang.priority - (rule is Victims.LOWER)
-
     def _is_safe(self, record: GangRecord) -> bool:
         """Whether it runs for so short a time that it may be shrunk but not stopped."""
         since, gang = record.started or record.placed_at, record.gang
@@ -308,17 +309,6 @@ class _Search:
         if least is None:
             least = self._protected[key] = protected_ms(self.state, gang)
         return self.now - since < least
-
-    def _outranks(self, record: GangRecord, rule: Victims) -> bool:
-        asker, victim = self.asker.gang, record.gang
-        if victim.spare:
-            return not asker.spare
-        if rule is Victims.ANY:
-            return True
-        if rule is Victims.NEVER or asker.priority < victim.priority:
-            return False
-        newer = rule is Victims.LOWER_OR_NEWER and victim.submitted > asker.submitted
-        return asker.priority > victim.priority or newer
 
     def _branch(self, queue: str) -> QueueBranch:
         found = self._branches.get(queue)
@@ -398,18 +388,6 @@ class _Search:
         used, share = ours.of_share(name, flavors)
         priority = self.state.queues.by_name[name].priority
         return (-over_share, -over_quota, priority, -(used > 0 and share == 0))
-
-    def _unit_key(self, unit: VictimUnit) -> Key:
-        gang = unit.record.gang
-        order = self._order
-        youth = (-gang.submitted, -unit.record.placed_at)
-        if order is VictimOrder.PRICE_FIRST:
-            return (unit.price, gang.priority, unit.whole, *youth)
-        if order is VictimOrder.YOUNGEST:
-            return (*youth, unit.whole)
-        if order is VictimOrder.NEWEST:
-            return (gang.priority, unit.whole, *youth)
-        return (gang.priority, unit.whole, unit.price, *youth)
 
     def _price(self, record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
         restart = self.state.config.policy.evict.restart_ms
