@@ -76,6 +76,10 @@ def test_an_agent_does_only_what_was_shown_and_the_audit_names_it(machine: Machi
             error, text = await call(client, "why", wrong=True, job="nope")
             assert error["code"] == "state.not_found"
             assert error["message"] in text
+            found, text = await call(client, "what_if", since="1h")
+            while found["state"] != "done":
+                found, text = await call(client, "what_if", answer_of=found["id"])
+            assert "1 job\n  nothing changed" in text
             shown, text = await call(client, "cancel", jobs=["train"])
             assert shown["workloads"] == [accepted["id"]]
             assert f"would cancel {accepted['id']}" in text
@@ -113,7 +117,8 @@ def test_a_token_bounds_an_agent_to_its_queue_and_its_cap(machine: Machine) -> N
             page, text = await call(client, "budget")
             assert page["spend_cap"]["micro"] == 5_000_000
             assert "the spending cap of the token is 5.00 EUR: 0.00 spent" in text
-            verdict, text = await call(client, "would_start", workload=JOB)
+            large = {**JOB, "name": "large"}
+            verdict, text = await call(client, "would_start", workload=large)
             assert verdict["reason"]["token"] == "budget"
             assert "it may cost 8.00; 3.00 are missing" in text
             error, _ = await call(client, "why", wrong=True, job="hidden")
