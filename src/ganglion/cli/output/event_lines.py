@@ -343,6 +343,9 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_resized": _resized,
     "pods_left": lambda event: f"attempt {event['attempt']}: the pods it gave up are gone",
     "checkpoint_committed": _saved,
+    "images_reported": lambda event: ", ".join(
+        f"{each['pod_set']}/{each['container']}: {each['id']}" for each in event["images"]
+    ),
     "gang_ended": _ended,
     "service_scaled": _scaled,
     "service_learnt": lambda event: f"{len(event.get('started_ms', ()))} starts are remembered",

@@ -8,11 +8,11 @@ Source: the semantics of KAI-Scheduler's reclaim and preempt actions, as documen
 """
 
 from collections.abc import Collection, Hashable, Iterator
-from typing import NamedTuple
 
 from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.preemption_rules.fair_reclaim import FairReclaim
+from ganglion.engine.preemption_rules.sides import QueueBranch, VictimView, branch_of, view_of
 from ganglion.engine.preemption_rules.units import Running, units_of
 from ganglion.engine.preemption_rules.victim_order import Key, by_price, in_turn
 from ganglion.engine.search.quota import asked
@@ -26,7 +26,7 @@ from ganglion.model.policy import Entitlement, VictimOrder
 from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import Usage, decimal
-from ganglion.model.workload import SPARE
+from ganglion.model.workload import SPARE, Kind
 
 
 class ShareRules:
@@ -103,13 +103,6 @@ class ShareRules:
         return self._search
 
 
-class _Branch(NamedTuple):
-    """Where the paths of asker and victim part, seen from the top; empty = one queue."""
-
-    mine: str
-    theirs: str
-
-
 class _Search:
     """One asker's look at who runs."""
 
@@ -129,7 +122,10 @@ class _Search:
         self._by_queue = policy.entitlement is Entitlement.KAI
         self._fair = FairReclaim(state, entitled, gang.queue, self.more, now)
         self.is_fluid = self.in_order or self._by_queue
-        self._branches: dict[str, _Branch] = {}
+        self._order = policy.evict.victims
+        self._protected: dict[tuple[str, Kind], int] = {}
+        self._views: dict[str, tuple[tuple[PodPlacement, ...], VictimView]] = {}
+        self._branches: dict[str, QueueBranch] = {}
         self._grades: dict[str, Grade] = {}
         # Verdicts on units while no use changed, by what the units have in common.
         self._judged: tuple[int, dict[Hashable, bool]] = (-1, {})
@@ -158,15 +154,13 @@ class _Search:
             return CauseKind.PREEMPTED
         if self._by_queue:
             return CauseKind.RECLAIMED
-        pods = record.placement.pods if record.placement else ()
-        unit = VictimUnit(record, pods, True, 0, CauseKind.RECLAIMED)
-        flavors = self._flavors_of(unit)
-        frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
-        alike = (branch, tuple(flavors), frees)
-        if alike not in known:
-            by_quota = any(self._is_guaranteed(branch, unit, each) for each in flavors)
-            known[alike] = CauseKind.RECLAIMED if by_quota else CauseKind.SHARED
-        return known[alike]
+        view = self._view(record, record.placement.pods if record.placement else ())
+        alike = (branch, view)
+        cause = known.get(alike)
+        if cause is None:
+            by_quota = any(self._is_guaranteed(branch, view, each) for each in view.flavors)
+            cause = known[alike] = CauseKind.RECLAIMED if by_quota else CauseKind.SHARED
+        return cause
 
     def _grade_of(self, record: GangRecord) -> Grade:
         """How a gang's queue compares: others before the own, those above their share first.
@@ -178,10 +172,12 @@ class _Search:
         branch, queue = self._branch(record.gang.queue), record.gang.queue
         if not branch.mine:
             return (1,)
-        if queue not in self._grades:
+        found = self._grades.get(queue)
+        if found is None:
             names = dict.fromkeys((branch.theirs, queue))
-            self._grades[queue] = (0, *(part for name in names for part in self._standing(name)))
-        return self._grades[queue]
+            found = (0, *(part for name in names for part in self._standing(name)))
+            self._grades[queue] = found
+        return found
 
     def takeable(self) -> int:
         """Thousandths of GPUs that could be taken in the best case."""
@@ -215,14 +211,17 @@ class _Search:
         if self._judged[0] != version:
             self._judged = version, {}
         unripe = unit.whole and self._fair.is_unripe(unit.record)
-        flavors, known = self._flavors_of(unit), self._judged[1]
-        alike: Hashable = (self._alike(unit, flavors), unripe)
+        view, known = self._view(unit.record, unit.pods), self._judged[1]
+        flavors = view.flavors
+        alike: Hashable = (self._alike(unit, view), unripe)
         if len(flavors) > 1:
-            flavors = [each for each in flavors if each in gets] or flavors
+            flavors = tuple([each for each in flavors if each in gets]) or flavors
             alike = (unit.key, *flavors)
-        if alike not in known:
-            known[alike] = any(self._may_reclaim(branch, unit, each) for each in flavors)
-        return known[alike]
+        found = known.get(alike)
+        if found is None:
+            found = any(self._may_reclaim(branch, unit, view, each) for each in flavors)
+            known[alike] = found
+        return found
 
     def top(self, queue: str) -> int:
         """The highest priority of what might be taken of a queue: spare gangs always may."""
@@ -243,14 +242,12 @@ class _Search:
 
     def alike(self, unit: VictimUnit) -> Hashable:
         """Units of which this is equal may all be taken, or none, but for their ages."""
-        return self._alike(unit, self._flavors_of(unit))
+        return self._alike(unit, self._view(unit.record, unit.pods))
 
-    def _alike(self, unit: VictimUnit, flavors: list[str]) -> Hashable:
+    def _alike(self, unit: VictimUnit, view: VictimView) -> Hashable:
         gang = unit.record.gang
         newer = gang.submitted > self.asker.gang.submitted
-        frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
-        size = (unit.whole, unit.gpu_milli)
-        return gang.queue, gang.priority, newer, tuple(flavors), frees, size
+        return gang.queue, gang.priority, newer, view, unit.whole
 
     def key(self, unit: VictimUnit) -> Key:
         """Order of units of different queues: others' before the own queue's."""
@@ -284,10 +281,14 @@ class _Search:
 
     def _is_safe(self, record: GangRecord) -> bool:
         """Whether it runs for so short a time that it may be shrunk but not stopped."""
-        since = record.started or record.placed_at
-        if record.gang.spare:
+        since, gang = record.started or record.placed_at, record.gang
+        if gang.spare:
             return False
-        return self.now - since < protected_ms(self.state, record.gang)
+        key = (gang.queue, gang.kind)
+        least = self._protected.get(key)
+        if least is None:
+            least = self._protected[key] = protected_ms(self.state, gang)
+        return self.now - since < least
 
     def _outranks(self, record: GangRecord, rule: Victims) -> bool:
         asker, victim = self.asker.gang, record.gang
@@ -300,40 +301,41 @@ class _Search:
         newer = rule is Victims.LOWER_OR_NEWER and victim.submitted > asker.submitted
         return asker.priority > victim.priority or newer
 
-    def _branch(self, queue: str) -> _Branch:
-        if queue not in self._branches:
-            path = self.state.queues.shares.path
-            paths = zip(path(self.asker.gang.queue)[::-1], path(queue)[::-1], strict=False)
-            parted = (_Branch(mine, theirs) for mine, theirs in paths if mine != theirs)
-            self._branches[queue] = next(parted, _Branch("", ""))
-        return self._branches[queue]
+    def _branch(self, queue: str) -> QueueBranch:
+        found = self._branches.get(queue)
+        if found is None:
+            found = branch_of(self.state, self.asker.gang.queue, queue)
+            self._branches[queue] = found
+        return found
 
-    def _may_reclaim(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
+    def _may_reclaim(
+        self, branch: QueueBranch, unit: VictimUnit, view: VictimView, flavor: str
+    ) -> bool:
         if self._by_queue:
-            return self._may_reclaim_as_kai(branch, unit, flavor)
+            return self._may_reclaim_as_kai(branch, unit, view, flavor)
         fair, record = self._fair, unit.record
-        if self._is_guaranteed(branch, unit, flavor):
+        if self._is_guaranteed(branch, view, flavor):
             return self._outranks(record, self.rights.reclaim)
         if unit.whole and fair.is_unripe(record):
             return False
         owed = self._has_right(record, flavor) and fair.is_owed(*branch, flavor)
         return owed and fair.improves(unit, flavor)
 
-    def _is_guaranteed(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
-        kinds = [kind for kind in self._kinds if _frees(unit, kind)]
-        return self._fair.is_guaranteed(*branch, flavor, kinds)
+    def _is_guaranteed(self, branch: QueueBranch, view: VictimView, flavor: str) -> bool:
+        return self._fair.is_guaranteed(*branch, flavor, view.kinds)
 
-    def _may_reclaim_as_kai(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
+    def _may_reclaim_as_kai(
+        self, branch: QueueBranch, unit: VictimUnit, view: VictimView, flavor: str
+    ) -> bool:
         ours, more = self.entitled, self.more
         if not self._is_entitled(flavor) or not self._has_right(unit.record, flavor):
             return False
-        kinds = [kind for kind in self._kinds if _frees(unit, kind)]
         if ours.within_quota(branch.mine, flavor, more) and ours.over_quota(
-            branch.theirs, flavor, kinds
+            branch.theirs, flavor, view.kinds
         ):
             return True
         within = ours.within_share(branch.mine, flavor, more, relief=self.asker.gang.queue)
-        return within and ours.over_share(branch.theirs, flavor, kinds)
+        return within and ours.over_share(branch.theirs, flavor, view.kinds)
 
     def _has_right(self, record: GangRecord, flavor: str) -> bool:
         """Whether the queue's settings let it take this gang back."""
@@ -349,10 +351,13 @@ class _Search:
             return self._fair.may_have(self.asker.gang.queue, flavor)
         return self.entitled.within_share(self.asker.gang.queue, flavor, self.more)
 
-    def _flavors_of(self, unit: VictimUnit) -> list[str]:
-        tree = self.state.fleet.tree
-        found = {tree.flavors[tree.index[pod.node]] for pod in unit.pods}
-        return [flavor for flavor in self.flavors if flavor in found]
+    def _view(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> VictimView:
+        """What pods of a gang are for the asker."""
+        known = self._views.get(record.gang.id)
+        if not known or known[0] is not pods:
+            known = pods, view_of(self.state, record, pods, self.flavors, self._kinds)
+            self._views[record.gang.id] = known
+        return known[1]
 
     def _last_in_order(self, queue: str) -> Key:
         """KAI's order of queues, turned round, level by level from the top."""
@@ -377,7 +382,7 @@ class _Search:
 
     def _unit_key(self, unit: VictimUnit) -> Key:
         gang = unit.record.gang
-        order = self.state.config.policy.evict.victims
+        order = self._order
         youth = (-gang.submitted, -unit.record.placed_at)
         if order is VictimOrder.PRICE_FIRST:
             return (unit.price, gang.priority, unit.whole, *youth)
@@ -392,9 +397,3 @@ class _Search:
         if whole:
             return preemption_cost.of_victim(record, self.now, restart)
         return preemption_cost.of_surplus(pods, restart)
-
-
-def _frees(unit: VictimUnit, kind: str) -> bool:
-    if kind == "gpu_milli":
-        return unit.gpu_milli > 0
-    return any(getattr(each.request, kind) for each in unit.record.gang.pod_sets)

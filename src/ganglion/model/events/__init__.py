@@ -37,8 +37,10 @@ from ganglion.model.events.gangs import (
     GangStopping,
     GangSubmitted,
     GangUpdated,
+    ImagesReported,
     Outcome,
     PodsLeft,
+    ReportedImage,
 )
 from ganglion.model.events.identity import (
     AccessDenied,
@@ -112,6 +114,7 @@ __all__ = [
     "HoldPlaced",
     "HoldReleased",
     "IdleWarned",
+    "ImagesReported",
     "LedgerCut",
     "MetricReported",
     "ModelUpdated",
@@ -130,6 +133,7 @@ __all__ = [
     "QueueSet",
     "RecordLoss",
     "RecordsLost",
+    "ReportedImage",
     "RoleGranted",
     "RoleRevoked",
     "ScheduleFired",

@@ -26,6 +26,7 @@ from ganglion.server.commands import live
 from ganglion.server.commands.secrets import needed
 from ganglion.server.commands.submission import retry as retries
 from ganglion.server.commands.submission import submit
+from ganglion.server.delivered.filed import metered_as
 from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, wanted
 from ganglion.server.rest.inputs import Input
@@ -364,7 +365,8 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     ledger = here.service.ledger
     with here.service.read() as mind:
         found = resolve(mind, ledger, ref)
-        costs = opened_costs(mind, ledger, [found.workload], here.service.now())
+        metered = metered_as(found.filed) if found.filed else found.workload
+        costs = opened_costs(mind, ledger, [metered], here.service.now())
         if found.filed is None:
             places = positions(mind.state) if here.caller.sees_all else {}
             made = detail(mind, found.workload, places, here.service.endpoints, here.url())
@@ -372,7 +374,7 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
             made = replace(made, use=use, load=here.load_of(made.name) if made.url else None)
     if found.filed is not None:
         made = filed_detail(found.filed)
-    cost = costs_of(ledger, costs).get(found.workload)
+    cost = costs_of(ledger, costs).get(metered)
     return _noted(here, replace(made, cost=cost))
 
 
