@@ -333,6 +333,7 @@ export interface Explained {
   preemptions: number;
   lost_gpu_ms: number;
   text: string;
+  waited: Array<WaitedFor>;
 }
 
 export interface FlavorReport {
@@ -413,6 +414,7 @@ export interface GangView {
   draining: boolean;
   model: string;
   metrics: Record<string, ReportedMetric>;
+  waited: Array<WaitedFor>;
 }
 
 export interface GlassView {
@@ -1086,6 +1088,7 @@ export interface Spent {
   run_ms: number;
   gpu_ms: number;
   attempts: number;
+  waited: Record<string, number>;
 }
 
 export interface StandbyFile {
@@ -1320,6 +1323,14 @@ export interface WaitRow {
   p95_ms: number | null;
   waiting: number;
   longest_ms: number | null;
+}
+
+export interface WaitedFor {
+  attempt: number;
+  reason: string;
+  total_ms: number;
+  times: number;
+  until: number;
 }
 
 export interface WhatIf {

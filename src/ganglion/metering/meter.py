@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 
-from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day
+from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day, ranges_of
 from ganglion.metering.supply import MeteredNode
 from ganglion.model import events as ev
 from ganglion.model.fleet.node import Node
@@ -51,11 +51,16 @@ class NodeShare(Struct, frozen=True):
 
 
 class OpenUsage(Struct):
-    """What an attempt holds on one node since a time in ms."""
+    """What an attempt holds on one node since a time in ms; `devices`: its GPUs, as text.
+
+    Its GPUs change with its share and not otherwise: new ones come beside the old ones, which are
+    held until they are left.
+    """
 
     since: int
     share: NodeShare
     begun: bool = False
+    devices: str = ""
 
 
 class MeteredAttempt(Struct):
@@ -104,6 +109,7 @@ class MeteredAttempt(Struct):
             cpu_milli=share.cpu_milli,
             memory_mib=share.memory_mib,
             begun=found.begun,
+            devices=found.devices,
         )
 
 
@@ -303,7 +309,10 @@ class Meter:
                 self._close(attempt, name, attempt.open.pop(name))
         for name, share in shares.items():
             if name not in attempt.open:
-                attempt.open[name] = OpenUsage(self.now, share, begun=not attempt.begun)
+                pods = (each for each in (*attempt.wanted, *attempt.leaving) if each.node == name)
+                devices = ranges_of(device for pod in pods for device in pod.devices)
+                begun = not attempt.begun
+                attempt.open[name] = OpenUsage(self.now, share, begun=begun, devices=devices)
                 attempt.begun = True
 
     def _shares(self, attempt: MeteredAttempt) -> dict[str, NodeShare]:

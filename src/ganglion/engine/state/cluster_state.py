@@ -190,4 +190,5 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.BudgetRaised: fleet_events.budget_raised,
     ev.BudgetRequested: fleet_events.of_no_concern,
     ev.BudgetDenied: fleet_events.of_no_concern,
+    ev.ReasonsChanged: fleet_events.of_no_concern,
 }

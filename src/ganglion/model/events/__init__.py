@@ -40,6 +40,7 @@ from ganglion.model.events.gangs import (
     ImagesReported,
     Outcome,
     PodsLeft,
+    ReasonsChanged,
     ReportedImage,
 )
 from ganglion.model.events.identity import (
@@ -131,6 +132,7 @@ __all__ = [
     "PriceSet",
     "QueueRemoved",
     "QueueSet",
+    "ReasonsChanged",
     "RecordLoss",
     "RecordsLost",
     "ReportedImage",

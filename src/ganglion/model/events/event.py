@@ -3,6 +3,7 @@
 from ganglion.model.events.access import PodAccess
 from ganglion.model.events.base import EventBase
 from ganglion.model.events.clusters import DeliveredEvent, SchedulingEvent
+from ganglion.model.events.gangs import ReasonsChanged
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
@@ -101,5 +102,6 @@ Event = (
     | BudgetRequested
     | BudgetRaised
     | BudgetDenied
+    | ReasonsChanged
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -182,3 +182,13 @@ class GangSetApart(EventBase, frozen=True, tag="gang_set_apart"):
     gang: str
     stage: str
     error: str
+
+
+class ReasonsChanged(EventBase, frozen=True, tag="reasons_changed"):
+    """Gangs wait for other kinds of reasons from now on, each with all of its equals.
+
+    Attributes:
+        reasons: token of the reason -> ids of gangs.
+    """
+
+    reasons: dict[str, tuple[str, ...]]

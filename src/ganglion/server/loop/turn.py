@@ -75,6 +75,9 @@ class Turn:
 
     def hear(self, facts: Sequence[Event]) -> None:
         """Take in what a world reports; a report without sense stops no other."""
+        told = self.draft.book.untold.due(self.draft.state, self.draft.now, alone=not facts)
+        if told:
+            self.draft.record(told)
         for fact in facts:
             try:
                 self._hear(fact)

@@ -49,6 +49,7 @@ from ganglion.server.views.workloads import (
     placement_view,
     reason_view,
     view,
+    waited_for,
 )
 from ganglion.specs.grammar.times.deadlines import parse_deadline
 from ganglion.specs.grammar.times.durations import parse_duration
@@ -235,7 +236,7 @@ def explain_workload(here: Here, ref: str) -> reasons.Why:
             )
             now = here.service.now()
             told = tuple(
-                replace(each, **_cost(mind, each.gang))
+                replace(each, **_cost(mind, each.gang), waited=waited_for(mind, each.gang, now))
                 for each in explanations(mind.state, chosen[:MOST_EXPLAINED], now)
             )
     if not here.caller.sees_all:
@@ -261,6 +262,7 @@ def _ended(filed: Filed) -> list[tuple[int, reasons.Explained]]:
                 preemptions=gang.preemptions,
                 lost_gpu_ms=gang.lost_gpu_ms,
                 text=f"{gang.id} does not wait: it has ended",
+                waited=gang.waited,
             ),
         )
         for gang in gangs
@@ -365,11 +367,14 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     ledger = here.service.ledger
     with here.service.read() as mind:
         found = resolve(mind, ledger, ref)
-        metered = metered_as(found.filed) if found.filed else found.workload
-        costs = opened_costs(mind, ledger, [metered], here.service.now())
+        metered, now = (
+            metered_as(found.filed) if found.filed else found.workload,
+            here.service.now(),
+        )
+        costs = opened_costs(mind, ledger, [metered], now)
         if found.filed is None:
             places = positions(mind.state) if here.caller.sees_all else {}
-            made = detail(mind, found.workload, places, here.service.endpoints, here.url())
+            made = detail(mind, found.workload, places, here.service.endpoints, here.url(), now)
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
             made = replace(made, use=use, load=here.load_of(made.name) if made.url else None)
     if found.filed is not None:

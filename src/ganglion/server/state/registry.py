@@ -16,6 +16,8 @@ from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
 from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
+from ganglion.lifecycle.waiting.sums import WaitSums
+from ganglion.lifecycle.waiting.untold import UntoldReasons
 from ganglion.metering.clusters import ClusterMeters
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.metering.meter import Meter
@@ -123,6 +125,8 @@ class Registry:
         rebuilt: workloads whose rows are to be written again.
         clusters: those whose schedulers deliver what they decide.
         cluster_meters: what they have and hold.
+        waits: for what gangs have waited; the engine notifies it, see `Mind.of`.
+        untold: reasons of waits that are not in the ledger yet.
     """
 
     def __init__(self) -> None:
@@ -145,6 +149,7 @@ class Registry:
         self.spending = Spending()
         self.clusters = ClusterBooks()
         self.cluster_meters = ClusterMeters()
+        self.watch(WaitSums())
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
 
@@ -158,9 +163,14 @@ class Registry:
             setattr(made, name, parts.get(name, getattr(made, name)))
         return made
 
+    def watch(self, waits: WaitSums) -> None:
+        """Wait times are added up there from now on."""
+        self.waits, self.untold = waits, UntoldReasons(waits)
+
     def parts(self) -> dict[str, Any]:
         """All of it but the live workloads, by names that stay."""
-        return {name.lstrip("_"): getattr(self, name) for name in (*PARTS, *LATER)}
+        parts = {name.lstrip("_"): getattr(self, name) for name in (*PARTS, *LATER)}
+        return parts | {"waits": self.waits.saved()}
 
     def enter(self, entry: LiveWorkload) -> None:
         """A workload was submitted, or changed."""
@@ -218,6 +228,7 @@ class Registry:
         self.clusters.note(event)
         self.prices.note(event)
         self.budget_requests.note(event)
+        self.waits.note(event)
         match event:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)
