@@ -136,6 +136,14 @@ def test_a_token_bounds_an_agent_to_its_queue_and_its_cap(machine: Machine) -> N
             assert error["code"] == "access.account", "its programs would run as the owner"
 
     anyio.run(session)
+    with machine.client() as client:
+        denied = [
+            e.event for e in client.events(follow=False) if e.event["type"] == "access_denied"
+        ]
+        (own,) = (each for each in client.access.tokens() if each.user == "bob")
+    assert {(each["user"], each["token"], each["agent"]) for each in denied} == {
+        ("bob", own.id, "test-agent 1.0")
+    }
 
 
 def test_reading_tools_alone_are_offered_where_asked_for() -> None:
