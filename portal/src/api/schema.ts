@@ -1075,6 +1075,14 @@ export interface Shutdown {
   cancel: boolean;
 }
 
+export interface SpendCap {
+  micro: number;
+  spent_micro: number;
+  reserved_micro: number;
+  left_micro: number;
+  currency: string;
+}
+
 export interface Spent {
   wait_ms: number;
   run_ms: number;
@@ -1153,6 +1161,7 @@ export interface TokenView {
   label: string;
   by: string;
   at: number;
+  spend_cap: SpendCap | null;
 }
 
 export interface TokenWish {
@@ -1162,6 +1171,7 @@ export interface TokenWish {
   groups: Array<string>;
   label: string;
   days: number;
+  spend_cap_micro?: number | null;
 }
 
 export interface TrailFlaw {
@@ -1189,6 +1199,8 @@ export interface TrailRecord {
   event: Record<string, unknown>;
   problem: string;
   cluster: string;
+  token: string;
+  agent: string;
 }
 
 export interface TrailVerdict {
@@ -1397,6 +1409,7 @@ export interface WhoAmI {
   session: string;
   csrf: string;
   every_queue: boolean;
+  spend_cap: SpendCap | null;
 }
 
 export interface WhoCan {

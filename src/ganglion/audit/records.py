@@ -48,6 +48,9 @@ class AuditRecord(Struct, frozen=True):
         cluster: whose scheduler delivered it; `at`, `kind` and the others are of the event of the
             cluster then, and `queue` is `CLUSTER:QUEUE`. Empty = it is of the server's own world.
         owner: kind and name of what made the gang's pods; empty = none, or unknown.
+        token: id of the personal token with which the actor asked for it; empty = none.
+        agent: the program that did so on behalf of the actor, as it calls itself; empty = it does
+            not say.
     """
 
     seq: int
@@ -67,6 +70,8 @@ class AuditRecord(Struct, frozen=True):
     cluster: str = ""
     owner: str = ""
     model: str = ""
+    token: str = ""
+    agent: str = ""
 
 
 class RecordOwner(Struct, frozen=True):
@@ -262,6 +267,8 @@ def _read(
         said,
         owner=owner.made_by,
         model=identified(owner.model),
+        token=event.by_token,
+        agent=event.agent,
     )
 
 

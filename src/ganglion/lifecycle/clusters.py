@@ -27,7 +27,7 @@ from ganglion.model.events import (
     SchedulerSettled,
     SchedulerStarted,
 )
-from ganglion.model.placement import Placement
+from ganglion.model.placement import Placement, same_place
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Workload
 
@@ -125,18 +125,6 @@ class DeliveredGang(Struct):
         if self.holds and self.started:
             self.run_ms += max(at - self.started, 0)
         self.holds, self.started = False, 0
-
-
-def same_place(one: Placement | None, other: Placement) -> bool:
-    """Whether two placements hold the same devices of the same nodes."""
-    return one is not None and _held(one) == _held(other)
-
-
-def _held(place: Placement) -> dict[str, list[int]]:
-    found = dict[str, list[int]]()
-    for pod in place.pods:
-        found.setdefault(pod.node, []).extend(pod.devices or (-1,))
-    return {node: sorted(devices) for node, devices in found.items()}
 
 
 def _moved(gang: Gang, queue: str) -> Gang:

@@ -12,6 +12,9 @@ from ganglion.model.fleet.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.model.workload import Gang
 
+UNKNOWN = "unknown"
+"""Flavor of a node whose description is missing."""
+
 
 class HasGang(Protocol):
     """What knows a gang, as a record of the engine does."""
@@ -148,12 +151,22 @@ class Meter:
         for name in lost:
             self.nodes[name].lost = True
         for place in held:
-            attempt = self._enter(place.gang, place.attempt)
-            attempt.begun = True  # before metering began
-            self._move(attempt, place.wanted, place.leaving)
+            self.found(at, place)
         for metered in self.nodes.values():
             metered.shrunk = metered.holds_what_is_gone()
             self._resupply(metered)
+
+    def found(self, at: int, place: HeldPlace) -> None:
+        """Know an attempt that was placed before metering began."""
+        self.now = max(self.now, at)
+        attempt = self._enter(place.gang, place.attempt)
+        attempt.begun = True
+        self._move(attempt, place.wanted, place.leaving)
+
+    def guess(self, at: int, name: str) -> None:
+        """Know a node of which nothing is known but what is held there."""
+        self.now = max(self.now, at)
+        self.nodes[name] = MeteredNode(name, UNKNOWN, shrunk=True, since=self.now)
 
     def note(self, event: ev.Event, record: Callable[[str], HasGang]) -> None:
         """Take in an event.
@@ -309,7 +322,7 @@ class Meter:
             for pod in pods:
                 total = sums.setdefault(pod.node, [0, 0, 0, 0])
                 milli = len(pod.devices) * pod.milli
-                cpu_milli, memory_mib = attempt.pods[pod.pod_set]
+                cpu_milli, memory_mib = attempt.pods.get(pod.pod_set, (0, 0))
                 total[0] += milli * wanted
                 total[1] += milli
                 total[2] += cpu_milli

@@ -360,7 +360,7 @@ def _brought(
     draft: Transaction, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str
 ) -> None:
     """Take in what the server was started with, and end what a killed one has left open."""
-    draft.record(ServerStarted(draft.now, __version__, metered=True))
+    draft.record(ServerStarted(draft.now, __version__, metered=True, meters_clusters=True))
     close_all(draft)
     if policy:
         policies.keep(draft, policy, user)

@@ -66,8 +66,10 @@ def started(at: int, name: str) -> GangStarted:
     return GangStarted(at, gang(name).id, 1)
 
 
-def ended(at: int, name: str, outcome: Outcome = Outcome.SUCCEEDED, **more: object) -> GangEnded:
-    return GangEnded(at, gang(name).id, 1, outcome, **more)  # type: ignore[arg-type]
+def ended(
+    at: int, name: str, outcome: Outcome = Outcome.SUCCEEDED, *, attempt: int = 1, **more: object
+) -> GangEnded:
+    return GangEnded(at, gang(name).id, attempt, outcome, **more)  # type: ignore[arg-type]
 
 
 def turns(

@@ -203,6 +203,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "submission": "output cluster errors options connection logs pods workloads",
         "simulation": "output options submission",
         "whatif": "output options connection submission simulation",
+        "agents": "output options connection access queues money workloads submission whatif",
     },
     "server": {
         "state": "",

@@ -75,6 +75,7 @@ def _plain(event: Fields) -> str:
 _ELSEWHERE = frozenset(
     {
         *("type", "at", "gang", "node", "name", "queue", "request", "actor", "grant", "glass"),
+        *("by_token", "agent"),
         *("cluster", "scheduler", "number"),
     }
 )
@@ -388,10 +389,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "budget_requested": _asked,
     "budget_raised": _asked,
     "budget_denied": _asked,
-    "reasons_changed": lambda event: "; ".join(
-        f"{kind}: {both(gangs[:3])}{' and more' * (len(gangs) > 3)}"
-        for kind, gangs in event["reasons"].items()
-    ),
+    "reasons_changed": lambda event: ", ".join(event["reasons"]),
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -42,6 +42,8 @@ def columns() -> "list[Column[AuditRecord]]":
         Column("TIME", lambda r: clock(r.at)),
         Column("KIND", lambda r: r.kind),
         Column("ACTOR", lambda r: r.actor or DASH),
+        Column("TOKEN", lambda r: r.token or DASH, wide=True),
+        Column("AGENT", lambda r: r.agent or DASH, wide=True),
         Column("QUEUE", lambda r: r.queue or DASH, wide=True),
         Column("ABOUT", lambda r: _of(r.cluster, subject(r.event)) or DASH, key=True),
         Column("REQUEST", lambda r: r.request or DASH, wide=True),

@@ -165,7 +165,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.RoleRevoked: fleet_events.of_no_concern,
     ev.GlassBroken: fleet_events.of_no_concern,
     ev.GlassMended: fleet_events.of_no_concern,
-    ev.TokenCreated: fleet_events.of_no_concern,
+    ev.TokenCreated: fleet_events.token_created,
     ev.TokenRevoked: fleet_events.of_no_concern,
     ev.AccessDenied: fleet_events.of_no_concern,
     ev.AccountJoined: fleet_events.of_no_concern,

@@ -52,10 +52,12 @@ class ServerStarted(EventBase, frozen=True, tag="server_started"):
     """A server began; what it decides until the next such event, this version decided.
 
     `metered`: it writes intervals of usage, see `docs/usage.md`; earlier versions do not.
+    `meters_clusters`: it does so for the clusters that deliver as well; earlier versions do not.
     """
 
     version: str
     metered: bool = False
+    meters_clusters: bool = False
 
 
 Event = (

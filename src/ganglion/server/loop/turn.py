@@ -156,7 +156,7 @@ class Turn:
             draft.batch.past.append(filed(cluster, gang, draft.ledger.next_number()))
         if not draft.batch:
             return []
-        draft.batch.usage, draft.batch.supply = draft.book.meter.drain()
+        draft.batch.usage, draft.batch.supply = draft.book.metered()
         with self._metrics.commit():
             entries = draft.ledger.append(draft.batch)
         self._measure()

@@ -172,7 +172,9 @@ def restored(
 def _charged_once(ledger: Reader, mind: Mind) -> Mind:
     """Without an event that is damaged, what it closed looks open, and is in the ledger already."""
     if mind.book.flaws:
-        mind.book.meter.skip(*last_ends(ledger))
+        ends = last_ends(ledger)
+        mind.book.meter.skip(*ends)
+        mind.book.cluster_meters.skip(*ends)
     return mind
 
 

@@ -13,6 +13,7 @@ from ganglion.ledger.records import Filed
 from ganglion.lifecycle.status import State
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
+from ganglion.server.delivered.filed import metered_as
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
@@ -73,7 +74,9 @@ def list_attempts(here: Here, ref: str) -> AttemptPage:
         found = resolve(mind, service.ledger, ref)
         gangs = mind.book.gangs.get(found.workload, ())
         present = timeline_present(mind, service.ledger, now, gangs)
-    return attempts(service.ledger, present, found.workload)
+    return attempts(
+        service.ledger, present, metered_as(found.filed) if found.filed else found.workload
+    )
 
 
 def _text(value: str) -> str:

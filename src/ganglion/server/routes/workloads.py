@@ -26,6 +26,7 @@ from ganglion.server.commands import live
 from ganglion.server.commands.secrets import needed
 from ganglion.server.commands.submission import retry as retries
 from ganglion.server.commands.submission import submit
+from ganglion.server.delivered.filed import metered_as
 from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, wanted
 from ganglion.server.rest.inputs import Input
@@ -321,7 +322,8 @@ def cancel_workload(here: Here, ref: str, how: Cancel | None = None) -> workload
 def retry_workload(here: Here, ref: str, idempotency_key: Key = "") -> workloads.Accepted:
     """Submit what failed of a workload, as a workload of its own: of a sweep those trials only."""
     key = own_key(here.caller, idempotency_key)
-    return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key))
+    cap = here.caller.cap
+    return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key, cap=cap))
 
 
 @router.patch("/workloads/{ref:ref}")
@@ -366,7 +368,8 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     with here.service.read() as mind:
         found = resolve(mind, ledger, ref)
         now = here.service.now()
-        costs = opened_costs(mind, ledger, [found.workload], now)
+        metered = metered_as(found.filed) if found.filed else found.workload
+        costs = opened_costs(mind, ledger, [metered], now)
         if found.filed is None:
             places = positions(mind.state) if here.caller.sees_all else {}
             made = detail(mind, found.workload, places, here.service.endpoints, here.url(), now)
@@ -374,7 +377,7 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
             made = replace(made, use=use, load=here.load_of(made.name) if made.url else None)
     if found.filed is not None:
         made = filed_detail(found.filed)
-    cost = costs_of(ledger, costs).get(found.workload)
+    cost = costs_of(ledger, costs).get(metered)
     return _noted(here, replace(made, cost=cost))
 
 

@@ -206,7 +206,17 @@ class Transaction:
         self.mind.note(event)
         self._noted(event)
 
-    def mark(self, begin: int, request: str, actor: str, grant: str = "", glass: str = "") -> None:
+    def mark(
+        self,
+        begin: int,
+        request: str,
+        actor: str,
+        grant: str = "",
+        glass: str = "",
+        *,
+        by_token: str = "",
+        agent: str = "",
+    ) -> None:
         """Name the request that the events from number `begin` on come from.
 
         Args:
@@ -215,6 +225,8 @@ class Transaction:
             actor: who made it.
             grant: the standing grant that allowed it; empty = it needed none.
             glass: the grant by broken glass that allowed it; empty = it needed none.
+            by_token: id of the personal token that was sent with it; empty = none.
+            agent: the program that made it for that user; empty = unknown.
         """
         if request or actor:
             incoming = self.batch.incoming
@@ -225,6 +237,8 @@ class Transaction:
                     actor=actor,
                     grant="" if isinstance(each, AccessDenied) else grant,
                     glass=glass,
+                    by_token=by_token,
+                    agent=agent,
                 )
                 for each in incoming[begin:]
             ]

@@ -56,12 +56,17 @@ def timeline_present(
             held.append(_open(each, record, record.placement))
         else:
             closed.append(each)
+    if gangs is None:
+        for each in mind.book.cluster_meters.open_usage(now):
+            span = _span(each, None)
+            span.open = True  # on which devices, its scheduler says
+            held.append(span)
     return TimelinePresent(
         tuple(held),
         tuple(_planned(mind, now)) if gangs is None else (),
         tuple(closed),
         ledger.cycle,
-        meter.since,
+        mind.book.metered_since(),
     )
 
 
