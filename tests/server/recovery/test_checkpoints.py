@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict
 import pytest
+from msgspec.structs import asdict
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.plugins.builtin import builtin_plugins
