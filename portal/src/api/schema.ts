@@ -240,6 +240,20 @@ export interface CorrectionView {
   change_micro: number;
 }
 
+export interface CurvePage {
+  gang: string;
+  items: Array<CurveView>;
+}
+
+export interface CurveView {
+  attempt: number;
+  kind: string;
+  name: string;
+  times: Array<number>;
+  steps: Array<number>;
+  values: Array<number>;
+}
+
 export interface DeliveryPosition {
   position: number;
 }
@@ -1597,6 +1611,7 @@ export interface Gets {
   "/drains": DrainPage;
   "/history": HistoryPage;
   "/workloads/{ref}/attempts": AttemptPage;
+  "/workloads/{ref}/curves": CurvePage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
   "/timeline": TimelinePage;
