@@ -237,9 +237,11 @@ def copied_ledgers() -> Iterator[None]:
     if "ganglion.ledger.ledger" not in sys.modules:
         yield
         return
-    from tests.ledgers import copied, made_by  # noqa: PLC0415 - imports what the line above asks
+    from ganglion.seams import connections  # noqa: PLC0415 - imports what the line above asks
+    from tests.ledgers import ENGINE, copied, made_by, sharing  # noqa: PLC0415 - the same
 
-    with made_by(copied):
+    with made_by(copied), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, ENGINE, sharing)
         yield
 
 

@@ -240,6 +240,20 @@ export interface CorrectionView {
   change_micro: number;
 }
 
+export interface CurvePage {
+  gang: string;
+  items: Array<CurveView>;
+}
+
+export interface CurveView {
+  attempt: number;
+  kind: string;
+  name: string;
+  times: Array<number>;
+  steps: Array<number>;
+  values: Array<number>;
+}
+
 export interface DeliveryPosition {
   position: number;
 }
@@ -820,6 +834,7 @@ export interface Question {
   prices: Array<string>;
   workload?: Record<string, unknown> | null;
   at: string;
+  cluster: string;
 }
 
 export interface QueueFile {
@@ -1598,6 +1613,7 @@ export interface Gets {
   "/drains": DrainPage;
   "/history": HistoryPage;
   "/workloads/{ref}/attempts": AttemptPage;
+  "/workloads/{ref}/curves": CurvePage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
   "/timeline": TimelinePage;

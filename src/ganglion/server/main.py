@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 from starlette.types import ASGIApp
@@ -55,6 +55,7 @@ from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.set_apart import isolates, told_flaws
 from ganglion.server.state.transaction import Transaction
+from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
 from ganglion.server.whatif.questions import WhatIfQuestions
@@ -77,9 +78,18 @@ UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
-Background = TypeVar(
-    "Background", Notifier, LedgerRetention, Signing, WhatIfQuestions, ReviewWatch, ModelWatch
-)
+
+class _Background(Protocol):
+    """Goes on in a thread of its own."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """End."""
+
+
+Background = TypeVar("Background", bound=_Background)
 
 
 def serve(
@@ -193,16 +203,17 @@ def serve(
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
-        notifier, reviews, models = (
+        notifier, reviews, models, curves = (
             _started(stack, Notifier(place.root, ledger, made.now, reach)),
             _started(stack, ReviewWatch(login_folder or place.root, login)),
             _started(stack, _watch(place, secrets, user, effects, accounts)),
+            _started(stack, AttemptCurves(place.root, made.now, effects.clock)),
         )
         service = Service(
             ledger,
             made,
             Policy(),
-            published(feed, notifier),
+            published(feed, notifier, curves),
             metrics,
             [
                 workspaces,
@@ -236,6 +247,7 @@ def serve(
             decide_by=door.decide_by,
             look_at=workspaces.look_at,
             use_of=workspaces.use_of,
+            curves=curves,
             load_of=lambda name: load_view(door.heard(), name),
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,

@@ -228,7 +228,9 @@ FOLDERS: dict[str, dict[str, str]] = {
         "audit": "",
         "direct": "rest requests routes",
         "app": "rest commands accounts access login portal telemetry views requests routes direct",
-        "parts": ("state rest signals commands controllers models recovery loop accounts notify"),
+        "parts": (
+            "state rest telemetry signals commands controllers models recovery loop accounts notify"
+        ),
         "main": (
             "state rest telemetry models signals commands controllers recovery loop access "
             "accounts login portal requests notify audit app parts whatif"

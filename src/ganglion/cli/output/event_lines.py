@@ -387,10 +387,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "price_set": _priced,
     "budget_set": _budgeted,
     **dict.fromkeys(("budget_requested", "budget_raised", "budget_denied"), _asked),
-    "reasons_changed": lambda event: "; ".join(
-        f"{kind}: {both(gangs[:3])}{' and more' * (len(gangs) > 3)}"
-        for kind, gangs in event["reasons"].items()
-    ),
+    "reasons_changed": lambda event: ", ".join(event["reasons"]),
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -144,7 +144,7 @@ class Mover:
         if asker.gang.spare or not milli or not about_room or rules.hopeless(state, asker, now):
             return None
         if offered is None:
-            offered = list(rules.victims(state, asker, now, partial(self._may, asker)))
+            offered = [*rules.victims(state, asker, now, partial(self._may, asker))]
         victims = [each for each in offered if each.pods]
         if not victims:
             return None

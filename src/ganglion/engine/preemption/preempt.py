@@ -171,14 +171,20 @@ class Trader:
 
     def _by_price(self, asker: GangRecord) -> PreemptionPlan | None:
         units = self._shops.pool(asker)
-        if not self._promised and not any(map(self._allowed(asker), units)):
-            return None  # what is taken first has to be allowed as things stand
+        if not self._promised and not self._may_begin(asker, units):
+            return None
         best = self._best_of_all(asker)
         if best and self._by_share and is_out_of_proportion(best, asker):
             self._most = LARGE * asked(asker).gpu_milli
             other, self._most = self._best(asker), UNBOUNDED
             best = gentler_of(best, other) if other else best
         return self._gentler(asker, best) if best else None
+
+    def _may_begin(self, asker: GangRecord, units: Sequence[VictimUnit]) -> bool:
+        """Whether any unit is allowed as things stand, as the first that is taken has to be."""
+        if not self._rules.may_any(self._state, asker, self._now):
+            return False
+        return any(map(self._allowed(asker), units))
 
     def _best_of_all(self, asker: GangRecord) -> PreemptionPlan | None:
         """The cheapest trade; what is only promised so far yields before any running gang."""

@@ -121,7 +121,9 @@ def is_in_vain(
     """
     if state.fleet.totals.free_gpu(ANY_FLAVOR) >= asked(asker).gpu_milli:
         return False
-    if any(rules.allows(state, asker, each, now) for each in units):
+    if rules.may_any(state, asker, now) and any(
+        rules.allows(state, asker, each, now) for each in units
+    ):
         return False
     return not any(map(_shares_by_memory, state.holdings.settled()))
 

@@ -8,13 +8,21 @@ Source: the semantics of KAI-Scheduler's reclaim and preempt actions, as documen
 """
 
 from collections.abc import Collection, Hashable, Iterator
+from functools import partial
 
 from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.preemption_rules.fair_reclaim import FairReclaim
-from ganglion.engine.preemption_rules.sides import QueueBranch, VictimView, branch_of, view_of
+from ganglion.engine.preemption_rules.sides import (
+    QueueBranch,
+    VictimView,
+    branch_of,
+    highest,
+    outranks,
+    view_of,
+)
 from ganglion.engine.preemption_rules.units import Running, units_of
-from ganglion.engine.preemption_rules.victim_order import Key, by_price, in_turn
+from ganglion.engine.preemption_rules.victim_order import Key, by_price, in_turn, unit_key
 from ganglion.engine.search.quota import asked
 from ganglion.engine.store.entitlement import KINDS, Entitled
 from ganglion.engine.store.queue_rules import protected_ms, rules_for
@@ -70,6 +78,10 @@ class ShareRules:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         return self._searching(state, asker, now).may_take(unit, gets)
 
+    def may_any(self, state: Store, asker: GangRecord, now: int) -> bool:
+        """Whether `allows` may be true of any unit as usage stands; see `VictimRules`."""
+        return self._searching(state, asker, now).may_any()
+
     def top(self, state: Store, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
         return self._searching(state, asker, now).top(queue)
@@ -122,7 +134,8 @@ class _Search:
         self._by_queue = policy.entitlement is Entitlement.KAI
         self._fair = FairReclaim(state, entitled, gang.queue, self.more, now)
         self.is_fluid = self.in_order or self._by_queue
-        self._order = policy.evict.victims
+        self._unit_key = partial(unit_key, policy.evict.victims)
+        self._outranks, self._highest = partial(outranks, gang), partial(highest, gang)
         self._protected: dict[tuple[str, Kind], int] = {}
         self._views: dict[str, tuple[tuple[PodPlacement, ...], VictimView]] = {}
         self._branches: dict[str, QueueBranch] = {}
@@ -144,6 +157,21 @@ class _Search:
         for units_here in pools.values():
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}
+
+    def may_any(self) -> bool:
+        """Whether a gang of any queue may be taken, by what the queues hold as things stand."""
+        return self.is_fluid or any(map(self._may_from, self.running.by_queue))
+
+    def _may_from(self, queue: str) -> bool:
+        branch, fair = self._branch(queue), self._fair
+        if not branch.mine:
+            return self.running.reaches(queue, self._highest(self.rights.preempt))
+        if self.running.reaches(queue, SPARE):
+            return True
+        return any(
+            fair.is_guaranteed(*branch, flavor, self._kinds) or fair.is_owed(*branch, flavor)
+            for flavor in self.flavors
+        )
 
     def _cause(self, record: GangRecord, known: dict[Hashable, CauseKind]) -> CauseKind:
         """Why a gang might be taken as things stand; `known` holds the causes of others."""
@@ -260,9 +288,9 @@ class _Search:
 
     def _candidates(self) -> Iterator[GangRecord]:
         for queue, records in self.running.by_queue.items():
-            rules = self._rules(queue)
+            rules, outranks = self._rules(queue), self._outranks
             for record in records:
-                if record.phase in SETTLED and any(self._outranks(record, r) for r in rules):
+                if record.phase in SETTLED and any(outranks(record, each) for each in rules):
                     yield record
 
     def _rules(self, queue: str) -> tuple[Victims, ...]:
@@ -270,14 +298,6 @@ class _Search:
         rights = self.rights
         own = queue == self.asker.gang.queue
         return (rights.preempt,) if own else (rights.reclaim, rights.borrowing)
-
-    def _highest(self, rule: Victims) -> int:
-        """The highest priority of a victim under a rule."""
-        if rule is Victims.ANY:
-            return 1 << 30
-        if rule is Victims.NEVER:
-            return SPARE
-        return self.asker.gang.priority - (rule is Victims.LOWER)
 
     def _is_safe(self, record: GangRecord) -> bool:
         """Whether it runs for so short a time that it may be shrunk but not stopped."""
@@ -289,17 +309,6 @@ class _Search:
         if least is None:
             least = self._protected[key] = protected_ms(self.state, gang)
         return self.now - since < least
-
-    def _outranks(self, record: GangRecord, rule: Victims) -> bool:
-        asker, victim = self.asker.gang, record.gang
-        if victim.spare:
-            return not asker.spare
-        if rule is Victims.ANY:
-            return True
-        if rule is Victims.NEVER or asker.priority < victim.priority:
-            return False
-        newer = rule is Victims.LOWER_OR_NEWER and victim.submitted > asker.submitted
-        return asker.priority > victim.priority or newer
 
     def _branch(self, queue: str) -> QueueBranch:
         found = self._branches.get(queue)
@@ -379,18 +388,6 @@ class _Search:
         used, share = ours.of_share(name, flavors)
         priority = self.state.queues.by_name[name].priority
         return (-over_share, -over_quota, priority, -(used > 0 and share == 0))
-
-    def _unit_key(self, unit: VictimUnit) -> Key:
-        gang = unit.record.gang
-        order = self._order
-        youth = (-gang.submitted, -unit.record.placed_at)
-        if order is VictimOrder.PRICE_FIRST:
-            return (unit.price, gang.priority, unit.whole, *youth)
-        if order is VictimOrder.YOUNGEST:
-            return (*youth, unit.whole)
-        if order is VictimOrder.NEWEST:
-            return (gang.priority, unit.whole, *youth)
-        return (gang.priority, unit.whole, unit.price, *youth)
 
     def _price(self, record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
         restart = self.state.config.policy.evict.restart_ms

@@ -7,6 +7,8 @@ from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.store import Store
 from ganglion.model.placement import PodPlacement
+from ganglion.model.queue import Victims
+from ganglion.model.workload import SPARE, Gang
 
 
 class QueueBranch(NamedTuple):
@@ -61,6 +63,28 @@ def view_of(
         tuple([kind for kind in kinds if _frees(record, milli, kind)]),
         milli,
     )
+
+
+def highest(asker: Gang, rule: Victims) -> int:
+    """The highest priority of a victim under a rule."""
+    if rule is Victims.ANY:
+        return 1 << 30
+    if rule is Victims.NEVER:
+        return SPARE
+    return asker.priority - (rule is Victims.LOWER)
+
+
+def outranks(asker: Gang, victim: GangRecord, rule: Victims) -> bool:
+    """Whether a rule lets a gang take from another."""
+    theirs = victim.gang
+    if theirs.spare:
+        return not asker.spare
+    if rule is Victims.ANY:
+        return True
+    if rule is Victims.NEVER or asker.priority < theirs.priority:
+        return False
+    newer = rule is Victims.LOWER_OR_NEWER and theirs.submitted > asker.submitted
+    return asker.priority > theirs.priority or newer
 
 
 def _frees(record: GangRecord, milli: int, kind: str) -> bool:

@@ -81,6 +81,10 @@ class Running:
         self._milli: dict[str, dict[int, int]] = {}
         self._ripe: dict[tuple[str, ...], int | None] = {}
 
+    def reaches(self, queue: str, priority: int) -> bool:
+        """Whether a gang of a queue has at most a priority."""
+        return any(record.gang.priority <= priority for record in self.by_queue[queue])
+
     def milli(self, queue: str, priority: int) -> int:
         """Thousandths of GPUs of the gangs of a queue up to a priority."""
         by_priority = self._milli.get(queue)

@@ -367,10 +367,8 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     ledger = here.service.ledger
     with here.service.read() as mind:
         found = resolve(mind, ledger, ref)
-        metered, now = (
-            metered_as(found.filed) if found.filed else found.workload,
-            here.service.now(),
-        )
+        now = here.service.now()
+        metered = metered_as(found.filed) if found.filed else found.workload
         costs = opened_costs(mind, ledger, [metered], now)
         if found.filed is None:
             places = positions(mind.state) if here.caller.sees_all else {}

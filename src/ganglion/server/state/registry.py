@@ -124,9 +124,9 @@ class Registry:
         budget_requests: for more than budgets allow.
         rebuilt: workloads whose rows are to be written again.
         clusters: those whose schedulers deliver what they decide.
-        cluster_meters: what they have and hold.
         waits: for what gangs have waited; the engine notifies it, see `Mind.of`.
         untold: reasons of waits that are not in the ledger yet.
+        cluster_meters: what they have and hold.
     """
 
     def __init__(self) -> None:
@@ -148,8 +148,8 @@ class Registry:
         self.replicas = Replicas()
         self.spending = Spending()
         self.clusters = ClusterBooks()
-        self.cluster_meters = ClusterMeters()
         self.watch(WaitSums())
+        self.cluster_meters = ClusterMeters()
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
 
