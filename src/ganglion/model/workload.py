@@ -254,6 +254,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         account: Unix account that its programs run as, from the first attempt to the last; None =
             that of the server.
         model: that gangs get which are submitted from now on; None = none.
+        cap: id of the token with a spending cap that it was submitted with; empty = none.
     """
 
     name: str
@@ -292,6 +293,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     notify: Notify | None = None
     account: UnixAccount | None = None
     model: ResolvedModel | None = None
+    cap: str = ""
 
 
 class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -327,6 +329,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         deadline_ms: when it should have ended; 0 = no matter when.
         in_place: whether pods join it while the others run on; else all of it starts over.
         model: that its programs load, in every attempt; None = none.
+        cap: id of the token within whose spending cap it has to stay; empty = of none.
     """
 
     id: str
@@ -356,6 +359,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     deadline_ms: int = 0
     in_place: bool = False
     model: ResolvedModel | None = None
+    cap: str = ""
 
     @property
     def spreads(self) -> bool:

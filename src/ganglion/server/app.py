@@ -1,10 +1,11 @@
 """The REST application over one service."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from ganglion import __version__
@@ -27,7 +28,7 @@ from ganglion.server.requests.pod_sessions import all_ended
 from ganglion.server.rest import problems
 from ganglion.server.rest.listening.guard import PREFIX, LoginPages, TokenGuard
 from ganglion.server.rest.openapi import described
-from ganglion.server.rest.paths import Paths, known_query
+from ganglion.server.rest.paths import Paths
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
     audit,
@@ -48,8 +49,10 @@ from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
 from ganglion.server.routes.identity import access, sessions, trail, users
 from ganglion.server.routes.models import references
 from ganglion.server.routes.money import budget_requests, budgets, prices
+from ganglion.server.telemetry.curves import AttemptUse
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
+from ganglion.server.views.use import CURVES, measured, snapshot
 from ganglion.transport.hosts import Hosts
 
 _ROUTES = (
@@ -103,24 +106,29 @@ def make_app(context: ServerContext) -> FastAPI:
         title="Ganglion",
         version=__version__,
         lifespan=lifespan,
-        dependencies=[Depends(known_query), Depends(as_decided)],
-        generate_unique_id_function=lambda route: route.name,
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     app.state.context = context
-    paths = problems.install(app)
+    problems.install(app)
+    _paths().install(app)
+    context.metrics.registry.register(_gauges(context))
+    context.metrics.registry.register(ServerFigures(lambda: standing(context)))
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
+    return app
+
+
+@cache
+def _paths() -> Paths:
+    paths = Paths(as_decided)
     for routes in _ROUTES:
         paths.include(routes.router, PREFIX)
     paths.include(cluster.public, PREFIX)
     paths.include(cluster.public, shown=False)
     paths.include(cluster.probes)
-    context.metrics.registry.register(_gauges(context))
-    context.metrics.registry.register(ServerFigures(lambda: standing(context)))
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
-    return app
+    return paths
 
 
 def guarded(
@@ -159,6 +167,7 @@ def guarded(
     context.sessions = known.lasting
     routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
+    context.curves.measure_by(lambda: _uses(context))
     pages: LoginPages | None = (
         BrowserLogin(
             login, context.service, known, context.effects, context.owner, context.passwords
@@ -184,6 +193,19 @@ def guarded(
     )
     limit = TokenLimit(guard, Denials(context.service), context.effects.clock)
     return Identified(limit, answered, paths.template, context.effects)
+
+
+def _uses(context: ServerContext) -> Iterator[AttemptUse]:
+    """What attempts use now, as far as the machine says."""
+    with context.service.read() as mind:
+        found = snapshot(mind.state)
+    if not found.holders:
+        return
+    page = measured(found, context.home.root, context.uses, context.service.now())
+    for holder, used in zip(found.holders, page.gangs, strict=True):
+        known = {name: getattr(used, name) for name in CURVES}
+        values = {name: value for name, value in known.items() if value is not None}
+        yield AttemptUse(holder.gang, holder.attempt, values)
 
 
 def _gauges(context: ServerContext) -> Gauges:

@@ -31,6 +31,7 @@ from ganglion.model.events import (
     PolicySet,
     PriceSet,
     QueueSet,
+    TokenCreated,
 )
 from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase
@@ -44,6 +45,7 @@ from ganglion.worlds.simulated.scenario import SimulatedScenario, StandingJob
 FROM_OUTSIDE = (
     *(NodeAdded, NodeLost, NodeCordoned, DeviceHealth, BookingSet, BookingRemoved),
     *(QueueSet, PolicySet, PriceSet, BudgetSet, BudgetRemoved, BudgetRaised, GangUpdated),
+    TokenCreated,
 )
 """Facts that a replay repeats. Queues that are removed stay: nothing is in them."""
 UNKNOWN_MS = 3_600_000

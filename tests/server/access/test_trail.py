@@ -143,7 +143,7 @@ def test_the_timeline_has_what_was_held_is_held_and_is_planned(staff: Office) ->
         if each["workload"] == job
     ]
     assert [(each["open"], each["devices"], each["begin"]) for each in over[-1:]] == [
-        (False, [], span["begin"])
+        (False, list(range(8)), span["begin"])
     ]
     tried = owner.get(f"{API}/workloads/{job}/attempts").json()["items"]
     assert [(each["attempt"], each["node"], each["milli"]) for each in tried] == [(1, "n0", 8_000)]

@@ -65,6 +65,7 @@ class Request(Struct, frozen=True):
         account: Unix account that its programs run as; None = that of the server.
         if_plan: hash of the plan that was shown; empty = take it whatever would happen.
         model: what its reference to a model means now; None = it has none.
+        cap: id of the token within whose spending cap it has to stay; empty = of none.
     """
 
     file: WorkloadFile
@@ -75,6 +76,7 @@ class Request(Struct, frozen=True):
     account: UnixAccount | None = None
     if_plan: str = ""
     model: ResolvedModel | None = None
+    cap: str = ""
 
 
 def checked(data: dict[str, Any], raw: bytes = b"", **others: Any) -> Request:  # noqa: ANN401 - fields of Request
@@ -256,7 +258,14 @@ def _understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Wor
     if workload.singleton:
         awaited += [each.id for each in mind.book.all_named(workload.name)]
     after_any = tuple(dict.fromkeys(awaited))
-    own = {"account": request.account, "model": request.model}
+    if request.cap and not workload.time_limit_ms:
+        raise FieldError(
+            f"token {request.cap} has a spending cap: what is submitted with it needs a time limit,"
+            " by which it is known what it costs at most",
+            key="time_limit",
+            hint="as `2h`",
+        )
+    own = {"account": request.account, "model": request.model, "cap": request.cap}
     return replace(workload, after=after, after_any=after_any, **own)
 
 

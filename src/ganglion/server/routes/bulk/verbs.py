@@ -131,7 +131,7 @@ def _checked(
                 raise InputError("a workload is a JSON object")
             raw = pydantic_core.to_json(document) if key else b""
             others: dict[str, Any] = {"force": force, "account": account, **own}
-            yield submit.checked(document, raw, user=here.user, **others)
+            yield submit.checked(document, raw, user=here.user, cap=here.caller.cap, **others)
         except GanglionError as error:
             name = document.get("name") if isinstance(document, dict) else None
             yield bulk_turns.refusal(name if isinstance(name, str) else "", error)

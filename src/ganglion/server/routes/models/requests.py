@@ -28,7 +28,8 @@ async def checked_request(
         GanglionError: it is refused.
     """
     key = own_key(here.caller, key)
-    check = partial(submit.checked, body.data, body.raw, user=here.user, key=key, force=force)
+    own = {"user": here.user, "key": key, "force": force, "cap": here.caller.cap}
+    check = partial(submit.checked, body.data, body.raw, **own)
     try:
         # To wake a thread takes longer than to check a file of usual length.
         request = check() if len(body.raw) < LONG else await anyio.to_thread.run_sync(check)
