@@ -28,8 +28,6 @@ def test_a_question_about_a_cluster_is_taken_where_the_server_can_know_the_answe
 
         assert ask(other)[0] == 404
         assert ask(staff.owner, cluster="west")[0] == 404
-        code, text = ask(staff.owner, prices=["H100=2.50"])
-        assert (code, "what a cluster costs is not recorded" in text) == (422, True)
         job = {"name": "x", "run": "true"}
         code, text = ask(staff.owner, workload=job, at="1h")
         assert (code, "is known to its scheduler alone" in text) == (422, True)
