@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 from starlette.types import ASGIApp
@@ -78,9 +78,18 @@ UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
-Background = TypeVar(
-    "Background", Notifier, LedgerRetention, Signing, WhatIfQuestions, ReviewWatch, ModelWatch
-)
+
+class _Background(Protocol):
+    """Goes on in a thread of its own."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """End."""
+
+
+Background = TypeVar("Background", bound=_Background)
 
 
 def serve(

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ganglion.lifecycle.clusters import UNSEEN, same_place
+from ganglion.lifecycle.clusters import UNSEEN
 from ganglion.model.events import (
     Delivered,
     DeliveredEvent,
@@ -34,7 +34,7 @@ from ganglion.model.events import (
     SchedulerStarted,
 )
 from ganglion.model.fleet.node import Node
-from ganglion.model.placement import Placement
+from ganglion.model.placement import Placement, same_place
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang
 

@@ -69,7 +69,7 @@ class Cluster:
         )
 
     def whole(self, *, again: int = 0) -> None:
-        """Everything that happened; with another scheduler after so many turns."""
+        """Everything that happened; with another scheduler from one turn on."""
         self.begins("s-1", 0)
         state = ClusterState()
         for number, each in enumerate(CYCLES):
