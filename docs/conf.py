@@ -4,6 +4,7 @@ Pages are CommonMark and read well unbuilt. The site fetches nothing: no fonts, 
 of other hosts. tests/docs/test_site.py holds that.
 """
 
+import gc
 import os
 import re
 from pathlib import Path
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Pages are trees of small objects that stay: to look for garbage among them all the time takes an
+# eighth of the build.
+gc.set_threshold(100_000, 50, 100)
 
 project = "Ganglion"
 html_title = "Ganglion"

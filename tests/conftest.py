@@ -20,9 +20,14 @@ from hypothesis import HealthCheck, settings
 from tests.effort import examples
 from tests.postgres import database, postgres  # noqa: F401 - fixtures for several folders
 from tests.programs import helm, kubectl, promtool  # noqa: F401 - the same
+from tests.untouched import Shared, changes, untouched
+from tests.untouched import shared as shared_now
 
 CONTROL_PLANE = "controlplane"
 """Mark of tests that need the programs of Kubernetes."""
+
+SOURCES = "tools.archlint.source"
+"""Module that keeps every parsed file of the project."""
 
 ENOUGH = 4 << 30
 """Bytes that files of tests have room in."""
@@ -99,6 +104,48 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(CONTROL_PLANE)
 
 
+_BEFORE = pytest.StashKey[Shared]()
+"""What tests shared before the first test of a module."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Remember what a module finds."""
+    module = _module_of(item)
+    if _BEFORE not in module.stash:
+        module.stash[_BEFORE] = shared_now()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Fail a module whose fixtures leave changed what it shares with others."""
+    yield
+    module = _module_of(item)
+    if nextitem is None or _module_of(nextitem) is not module:
+        _forget_sources(nextitem)
+        before = module.stash[_BEFORE]
+        del module.stash[_BEFORE]
+        found = changes(before, shared_now())
+        assert not found, f"{module.nodeid} leaves changed what tests share: {'; '.join(found)}"
+
+
+def _module_of(item: pytest.Item) -> pytest.Collector:
+    found = item.getparent(pytest.Module)
+    assert found is not None
+    return found
+
+
+def _forget_sources(coming: pytest.Item | None) -> None:
+    """Drop the trees of all modules after the tests that look at them.
+
+    With them a collection of garbage takes most of a second.
+    """
+    mark = coming and coming.get_closest_marker("xdist_group")
+    if not (mark and mark.args == ("sources",)) and SOURCES in sys.modules:
+        sys.modules[SOURCES].sources.cache_clear()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Keep the collector from looking again and again at what all tests consist of."""
@@ -155,6 +202,13 @@ def _is_local(address: Any) -> bool:
         return False
 
 
+@pytest.fixture(autouse=True)
+def nothing_left_changed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves changed what it shares with others of its process."""
+    with untouched(request.node.nodeid):
+        yield
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_network() -> Iterator[None]:
     """Let tests reach this machine and nothing else."""
@@ -183,9 +237,11 @@ def copied_ledgers() -> Iterator[None]:
     if "ganglion.ledger.ledger" not in sys.modules:
         yield
         return
-    from tests.ledgers import copied, made_by  # noqa: PLC0415 - imports what the line above asks
+    from ganglion.seams import connections  # noqa: PLC0415 - imports what the line above asks
+    from tests.ledgers import ENGINE, copied, made_by, sharing  # noqa: PLC0415 - the same
 
-    with made_by(copied):
+    with made_by(copied), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, ENGINE, sharing)
         yield
 
 

@@ -2,6 +2,9 @@
 
 Some hundred statements and Alembic make a ledger, which takes longer than all else that most tests
 do with it. tests/ledger and programs that no test forks run them every time.
+
+SQLAlchemy compiles every statement once for each engine, and each ledger has its own. Those of
+SQLite share what they have compiled.
 """
 
 import sqlite3
@@ -11,15 +14,18 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sqlalchemy import Connection
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine
 
 from ganglion.ledger import ledger
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.sql.faults import faults
 from ganglion.ledger.sql.migrate import migrate
+from ganglion.seams import connections
 
 NAME = "migrate"
 """Of the function that makes the tables of a ledger, where `Ledger` finds it."""
+ENGINE = "create_engine"
+"""Of the function that makes an engine, where the seam finds it."""
 
 
 @cache
@@ -45,10 +51,28 @@ def copied(connection: Connection, where: str, progress: Progress = silent) -> N
     migrate(connection, where, progress)
 
 
+@cache
+def _sqlite() -> tuple[Dialect, dict[object, object]]:
+    """The dialect of all engines, and what was compiled for it."""
+    first = create_engine("sqlite://")
+    first.connect().close()  # the dialect asks the database what it can do
+    return first.dialect, {}
+
+
+def sharing(url: URL, *, pool_pre_ping: bool) -> Engine:
+    """Stand in for `create_engine`."""
+    made = create_engine(url, pool_pre_ping=pool_pre_ping)
+    if url.get_backend_name() != "sqlite":
+        return made
+    made.dialect, compiled = _sqlite()
+    return made.execution_options(compiled_cache=compiled)
+
+
 def copied_from_now_on() -> None:
-    """Have every ledger that this process makes copied."""
+    """Have every ledger that this process makes copied, and what is compiled shared."""
     _pattern()
     setattr(ledger, NAME, copied)
+    setattr(connections, ENGINE, sharing)
 
 
 @contextmanager

@@ -140,9 +140,17 @@ def measure(name: str, nodes: int) -> Figures:
     case = CASES[name]
     state = _full(case, nodes)
     wanted = list(case.wanted(nodes))
-    relax()
+    thresholds = relax()
     gc.collect()
     gc.freeze()
+    try:
+        return _measured(state, wanted, nodes)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+
+
+def _measured(state: ClusterState, wanted: list[Gang], nodes: int) -> Figures:
     before = _peak_mib()
     took, plan = _timed(state, [GangSubmitted(NOW, gang) for gang in wanted])
     peak, stops = _peak_mib(), len(plan.stops)

@@ -1,10 +1,10 @@
 """One real server with pretend GPUs, and the command line in this process and in others."""
 
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,28 +69,34 @@ class Site:
         return [e for e in found if e["type"] == "pod_access" and e["gang"].startswith(job)]
 
 
-@pytest.fixture(scope="session")
-def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("daily")
+@contextmanager
+def _environment(folder: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GANGLION_HOME", str(folder / "home"))
         patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
         for name in ("GANGLION_URL", "GANGLION_TOKEN", "COLUMNS", "FORCE_COLOR", "NO_COLOR"):
             patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("daily")
+    with _environment(folder):
         site = Site(folder)
-        yield site
+    yield site
+    with _environment(folder):
         run(["cancel", "--all", "--force", "-y"])
         with site.client() as client:
             until(lambda: not client.workloads().items)
-        site.nursery.close()
+    site.nursery.close()
 
 
 @pytest.fixture
-def site(_site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(_site: Site) -> Iterator[Site]:
     """A running server with two nodes of four pretend GPUs each."""
-    monkeypatch.setenv("GANGLION_HOME", str(_site.home))
-    assert os.environ["GANGLION_HOME"] == str(_site.home)
-    return _site
+    with _environment(_site.home.parent):
+        yield _site
 
 
 @pytest.fixture

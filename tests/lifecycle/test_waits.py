@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
@@ -186,6 +186,7 @@ def test_alone_a_change_is_written_after_a_second(small: Watched) -> None:
 
 @settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32 - 1).map(Random))
+@example(Random(57))
 def test_the_parts_add_up_and_follow_from_the_events(rng: Random) -> None:
     made = Watched()
     node = Node("n", 64_000, 1 << 20, (Device("H100"),) * 4)

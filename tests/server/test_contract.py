@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from ganglion.server.app import make_app
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.openapi import EXAMPLES
+from ganglion.server.rest.paths import Paths
 from tests.server.test_workloads import API, post, problem
 
 
@@ -34,12 +35,19 @@ def test_a_path_names_all_its_methods_when_it_refuses_one(client: TestClient) ->
 
 
 def test_every_operation_is_known_to_the_paths(client: TestClient, context: ServerContext) -> None:
-    app = make_app(context)
-    known = {(each.template, method) for each in app.state.paths for method in each.methods}
+    paths: Paths = make_app(context).state.paths
+    known = {(each.template, method) for each in paths for method in each.methods}
     described = {
-        (path, method.upper()) for path, methods in every_path(client).items() for method in methods
+        (path, method.upper()): {
+            each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"
+        }
+        for path, methods in every_path(client).items()
+        for method, operation in methods.items()
     }
-    assert described <= known
+    assert described.keys() <= known
+    # Queries are checked against the routes, which are read faster than the page is built.
+    assert {each: paths.query_of(*each) for each in described} == described
+    assert {each for each in known if paths.query_of(*each) is not None} == described.keys()
 
 
 def test_a_path_that_does_not_exist_is_a_problem(client: TestClient) -> None:

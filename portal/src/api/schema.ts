@@ -834,6 +834,7 @@ export interface Question {
   prices: Array<string>;
   workload?: Record<string, unknown> | null;
   at: string;
+  cluster: string;
 }
 
 export interface QueueFile {

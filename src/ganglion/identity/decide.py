@@ -153,7 +153,12 @@ def breakable(
     within_scope = [
         each
         for each in found
-        if not scope or (scope.queue in lineage(each.queue, tree) and within(each.role, scope.role))
+        if not scope
+        or (
+            not scope.is_capped
+            and scope.queue in lineage(each.queue, tree)
+            and within(each.role, scope.role)
+        )
     ]
     return within_scope, "" if within_scope else f"the token is limited to {scope}"
 

@@ -19,10 +19,12 @@ from ganglion.model.events import (
     GangStarted,
     GangSubmitted,
     GangUpdated,
+    ImagesReported,
     Outcome,
     QueueRemoved,
     QueueSet,
     RecordsLost,
+    ReportedImage,
     SchedulerEnded,
     SchedulerSettled,
     SchedulerStarted,
@@ -58,6 +60,7 @@ class DeliveredGang(Struct):
         number: of its attempt, as its scheduler counts.
         confirmed: whether the present scheduler has named it.
         holds: whether it holds its place.
+        images: what the containers of its last attempt ran, as kubelets said.
     """
 
     gang: Gang
@@ -80,6 +83,7 @@ class DeliveredGang(Struct):
     number: int = 0
     confirmed: bool = True
     holds: bool = False
+    images: tuple[ReportedImage, ...] = ()
 
     def take(self, event: Delivered) -> None:
         """Go on by one event about it."""
@@ -91,10 +95,12 @@ class DeliveredGang(Struct):
                 self._let_go(at)
                 self.placement, self.placed, self.started = place, at, 0
                 self.attempts += 1
-                self.holds = True
+                self.holds, self.images = True, ()
             case GangResized(placement=place, at=at):
                 self._charge(at)
                 self.placement, self.placed = place, at
+            case ImagesReported(images=images):
+                self.images = tuple(dict.fromkeys((*self.images, *images)))
             case GangStarted(at=at):
                 self.started = self.started or at
                 self.began = self.began or at

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from ganglion import __version__
@@ -27,7 +28,7 @@ from ganglion.server.requests.pod_sessions import all_ended
 from ganglion.server.rest import problems
 from ganglion.server.rest.listening.guard import PREFIX, LoginPages, TokenGuard
 from ganglion.server.rest.openapi import described
-from ganglion.server.rest.paths import Paths, known_query
+from ganglion.server.rest.paths import Paths
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
     audit,
@@ -105,24 +106,29 @@ def make_app(context: ServerContext) -> FastAPI:
         title="Ganglion",
         version=__version__,
         lifespan=lifespan,
-        dependencies=[Depends(known_query), Depends(as_decided)],
-        generate_unique_id_function=lambda route: route.name,
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     app.state.context = context
-    paths = problems.install(app)
+    problems.install(app)
+    _paths().install(app)
+    context.metrics.registry.register(_gauges(context))
+    context.metrics.registry.register(ServerFigures(lambda: standing(context)))
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
+    return app
+
+
+@cache
+def _paths() -> Paths:
+    paths = Paths(as_decided)
     for routes in _ROUTES:
         paths.include(routes.router, PREFIX)
     paths.include(cluster.public, PREFIX)
     paths.include(cluster.public, shown=False)
     paths.include(cluster.probes)
-    context.metrics.registry.register(_gauges(context))
-    context.metrics.registry.register(ServerFigures(lambda: standing(context)))
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
-    return app
+    return paths
 
 
 def guarded(

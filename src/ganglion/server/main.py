@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 from starlette.types import ASGIApp
@@ -78,9 +78,18 @@ UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
-Background = TypeVar(
-    "Background", Notifier, LedgerRetention, Signing, WhatIfQuestions, ReviewWatch, ModelWatch
-)
+
+class _Background(Protocol):
+    """Goes on in a thread of its own."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """End."""
+
+
+Background = TypeVar("Background", bound=_Background)
 
 
 def serve(
@@ -100,6 +109,7 @@ def serve(
     most_dry_runs: int | None = None,
     allowed_urls: Sequence[str] = (),
     database_url: str = "",
+    login_folder: Path | None = None,
     world: Callable[[Home], ServedWorld] | None = None,
     ready: Callable[[str], None] = lambda _url: None,
     take_over: bool = False,
@@ -131,6 +141,7 @@ def serve(
         allowed_urls: hosts, addresses and networks that URLs of workload files may name although
             they are private.
         database_url: where the ledger lies instead of the home.
+        login_folder: where `login.yaml` lies; None = in the home.
         world: carries plans out instead of this machine.
         ready: called with the URL once clients can connect.
         take_over: execute a ledger that another home executed, once what that one runs has ended.
@@ -177,7 +188,9 @@ def serve(
             Metrics(effects.clock),
             Keys(place.root, effects, by_key=service_keys),
         )
-        login = read_login(place.root, effects.files, tls=shown is not None, owner=user)
+        login = read_login(
+            login_folder or place.root, effects.files, tls=shown is not None, owner=user
+        )
         door = door_of(
             RouterPlace(place.root, host, port, services_port, tuple(host_names)),
             keys,
@@ -192,7 +205,7 @@ def serve(
         reach = Recipients(egress, secrets.value, effects, user)
         notifier, reviews, models, curves = (
             _started(stack, Notifier(place.root, ledger, made.now, reach)),
-            _started(stack, ReviewWatch(place.root, login)),
+            _started(stack, ReviewWatch(login_folder or place.root, login)),
             _started(stack, _watch(place, secrets, user, effects, accounts)),
             _started(stack, AttemptCurves(place.root, made.now, effects.clock)),
         )

@@ -76,6 +76,10 @@ def test_an_agent_does_only_what_was_shown_and_the_audit_names_it(machine: Machi
             error, text = await call(client, "why", wrong=True, job="nope")
             assert error["code"] == "state.not_found"
             assert error["message"] in text
+            found, text = await call(client, "what_if", since="1h")
+            while found["state"] != "done":
+                found, text = await call(client, "what_if", answer_of=found["id"])
+            assert "1 job\n  nothing changed" in text
             shown, text = await call(client, "cancel", jobs=["train"])
             assert shown["workloads"] == [accepted["id"]]
             assert f"would cancel {accepted['id']}" in text
@@ -113,7 +117,8 @@ def test_a_token_bounds_an_agent_to_its_queue_and_its_cap(machine: Machine) -> N
             page, text = await call(client, "budget")
             assert page["spend_cap"]["micro"] == 5_000_000
             assert "the spending cap of the token is 5.00 EUR: 0.00 spent" in text
-            verdict, text = await call(client, "would_start", workload=JOB)
+            large = {**JOB, "name": "large"}
+            verdict, text = await call(client, "would_start", workload=large)
             assert verdict["reason"]["token"] == "budget"
             assert "it may cost 8.00; 3.00 are missing" in text
             error, _ = await call(client, "why", wrong=True, job="hidden")
@@ -131,6 +136,14 @@ def test_a_token_bounds_an_agent_to_its_queue_and_its_cap(machine: Machine) -> N
             assert error["code"] == "access.account", "its programs would run as the owner"
 
     anyio.run(session)
+    with machine.client() as client:
+        denied = [
+            e.event for e in client.events(follow=False) if e.event["type"] == "access_denied"
+        ]
+        (own,) = (each for each in client.access.tokens() if each.user == "bob")
+    assert {(each["user"], each["token"], each["agent"]) for each in denied} == {
+        ("bob", own.id, "test-agent 1.0")
+    }
 
 
 def test_reading_tools_alone_are_offered_where_asked_for() -> None:

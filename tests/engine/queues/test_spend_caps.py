@@ -1,5 +1,8 @@
 """Gangs of a token with a spending cap never cost more than the cap; no other gang is bound."""
 
+from random import Random
+
+import pytest
 from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
@@ -24,15 +27,18 @@ def capped(micro: int) -> ClusterState:
     return state
 
 
-def test_what_jobs_of_a_token_cost_stays_within_its_cap_over_starts_and_early_ends() -> None:
-    state, now = capped(20 * EUR), MONTH
+@pytest.mark.parametrize("seed", range(3))
+def test_what_jobs_of_a_token_cost_stays_within_its_cap_over_starts_and_ends(seed: int) -> None:
+    state, now, draw = capped(20 * EUR), MONTH, Random(seed)
     for number in range(40):
-        job = hours(f"j{number}", 1 + number % 4, 1 + number % 3)
+        job = hours(f"j{number}", draw.randint(1, 4), draw.choice((0.5, 1, 2, 3)))
         submit(state, replace(job, cap="t"), now=now)
-        now += HOUR_MS // 4
-        running = [each for each in state.gangs.records.values() if each.placement]
-        if running:
-            ends(state, running[0].gang.workload, now)
+        submit(state, hours(f"free{number}", 1, 1), now=now)
+        now += HOUR_MS // 2
+        for each in list(state.gangs.records.values()):
+            over = each.placed_at + each.gang.time_limit_ms == now
+            if each.placement and (over or not draw.randrange(3)):
+                ends(state, each.gang.workload, now)
         view = state.queues.budgets.cap_view("t", now)
         assert view is not None
         assert view.spent + view.reserved <= 20 * EUR

@@ -1,4 +1,4 @@
-"""An alias in a real registry of MLflow: kept at a submit, moved, taken by a service, given back."""
+"""An alias in a real registry of MLflow: kept at a submit, moved, taken, given back."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -149,6 +149,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.GangSetApart: events.set_apart,
     ev.BookingSet: events.booking_set,
     ev.BookingRemoved: events.booking_removed,
+    ev.ImagesReported: fleet_events.of_no_concern,
     ev.MetricReported: fleet_events.of_no_concern,
     ev.ServiceScaled: fleet_events.of_no_concern,
     ev.ServiceLearnt: fleet_events.of_no_concern,

@@ -107,8 +107,8 @@ class OpenWait(Struct):
                 found[kind] = self._added(kind, length, times - known[1], until)
                 over -= length
         if over > 0:  # it came before what was in force, which is taken to have held then too
-            total, times, _ = found.get(self.kind, (0, 1, 0))
-            found[self.kind] = (total + over, times, at)
+            total, times, until = found.get(self.kind, (0, 1, 0))
+            found[self.kind] = (total + over, times, max(until, min(at, self.joined - self.late)))
         return _trimmed(found, -over) if over < 0 else found
 
     def _added(self, kind: str, length: int, times: int, until: int) -> tuple[int, int, int]:

@@ -37,9 +37,11 @@ from ganglion.model.events.gangs import (
     GangStopping,
     GangSubmitted,
     GangUpdated,
+    ImagesReported,
     Outcome,
     PodsLeft,
     ReasonsChanged,
+    ReportedImage,
 )
 from ganglion.model.events.identity import (
     AccessDenied,
@@ -113,6 +115,7 @@ __all__ = [
     "HoldPlaced",
     "HoldReleased",
     "IdleWarned",
+    "ImagesReported",
     "LedgerCut",
     "MetricReported",
     "ModelUpdated",
@@ -132,6 +135,7 @@ __all__ = [
     "ReasonsChanged",
     "RecordLoss",
     "RecordsLost",
+    "ReportedImage",
     "RoleGranted",
     "RoleRevoked",
     "ScheduleFired",

@@ -6,6 +6,7 @@ it is up to the network, or to the API server's service proxy; `callers` beside 
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from itertools import islice
 from typing import Annotated, Any, Protocol
 
@@ -26,7 +27,7 @@ from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, Work
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.openapi import described
 from ganglion.server.rest.pages import printed
-from ganglion.server.rest.paths import known_query
+from ganglion.server.rest.paths import Paths
 from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Gauges
@@ -127,8 +128,6 @@ def make_readonly_app(source: ViewSource, elsewhere: Callable[[], str] = _nowher
     app = FastAPI(
         title="Ganglion",
         version=__version__,
-        dependencies=[Depends(known_query)],
-        generate_unique_id_function=lambda route: route.name,
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,
         redoc_url=None,
@@ -136,12 +135,19 @@ def make_readonly_app(source: ViewSource, elsewhere: Callable[[], str] = _nowher
     )
     app.state.source, app.state.elsewhere = source, elsewhere
     app.state.rehearsals = Tries(RateLimit(REHEARSALS, 60.0))
-    paths = problems.install(app)
-    paths.include(router)
-    paths.include(probes)
+    problems.install(app)
+    _paths().install(app)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
     source.registry.register(_gauges(source))
     return app
+
+
+@cache
+def _paths() -> Paths:
+    paths = Paths()
+    paths.include(router)
+    paths.include(probes)
+    return paths
 
 
 def _gauges(source: ViewSource) -> Gauges:

@@ -36,6 +36,7 @@ def filed(cluster: str, ended: DeliveredGang, number: int) -> tuple[Submitted, E
         "name": own,
         "owner": ended.owner,
         "image": ended.image,
+        "images": [str(each) for each in ended.images],
         "gang": gang.id,
     }
     key = f"{name}-{number}"

@@ -1,6 +1,6 @@
 """Whether the intervals that lie in a ledger are those that its events give."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -59,7 +59,8 @@ class MeteredRows:
 
 
 def _alike(
-    found: list[UsageInterval | SupplyInterval], wanted: list[UsageInterval | SupplyInterval]
+    found: Sequence[UsageInterval | SupplyInterval],
+    wanted: Sequence[UsageInterval | SupplyInterval],
 ) -> bool:
     """Whether intervals are the same, but for GPUs where a row was written without them."""
     return len(found) == len(wanted) and all(

@@ -22,7 +22,7 @@ from ganglion.model.errors import (
     Stale,
     StateError,
 )
-from ganglion.server.rest.paths import Heads, Paths
+from ganglion.server.rest.paths import Paths
 from ganglion.server.rest.request_id import request_id
 from ganglion.transport.problem import MEDIA_TYPE, encode, problem_of
 
@@ -104,19 +104,12 @@ def problem(
     return answer(error, status, headers)
 
 
-def install(app: FastAPI) -> Paths:
-    """Let every failure of an app be answered so, and HEAD wherever GET is.
-
-    Returns:
-        the paths of the app: its routes are to be included there.
-    """
-    paths = app.state.paths = Paths(app)
-    app.add_middleware(Heads, paths=paths)
+def install(app: FastAPI) -> None:
+    """Let every failure of an app be answered so."""
     app.add_exception_handler(GanglionError, _ganglion)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _bug)
-    return paths
 
 
 def answer_to(request: Request, error: GanglionError | HTTPException) -> Response:

@@ -104,6 +104,12 @@ def test_a_token_with_a_cap_views_submits_and_stops_and_nothing_else(
         client.put(f"{API}/queues/vision", json={}),
     ):
         assert refused.status_code in (403, 404, 405), refused.text
+    staff.owner.post(
+        f"{API}/roles:grant",
+        json={"subject": "user:bob", "role": "viewer", "queue": "vision", "break_glass": True},
+    )
+    broken = client.post(f"{API}/roles:break-glass", json={"reason": "to see what happens"})
+    assert broken.status_code == 403, broken.text
     denied = client.patch(f"{API}/workloads/{own}", json={"time_limit": "90h"})
     bound = f"the token is limited to role {role} on queue research, with a spending cap"
     assert bound in denied.json()["detail"]

@@ -59,7 +59,7 @@ def timeline_present(
     if gangs is None:
         for each in mind.book.cluster_meters.open_usage(now):
             span = _span(each, None)
-            span.open = True  # on which devices, its scheduler says
+            span.open = True
             held.append(span)
     return TimelinePresent(
         tuple(held),
