@@ -67,7 +67,7 @@ export function WorkloadPage() {
         <TabPanel id="use" className="panel">
           <h2 className="sr">Use</h2>
           <Suspense fallback={<Loading what="what it uses" />}>
-            <UsePanel job={job} />
+            <UsePanel job={job} gang={search.gang ?? 0} over={ENDED.has(job.state)} />
           </Suspense>
         </TabPanel>
         <TabPanel id="placement" className="panel">
