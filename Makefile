@@ -143,9 +143,10 @@ sbom: setup
 
 requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv
-	for name in runtime test check docs jupyter portal; do \
+	for name in runtime test check docs jupyter portal mlflow; do \
 		case $$name in \
 			runtime) from="pyproject.toml --all-extras --group build" ;; \
+			mlflow) from="--group mlflow" ;; \
 			docs) from="--group docs -c requirements/runtime.txt -c requirements/test.txt -c requirements/check.txt" ;; \
 			*) from="--group $$name -c requirements/runtime.txt" ;; \
 		esac; \

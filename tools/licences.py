@@ -32,6 +32,7 @@ STATED = {
     "cronsim": "BSD-3-Clause",
     "httpx2-jsfetch": "BSD-3-Clause",
     "nvidia-ml-py": "BSD-3-Clause",
+    "pywin32": "PSF-2.0",
     "tzdata": "Apache-2.0",
 }
 """Licences of packages that some platforms lack, and of those whose metadata names a family."""

@@ -75,7 +75,7 @@ def _measured(
 ) -> None:
     """Times per decision in µs, one of each per checkpoint."""
     ledger = Ledger.open(home / "ledger.db")
-    sealer, checksum = Sealer(ledger, AuditFolder(home)), GENESIS
+    sealer, checksum = Sealer(ledger, AuditFolder(home), ledger.tail), GENESIS
     for _ in range(DECISIONS // EVENTS):
         at, rows, written = ledger.cycle + 1, list[Row](), 0
         for _ in range(EVENTS // CYCLE):

@@ -63,7 +63,7 @@ def _life(nodes: int, home: Path, mode: str) -> float:
     state = fleet(nodes)
     running = _started(state, [GangSubmitted(1, each) for each in pods(nodes * 2)], 1)
     ledger = Ledger.open(home / "ledger.db")
-    sealer = Sealer(ledger, AuditFolder(home))
+    sealer = Sealer(ledger, AuditFolder(home), ledger.tail)
     gc.collect()
     gc.freeze()
     took = 0

@@ -19,6 +19,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "kubernetes": (*_CLI, *_SERVING, "prometheus_client", "structlog"),
     "router": _ROUTER,
     "postgres": ("psycopg",),
+    "mcp": (*_CLI, "mcp"),
 }
 """Extra -> modules that it installs beside the SDK's; the first that has a module explains it."""
 

@@ -44,6 +44,17 @@ def test_roots_are_those_of_certificate_transparency(size: int) -> None:
     assert merkle.root([leaf(each) for each in RECORDS[:size]]).hex() == ROOTS[size]
 
 
+def test_records_that_are_appended_together_give_the_tree_of_those_one_after_the_other() -> None:
+    for first in range(20):
+        for more in range(40):
+            one, many = Frontier(), Frontier()
+            for number in range(first + more):
+                one.add(b"%d" % number)
+            many.extend(b"%d" % number for number in range(first))
+            many.extend(b"%d" % number for number in range(first, first + more))
+            assert (many.size, many.hashes) == (one.size, one.hashes)
+
+
 def test_a_tree_goes_on_from_its_subtrees() -> None:
     tree = Frontier()
     for number in range(MOST):

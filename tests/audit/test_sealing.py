@@ -10,6 +10,7 @@ from ganglion.audit.folder import AuditFolder
 from ganglion.audit.merkle import Frontier
 from ganglion.audit.notes import note_of
 from ganglion.audit.sealing import AGE_MS, EVENTS, Sealer
+from ganglion.ledger.chain import ChainTail
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import Conflict, EnvironmentFault
 
@@ -45,6 +46,38 @@ def test_what_is_signed_follows_from_the_events_alone(tmp_path: Path) -> None:
         tree.add(checksum)
     ledger.close()
     assert note_of(at_once.note).checkpoint.root == tree.root()
+
+
+def test_what_was_committed_is_signed_whatever_the_database_says_by_then(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "ledger.db")
+    sealer = Sealer(ledger, AuditFolder(tmp_path), ledger.tail)
+    write(ledger, 3)
+    committed = [checksum for _, checksum in ledger.checksums(0)]
+    with ledger.writing() as connection:
+        connection.exec_driver_sql("UPDATE events SET checksum = x'00' WHERE seq = 2")
+    made = sealer.seal(ledger.head, 0, ending=True)
+    tree = Frontier()
+    tree.extend(committed)
+    assert made
+    assert note_of(made.note).checkpoint.root == tree.root()
+    ledger.close()
+
+
+def test_checksums_that_are_not_held_are_read(tmp_path: Path) -> None:
+    ledger, tail = Ledger.open(tmp_path / "ledger.db"), ChainTail(most=2)
+    write(ledger, 4)
+    sums = [checksum for _, checksum in ledger.checksums(0)]
+    for number, checksum in enumerate(sums, 1):
+        tail.add(number, [checksum])
+    assert tail.after(0) == []  # the first were let go
+    assert tail.after(len(sums) - 1) == sums[-1:]
+    assert tail.after(len(sums)) == []
+    made = Sealer(ledger, AuditFolder(tmp_path), tail).seal(ledger.head, 0, ending=True)
+    tail.add(100, [b"x"])  # a gap: what was held is none of this chain
+    assert (tail.after(98), tail.after(99)) == ([], [b"x"])
+    ledger.close()
+    assert made
+    assert made.size == len(sums)
 
 
 def test_a_sealer_goes_on_where_another_was_killed_while_it_wrote(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
         "placement: rack\\n' > sft.yaml; ganglion submit sft.yaml -d",
     ),
     ("README.md", 3): ("ganglion cancel --all --yes --force", "ganglion down"),
+    ("docs/agents.md", 0): (UP,),
     ("docs/audit.md", 0): (UP, "ganglion run --name hello -- true", "ganglion down"),
     ("docs/audit.md", 5): (UP,),
     ("docs/checkpoints.md", 0): (

@@ -4,8 +4,8 @@ import pytest
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, state_of
+from ganglion.lifecycle.waiting.reserved import reason_of, waits_for
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.fleet.node import Device, Node

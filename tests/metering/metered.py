@@ -5,7 +5,7 @@ from random import Random
 
 from ganglion.engine.gangs.record import SETTLED
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.intervals import SupplyInterval, UsageInterval, devices_in
 from ganglion.metering.meter import Meter
 from ganglion.model import events as ev
 from ganglion.model.plan import Plan
@@ -75,8 +75,23 @@ class MeteredLife(Shrinking):
 
     def waits(self, ms: int) -> None:
         """Time passes."""
+        self.check_devices()
         self.literal.passes(self.state, ms)
         self.now += ms
+
+    def check_devices(self) -> None:
+        """The meter knows which GPUs each attempt has on each node."""
+        held: dict[tuple[str, str], set[int]] = {}
+        for name, record in self.state.gangs.records.items():
+            settled = record.placement.pods if record.placement and record.phase in SETTLED else ()
+            for pod in (*settled, *record.leaving):
+                held.setdefault((name, pod.node), set()).update(pod.devices)
+        metered = {
+            (attempt.gang, node): set(devices_in(found.devices))
+            for attempt in self.meter.attempts.values()
+            for node, found in attempt.open.items()
+        }
+        assert metered == held
 
     def run(self, *events: ev.Event) -> Plan:
         self.now -= 1000  # no time passes in a step; the engine's machine adds as much

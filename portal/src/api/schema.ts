@@ -240,6 +240,20 @@ export interface CorrectionView {
   change_micro: number;
 }
 
+export interface CurvePage {
+  gang: string;
+  items: Array<CurveView>;
+}
+
+export interface CurveView {
+  attempt: number;
+  kind: string;
+  name: string;
+  times: Array<number>;
+  steps: Array<number>;
+  values: Array<number>;
+}
+
 export interface DeliveryPosition {
   position: number;
 }
@@ -333,6 +347,7 @@ export interface Explained {
   preemptions: number;
   lost_gpu_ms: number;
   text: string;
+  waited: Array<WaitedFor>;
 }
 
 export interface FlavorReport {
@@ -413,6 +428,7 @@ export interface GangView {
   draining: boolean;
   model: string;
   metrics: Record<string, ReportedMetric>;
+  waited: Array<WaitedFor>;
 }
 
 export interface GlassView {
@@ -818,6 +834,7 @@ export interface Question {
   prices: Array<string>;
   workload?: Record<string, unknown> | null;
   at: string;
+  cluster: string;
 }
 
 export interface QueueFile {
@@ -1073,11 +1090,20 @@ export interface Shutdown {
   cancel: boolean;
 }
 
+export interface SpendCap {
+  micro: number;
+  spent_micro: number;
+  reserved_micro: number;
+  left_micro: number;
+  currency: string;
+}
+
 export interface Spent {
   wait_ms: number;
   run_ms: number;
   gpu_ms: number;
   attempts: number;
+  waited: Record<string, number>;
 }
 
 export interface StandbyFile {
@@ -1150,6 +1176,7 @@ export interface TokenView {
   label: string;
   by: string;
   at: number;
+  spend_cap: SpendCap | null;
 }
 
 export interface TokenWish {
@@ -1159,6 +1186,7 @@ export interface TokenWish {
   groups: Array<string>;
   label: string;
   days: number;
+  spend_cap_micro?: number | null;
 }
 
 export interface TrailFlaw {
@@ -1186,6 +1214,8 @@ export interface TrailRecord {
   event: Record<string, unknown>;
   problem: string;
   cluster: string;
+  token: string;
+  agent: string;
 }
 
 export interface TrailVerdict {
@@ -1310,6 +1340,14 @@ export interface WaitRow {
   longest_ms: number | null;
 }
 
+export interface WaitedFor {
+  attempt: number;
+  reason: string;
+  total_ms: number;
+  times: number;
+  until: number;
+}
+
 export interface WhatIf {
   id: string;
   at: number;
@@ -1386,6 +1424,7 @@ export interface WhoAmI {
   session: string;
   csrf: string;
   every_queue: boolean;
+  spend_cap: SpendCap | null;
 }
 
 export interface WhoCan {
@@ -1450,6 +1489,7 @@ export interface WorkloadDetail {
   sessions: Array<SessionView>;
   model: ModelUse | null;
   load: RoutedLoad | null;
+  image: string;
 }
 
 export interface WorkloadFile {
@@ -1573,6 +1613,7 @@ export interface Gets {
   "/drains": DrainPage;
   "/history": HistoryPage;
   "/workloads/{ref}/attempts": AttemptPage;
+  "/workloads/{ref}/curves": CurvePage;
   "/use": UsePage;
   "/nodes/{name}": NodeDetail;
   "/timeline": TimelinePage;

@@ -87,6 +87,24 @@ class WhoCan(Struct):
     items: tuple[HolderView, ...] = ()
 
 
+class SpendCap(Struct):
+    """What workloads may cost that are submitted with a token, in millionths.
+
+    Attributes:
+        micro: the cap.
+        spent_micro: what they have cost so far.
+        reserved_micro: the most that those which run will still cost.
+        left_micro: what is left of the cap.
+        currency: of the prices.
+    """
+
+    micro: int
+    spent_micro: int = 0
+    reserved_micro: int = 0
+    left_micro: int = 0
+    currency: str = ""
+
+
 class TokenView(Struct):
     """A personal token, without the token itself.
 
@@ -100,6 +118,7 @@ class TokenView(Struct):
         label: what it is for.
         by: user who made it.
         at: when it was made, in ms.
+        spend_cap: what may be spent with it; None = it has no spending cap.
     """
 
     id: str
@@ -111,6 +130,7 @@ class TokenView(Struct):
     label: str = ""
     by: str = ""
     at: int = 0
+    spend_cap: SpendCap | None = None
 
 
 class TokenPage(Struct):
@@ -174,6 +194,7 @@ class WhoAmI(Struct):
         csrf: what a page sends in the header `X-CSRF-Token` with requests that change something.
         every_queue: whether the caller may change every queue; else rules about the work of other
             queues stay as they are in the queues that it changes.
+        spend_cap: what may be spent with its token; None = it has no spending cap.
     """
 
     user: str
@@ -186,6 +207,7 @@ class WhoAmI(Struct):
     session: str = ""
     csrf: str = ""
     every_queue: bool = False
+    spend_cap: SpendCap | None = None
 
 
 class UserView(Struct):

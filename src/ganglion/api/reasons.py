@@ -18,6 +18,7 @@ __all__ = [
     "Reason",
     "Suggestion",
     "Verdict",
+    "WaitedFor",
     "Why",
 ]
 
@@ -76,6 +77,24 @@ class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
     model: ModelUse | None = None
 
 
+class WaitedFor(Struct, frozen=True):
+    """One kind of reason for which a gang waited before one of its attempts, or waits.
+
+    Attributes:
+        attempt: the number of that attempt; of many the first ones are added up.
+        reason: token of the reason; `unknown` = it was not found out, or not kept.
+        total_ms: for how long in all; of a gang they add up to the time that it waited.
+        times: in how many periods.
+        until: end of the last of them, in ms.
+    """
+
+    attempt: int
+    reason: str
+    total_ms: int
+    times: int
+    until: int
+
+
 class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=False):
     """Why one gang waits.
 
@@ -83,6 +102,7 @@ class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=Fa
         chance: whether it meets its deadline; None = it has none.
         preemptions, lost_gpu_ms: attempts stopped for others, and GPU time that was lost by it.
         text: the sentence that sums it up.
+        waited: for what it has waited, the first first.
     """
 
     reason: Reason | None = None
@@ -91,6 +111,7 @@ class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=Fa
     preemptions: int = 0
     lost_gpu_ms: int = 0
     text: str = ""
+    waited: tuple[WaitedFor, ...] = ()
 
 
 class Why(Struct):

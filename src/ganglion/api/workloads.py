@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from ganglion.api.events import SessionView
 from ganglion.api.money.costs import WorkloadCost
-from ganglion.api.reasons import ModelUse, Placement, Reason
+from ganglion.api.reasons import ModelUse, Placement, Reason, WaitedFor
 from ganglion.api.use import ReportedMetric, RoutedLoad
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"})
@@ -174,6 +174,7 @@ class GangView(Struct):
         draining: whether it gets no more requests and then stops.
         model: that its programs load, with its version; empty = none.
         metrics: what its programs reported last, by name.
+        waited: for what it has waited, the first first; empty = it has not, or that was not kept.
     """
 
     id: str
@@ -201,6 +202,7 @@ class GangView(Struct):
     draining: bool = False
     model: str = ""
     metrics: dict[str, ReportedMetric] = field(default_factory=dict)
+    waited: tuple[WaitedFor, ...] = ()
 
 
 class Scaling(Struct):
@@ -230,12 +232,15 @@ class Spent(Struct):
         run_ms: time in which at least one of its gangs ran.
         gpu_ms: GPU time that its gangs held.
         attempts: attempts of its gangs that were placed.
+        waited: token of a reason -> for how long its gangs waited for that, in ms, all gangs
+            added up; empty = they did not wait, or that was not kept.
     """
 
     wait_ms: int
     run_ms: int
     gpu_ms: int
     attempts: int
+    waited: dict[str, int] = field(default_factory=dict)
 
 
 class WorkloadDetail(WorkloadBase):
@@ -253,6 +258,7 @@ class WorkloadDetail(WorkloadBase):
         spent: None = it has not ended, or it is unknown.
         sessions: the last ones in its pods, newest first.
         model: that gangs submitted from now on get; None = it names none.
+        image: that it asks for, with its digest or with why that is not known; empty = none.
         load: None = the router has not reported about it.
     """
 
@@ -267,6 +273,7 @@ class WorkloadDetail(WorkloadBase):
     sessions: tuple[SessionView, ...] = ()
     model: ModelUse | None = None
     load: RoutedLoad | None = None
+    image: str = ""
 
 
 class OrderItem(Struct):

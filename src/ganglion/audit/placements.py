@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.audit.export import ExportedEvent as Row
-from ganglion.audit.records import DecisionContext, RecordOwner, entry_of, identified
+from ganglion.audit.records import DecisionContext, RecordOwner, entry_of, identified, listed
 from ganglion.ledger.codec import UNREADABLE, decoded
 from ganglion.model import events as ev
 from ganglion.model.errors import FieldError
@@ -38,14 +38,16 @@ class Stay(Struct, frozen=True):
         labels: of the node then, with its domains by level.
         constraints: which nodes the gang may use, as it was submitted.
         broken: what had to hold and did not; empty = nothing.
-        image: that the workload asks for, as it was recorded; empty = none was. What a tag stood
-            for is not recorded, and a world without containers runs none.
+        image: that the workload asks for, as it was recorded; empty = none was. A world without
+            containers runs none.
         policy: version of the policy in force; None = unknown.
         software: version of the server that decided; empty = unknown.
         cluster: whose scheduler decided, in which case `queue` is `CLUSTER:QUEUE`; empty = the
             server itself.
         owner: kind and name of what made the gang's pods; empty = none, or it was not recorded.
         model: that its programs load, with its digest; empty = none, or it was not recorded.
+        ran: what kubelets said that the containers of the attempt ran, there or on another of its
+            nodes, each as `PODSET/CONTAINER: NAME@DIGEST`; empty = nothing.
     """
 
     seq: int
@@ -66,6 +68,7 @@ class Stay(Struct, frozen=True):
     cluster: str = ""
     owner: str = ""
     model: str = ""
+    ran: str = ""
 
 
 class PlacementsFound(Struct):
@@ -188,6 +191,10 @@ class _Walk:
             case ev.NodeAdded(node=node):
                 self._described(seq, event.at, node)
         self._context.take(event)
+        if isinstance(event, ev.ImagesReported):
+            stays, owner = self._lasting.get(event.gang, {}), self._context.gangs.get(event.gang)
+            ran = listed(owner.ran) if owner else ""
+            stays.update({node: replace(stay, ran=ran) for node, stay in stays.items()})
 
     def _is_said_again(self, event: ev.GangPlaced) -> bool:
         """Whether a scheduler that has started says where a gang has been since before."""
@@ -199,6 +206,8 @@ class _Walk:
         known = self._lasting.setdefault(event.gang, {})
         owner = self._context.gangs.get(event.gang) or RecordOwner()
         nodes = _nodes(event.placement)
+        same = not seq or isinstance(event, ev.GangResized)  # the attempt goes on
+        ran = listed(owner.ran) if same else ""
         self._leaving[event.gang] = known.keys() - nodes.keys()
         for node, held in nodes.items():
             if node in known:
@@ -222,6 +231,7 @@ class _Walk:
                 self._context.software,
                 owner=owner.made_by,
                 model=identified(owner.model),
+                ran=ran,
             )
 
     def _close(self, gang: str, at: int, nodes: set[str] | None = None) -> None:

@@ -42,12 +42,17 @@ class AuditRecord(Struct, frozen=True):
             its cause; empty = it names none.
         image: that the gang's workload asks for; empty = none, or it was not recorded.
         model: that its programs load, with its digest; empty = none, or it was not recorded.
+        ran: what kubelets said by then that containers of the gang's attempt run, each as
+            `PODSET/CONTAINER: NAME@DIGEST`; empty = nothing.
         checksum: of the event in the chain, in hexadecimal.
         event: as clients read it.
         problem: why it cannot be read, in which case `event` is empty.
         cluster: whose scheduler delivered it; `at`, `kind` and the others are of the event of the
             cluster then, and `queue` is `CLUSTER:QUEUE`. Empty = it is of the server's own world.
         owner: kind and name of what made the gang's pods; empty = none, or unknown.
+        token: id of the personal token with which the actor asked for it; empty = none.
+        agent: the program that did so on behalf of the actor, as it calls itself; empty = it does
+            not say.
     """
 
     seq: int
@@ -67,6 +72,9 @@ class AuditRecord(Struct, frozen=True):
     cluster: str = ""
     owner: str = ""
     model: str = ""
+    token: str = ""
+    agent: str = ""
+    ran: str = ""
 
 
 class RecordOwner(Struct, frozen=True):
@@ -79,6 +87,7 @@ class RecordOwner(Struct, frozen=True):
         model: that its programs load; None = none, or it was not recorded.
         constraints: which nodes it may use.
         made_by: kind and name of what made its pods; empty = none, or it was not recorded.
+        ran: what containers of its attempt run, as kubelets said.
     """
 
     queue: str = ""
@@ -87,6 +96,7 @@ class RecordOwner(Struct, frozen=True):
     constraints: Constraints = Constraints()
     made_by: str = ""
     model: ResolvedModel | None = None
+    ran: tuple[ev.ReportedImage, ...] = ()
 
 
 class DecisionContext(Struct):
@@ -125,6 +135,11 @@ class DecisionContext(Struct):
                 self.software, self.policy = version, 0  # until it says which it has read
             case ev.GangUpdated(gang=name, queue=str(queue)) if name in self.gangs:
                 self.gangs[name] = replace(self.gangs[name], queue=queue)
+            case ev.ImagesReported(gang=name, images=images) if name in self.gangs:
+                known = self.gangs[name]
+                self.gangs[name] = replace(known, ran=tuple(dict.fromkeys((*known.ran, *images))))
+            case ev.GangPlaced(gang=name) if name in self.gangs and self.gangs[name].ran:
+                self.gangs[name] = replace(self.gangs[name], ran=())  # of another attempt
             case ev.GangEnded(gang=name, requeue=False):
                 self.gangs.pop(name, None)
             case ev.NodeAdded(node=node):
@@ -262,12 +277,20 @@ def _read(
         said,
         owner=owner.made_by,
         model=identified(owner.model),
+        token=event.by_token,
+        agent=event.agent,
+        ran=listed(owner.ran),
     )
 
 
 def identified(model: ResolvedModel | None) -> str:
     """A model by its version and digest; empty = none."""
     return "" if model is None else f"{model.uri} {model.digest}".strip()
+
+
+def listed(images: tuple[ev.ReportedImage, ...]) -> str:
+    """What containers run, in one line; empty = nothing was reported."""
+    return ", ".join(map(str, images))
 
 
 def entry_of(row: Row) -> Entry:

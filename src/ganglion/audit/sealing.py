@@ -11,7 +11,7 @@ from ganglion.audit.folder import AuditFolder, Sealed
 from ganglion.audit.merkle import Frontier
 from ganglion.audit.notes import note_of
 from ganglion.audit.verify import AuditFlaw
-from ganglion.ledger.chain import GENESIS
+from ganglion.ledger.chain import GENESIS, ChainTail
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.model.errors import Conflict
 
@@ -27,6 +27,7 @@ class Sealer:
     Args:
         reader: of the ledger.
         folder: of the home.
+        tail: checksums that need not be read; None = all are.
 
     Raises:
         EnvironmentFault: the key or the checkpoints cannot be read.
@@ -34,8 +35,8 @@ class Sealer:
         ValueError: the newest checkpoint was signed with another key.
     """
 
-    def __init__(self, reader: Reader, folder: AuditFolder) -> None:
-        self._reader, self._folder = reader, folder
+    def __init__(self, reader: Reader, folder: AuditFolder, tail: ChainTail | None = None) -> None:
+        self._reader, self._folder, self._tail = reader, folder, tail
         self._signer = folder.signer()
         folder.mend()
         base = reader.base()
@@ -93,6 +94,11 @@ class Sealer:
 
     def _grow(self) -> None:
         """Take in all that the ledger holds."""
+        held = self._tail.after(self._seq) if self._tail else []
+        if held:
+            self._tree.extend(held)
+            self._seq, self._checksum = self._seq + len(held), held[-1]
+            return
         is_last = False
         while not is_last:
             page = self._reader.checksums(self._seq, PAGE)

@@ -68,6 +68,11 @@ COMMANDS: dict[str, CommandEntry] = {
     "submit": CommandEntry(
         "ganglion.cli.submission.submit:submit", "Submit workload files or #SBATCH scripts.", WORK
     ),
+    "mcp": CommandEntry(
+        "ganglion.cli.agents.mcp:mcp",
+        "Let an agent look, ask and submit by the Model Context Protocol.",
+        WORK,
+    ),
     "secret": CommandEntry(
         "ganglion.cli.submission.secret:secret", "Keep secrets for workloads by name.", WORK
     ),

@@ -15,7 +15,7 @@ import msgspec
 
 from ganglion.client import trail
 from ganglion.client.errors import error_of, fault_of
-from ganglion.client.trail import REQUEST, TrailClient
+from ganglion.client.trail import AGENT, REQUEST, TrailClient
 from ganglion.model.credentials import redacted_text
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
 from ganglion.tracing import spans
@@ -57,6 +57,9 @@ class Http:
         unix: socket of the server on this machine; None = it is reached by its URL.
         transport: replaces the network, for tests.
         shared: whether the socket is one for other accounts than that of the server.
+
+    Attributes:
+        agent: name of the program that acts for the user; empty = the user does.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Http:
         shared: bool = False,
     ) -> None:
         self.url, self._via = checked_url(url), redacted_text(str(unix or url))
+        self.agent = ""
         connect_s = min(CONNECT_S, timeout_s)
         self._line = (
             SocketLine(unix, timeout_s, connect_s, shared=shared)
@@ -124,7 +128,7 @@ class Http:
         Raises:
             GanglionError: what the server answered, or that it could not be reached.
         """
-        headers = {REQUEST: uuid4().hex} | ({"Idempotency-Key": key} if key else {})
+        headers = self._identified() | ({"Idempotency-Key": key} if key else {})
         if etag is not None:
             headers |= {"If-Match": etag} if etag else {"If-None-Match": "*"}
         query = _given(params)
@@ -141,6 +145,9 @@ class Http:
             if response.is_error and response.status_code != but:
                 raise error_of(response)
             return self._decoded(response, path, returns)
+
+    def _identified(self) -> dict[str, str]:
+        return {REQUEST: uuid4().hex} | ({AGENT: self.agent} if self.agent else {})
 
     def _over_line(
         self,
@@ -174,7 +181,7 @@ class Http:
     @contextmanager
     def stream(self, path: str, params: Params | None = None) -> Iterator[httpx2.Response]:
         """Open an answer that arrives bit by bit; silence of any length is no error."""
-        timeout, headers = httpx2.Timeout(None, connect=CONNECT_S), {REQUEST: uuid4().hex}
+        timeout, headers = httpx2.Timeout(None, connect=CONNECT_S), self._identified()
         request = self._client.build_request(
             "GET", _route(path), params=_given(params), headers=headers, timeout=timeout
         )
@@ -204,7 +211,7 @@ class Http:
         Raises:
             GanglionError: what the server answered, or that it could not be reached.
         """
-        headers = httpx2.Headers({REQUEST: uuid4().hex})
+        headers = httpx2.Headers(self._identified())
         with (
             _naming(headers[REQUEST]),
             _traced("GET", path, headers) as said,

@@ -9,7 +9,13 @@ from msgspec import Struct
 from ganglion.client.errors import error_of, fault_of
 from ganglion.client.http import CONNECT_S, TIMEOUT_S, checked_url, https_settings
 from ganglion.client.trail import TrailClient
-from ganglion.model.errors import EnvironmentFault, Forbidden, GanglionError, InputError
+from ganglion.model.errors import (
+    EnvironmentFault,
+    Forbidden,
+    GanglionError,
+    InputError,
+    NoClusterRight,
+)
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.transport.hosts import is_own
 
@@ -25,7 +31,7 @@ SLOWER_S = 5
 """What a wait grows by when the server asks for it (RFC 8628, section 3.5)."""
 LONGEST_S = 60
 """Longest wait between two questions, whatever happens."""
-MOST_SAID = 300
+MOST_SAID, MOST_HINT = 300, 1_000
 
 
 class PairingCode(Struct, frozen=True):
@@ -55,16 +61,20 @@ class PairedToken(Struct, frozen=True):
         access_token: personal token.
         expires_in: seconds that it counts.
         user: whose it is.
+        scope: what it is limited to, as `role:viewer queue:vision`; empty = not said.
     """
 
     access_token: str
     expires_in: int
     user: str = ""
+    scope: str = ""
 
 
 class _Refusal(Struct):
     error: str
     error_description: str = ""
+    code: str = ""
+    hint: str = ""
 
 
 class PairingClient:
@@ -172,16 +182,19 @@ class PairingClient:
             if over:
                 raise _expired()
 
-    def exchange(self, id_token: str) -> PairedToken:
+    def exchange(self, id_token: str, queue: str = "") -> PairedToken:
         """Exchange an ID token, which works once; returns the token that is given for it.
 
         Args:
             id_token: of an issuer that the server has a rule for.
+            queue: that the token is to be limited to; empty = as the rule says.
 
         Raises:
             GanglionError: what the server answered, or that it could not be reached.
         """
         form = {"grant_type": EXCHANGE, "subject_token": id_token, "subject_token_type": ID_TOKEN}
+        if queue:
+            form["scope"] = f"queue:{queue}"
         try:
             response = self._http.post("/login/token", data=form)
         except httpx2.TransportError as error:
@@ -204,11 +217,13 @@ class PairingClient:
         error = refusal.error
         if not error:
             return error_of(response)
+        shown = _printable(refusal.error_description or error)
+        if refusal.code == NoClusterRight.code:
+            return NoClusterRight(shown, _printable(refusal.hint, MOST_HINT))
         if error == "access_denied":
             return Forbidden("the sign-in was refused in the browser")
         if error == "expired_token":
             return _expired()
-        shown = "".join(filter(str.isprintable, refusal.error_description or error))[:MOST_SAID]
         if error == "invalid_grant":
             return EnvironmentFault(f"the sign-in is lost: {shown}", "begin anew: ganglion login")
         return EnvironmentFault(f"{self.url} refuses: {shown}")
@@ -224,6 +239,10 @@ class PairingClient:
         return EnvironmentFault(
             f"{self.url}{path}: unexpected answer: {why}", "is that a Ganglion server?"
         )
+
+
+def _printable(text: str, most: int = MOST_SAID) -> str:
+    return "".join(filter(str.isprintable, text))[:most]
 
 
 def _refusal(response: httpx2.Response) -> _Refusal:

@@ -14,6 +14,8 @@ LOG = "ganglion.requests"
 """Name of the log; its lines have the level INFO."""
 REQUEST = "X-Request-Id"
 """Header with the id of a request, which the log and the ledger of the server name."""
+AGENT = "X-Ganglion-Agent"
+"""Header with the name of a program that acts for the user, which the audit trail names."""
 _BEGAN = "ganglion.began"
 _log = logging.getLogger(LOG)
 

@@ -9,7 +9,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.kueue.cycle import SIDE_BY_SIDE, Head, take_heads
 from ganglion.engine.ordering.attempt import PlacementAttempt, seek
 from ganglion.engine.ordering.claims import new_claims, overtaken
-from ganglion.engine.ordering.order import GangOrder
+from ganglion.engine.ordering.order import BEHIND, GangOrder
 from ganglion.engine.search.find import Found, is_short
 from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
@@ -122,6 +122,9 @@ class _Round:
         for lane in self._turns.rest():
             postpone(lane, self._plan)
             self._effort.cut = True
+        for lane in self._turns.behind:
+            if lane.reason is BEHIND and (key := lane.head()):
+                self._plan.waits.append(Wait(lane.queue, key[-1], len(lane), BEHIND))
         if self._effort.cut or again:
             self._state.agenda.again_at = self._plan.at + 1
         overtaken(self._state, self._plan.starts)

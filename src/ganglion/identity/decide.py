@@ -65,7 +65,11 @@ def can(
     roles = PERMISSIONS.get((verb, resource.kind), {})
     line = lineage(resource.queue, tree)
     scope, owns = subject.token_scope, bool(resource.owner) and resource.owner == subject.user
-    if scope and not (scope.queue in line and _reaches(roles.get(scope.role), owns=owns)):
+    if scope and not (
+        scope.queue in line
+        and scope.allows(verb, resource.kind)
+        and _reaches(roles.get(scope.role), owns=owns)
+    ):
         return AccessVerdict(False, f"the token is limited to {scope}")
     broken: Grant | None = None
     for name in subject.names:
@@ -89,7 +93,7 @@ def somewhere(
 ) -> AccessVerdict:
     """Decide whether a subject may do something to what is its own, on any queue."""
     roles, scope = PERMISSIONS.get((verb, kind), {}), subject.token_scope
-    if scope and scope.role not in roles:
+    if scope and not (scope.role in roles and scope.allows(verb, kind)):
         return AccessVerdict(False, f"the token is limited to {scope}")
     broken: Grant | None = None
     for grant in _granted(subject, verb, grants, now_ms):
@@ -149,7 +153,12 @@ def breakable(
     within_scope = [
         each
         for each in found
-        if not scope or (scope.queue in lineage(each.queue, tree) and within(each.role, scope.role))
+        if not scope
+        or (
+            not scope.is_capped
+            and scope.queue in lineage(each.queue, tree)
+            and within(each.role, scope.role)
+        )
     ]
     return within_scope, "" if within_scope else f"the token is limited to {scope}"
 

@@ -4,13 +4,19 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from ganglion.identity.roles import ResourceKind, Role
+from ganglion.identity.roles import AccessVerb, ResourceKind, Role
 
 EVERYWHERE = ""
 """The queue of a grant on the whole fleet, and of a resource that belongs to no queue."""
 USER, GROUP = "user:", "group:"
 """How the subject of a grant begins."""
 
+_READS = (AccessVerb.VIEW, AccessVerb.AUDIT)
+_CAPPED = (
+    (AccessVerb.SUBMIT, ResourceKind.WORKLOAD),
+    (AccessVerb.STOP, ResourceKind.WORKLOAD),
+)
+"""What tokens with a spending cap change."""
 Tree = Mapping[str, str]
 """Queue -> its parent; empty = it is a root."""
 
@@ -50,14 +56,27 @@ class Grant(Struct, frozen=True):
 
 
 class TokenScope(Struct, frozen=True):
-    """What a token is limited to: it never gives more than its user has."""
+    """What a token is limited to: it never gives more than its user has.
+
+    Attributes:
+        role: whose rights it has at most.
+        queue: root of the subtree; empty = the whole fleet.
+        is_capped: whether it has a spending cap, so that it does nothing else that costs or gives
+            anything than to submit.
+    """
 
     role: Role
     queue: str = EVERYWHERE
+    is_capped: bool = False
+
+    def allows(self, verb: AccessVerb, kind: ResourceKind) -> bool:
+        """Whether it leaves something to the role at all."""
+        return not self.is_capped or verb in _READS or (verb, kind) in _CAPPED
 
     def __str__(self) -> str:
         """Print it as a rule."""
-        return f"role {self.role} on {place(self.queue)}"
+        cap = ", with a spending cap: it views, submits and stops" if self.is_capped else ""
+        return f"role {self.role} on {place(self.queue)}{cap}"
 
 
 class Subject(Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import msgspec
 from sqlalchemy import Column, Connection, Engine, bindparam, delete, func, insert, select, update
 
-from ganglion.ledger.chain import GENESIS, Progress, Row, chained, silent
+from ganglion.ledger.chain import GENESIS, ChainTail, Progress, Row, chained, silent
 from ganglion.ledger.executors import Executors
 from ganglion.ledger.history import TRIMMED, columns_of, ending_of, row_of, trimmed
 from ganglion.ledger.lock import FileLock
@@ -58,6 +58,7 @@ class Ledger(Reader):
         head: `seq` of the newest event; 0 = none.
         cycle: number of the newest cycle; 0 = none.
         checksum: of the newest event.
+        tail: checksums of the newest events.
         executors: which home executes the ledger.
         spacing: which snapshots stay.
         generation: its term in which this writer writes; 0 = it executes nothing.
@@ -74,7 +75,7 @@ class Ledger(Reader):
         super().__init__(engine, where)
         self._writer, self._lock, self._randomness = writer, lock, randomness
         self.executors, self.generation = Executors(engine, where, randomness), 0
-        self.spacing, self._intervals = Spacing(), IntervalNumbers()
+        self.spacing, self._intervals, self.tail = Spacing(), IntervalNumbers(), ChainTail()
         self.refresh()
 
     @classmethod
@@ -193,6 +194,7 @@ class Ledger(Reader):
                 session.execute(_NEW_CUT, [msgspec.structs.asdict(batch.cut)])
         for each in batch.erased:
             self.names.forget(self.names.token(each))
+        self.tail.add(self.head + 1, [each.checksum or b"" for each in entries])
         self.head += len(entries)
         self.cycle += 1
         self._intervals.written(batch)

@@ -19,15 +19,17 @@ from ganglion.model.events import (
     GangStarted,
     GangSubmitted,
     GangUpdated,
+    ImagesReported,
     Outcome,
     QueueRemoved,
     QueueSet,
     RecordsLost,
+    ReportedImage,
     SchedulerEnded,
     SchedulerSettled,
     SchedulerStarted,
 )
-from ganglion.model.placement import Placement
+from ganglion.model.placement import Placement, same_place
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Workload
 
@@ -58,6 +60,7 @@ class DeliveredGang(Struct):
         number: of its attempt, as its scheduler counts.
         confirmed: whether the present scheduler has named it.
         holds: whether it holds its place.
+        images: what the containers of its last attempt ran, as kubelets said.
     """
 
     gang: Gang
@@ -80,6 +83,7 @@ class DeliveredGang(Struct):
     number: int = 0
     confirmed: bool = True
     holds: bool = False
+    images: tuple[ReportedImage, ...] = ()
 
     def take(self, event: Delivered) -> None:
         """Go on by one event about it."""
@@ -91,10 +95,12 @@ class DeliveredGang(Struct):
                 self._let_go(at)
                 self.placement, self.placed, self.started = place, at, 0
                 self.attempts += 1
-                self.holds = True
+                self.holds, self.images = True, ()
             case GangResized(placement=place, at=at):
                 self._charge(at)
                 self.placement, self.placed = place, at
+            case ImagesReported(images=images):
+                self.images = tuple(dict.fromkeys((*self.images, *images)))
             case GangStarted(at=at):
                 self.started = self.started or at
                 self.began = self.began or at
@@ -125,18 +131,6 @@ class DeliveredGang(Struct):
         if self.holds and self.started:
             self.run_ms += max(at - self.started, 0)
         self.holds, self.started = False, 0
-
-
-def same_place(one: Placement | None, other: Placement) -> bool:
-    """Whether two placements hold the same devices of the same nodes."""
-    return one is not None and _held(one) == _held(other)
-
-
-def _held(place: Placement) -> dict[str, list[int]]:
-    found = dict[str, list[int]]()
-    for pod in place.pods:
-        found.setdefault(pod.node, []).extend(pod.devices or (-1,))
-    return {node: sorted(devices) for node, devices in found.items()}
 
 
 def _moved(gang: Gang, queue: str) -> Gang:

@@ -119,4 +119,5 @@ def _gang(workload_id: str, workload: Workload, submitted_ms: int, index: int) -
         deadline_ms=workload.deadline.of(submitted_ms) if workload.deadline else 0,
         floor=workload.scaling.floor if workload.scaling else 0,
         model=workload.model,
+        cap=workload.cap,
     )

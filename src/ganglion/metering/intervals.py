@@ -4,7 +4,7 @@ Sums are thousandths of a GPU times milliseconds, which is GPU-microseconds: int
 for shares of a GPU as well.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,8 @@ class UsageInterval(Struct, frozen=True):
         memory_mib: host memory of all its pods there.
         begun: whether this is the first interval of the attempt: each attempt that was placed
             while the ledger was metered has one.
+        devices: indexes of the GPUs that all its pods there have, as `0-3,6`; empty = none, or
+            those of an attempt that an early version metered.
     """
 
     begin_ms: int
@@ -50,6 +52,7 @@ class UsageInterval(Struct, frozen=True):
     cpu_milli: int
     memory_mib: int
     begun: bool = False
+    devices: str = ""
 
 
 class SupplyInterval(Struct, frozen=True):
@@ -70,6 +73,26 @@ class SupplyInterval(Struct, frozen=True):
     flavor: str
     gpu_milli: int
     unavailable_milli: int
+
+
+def ranges_of(devices: Iterable[int]) -> str:
+    """Indexes of GPUs as text: `0-3,6`."""
+    parts = list[list[int]]()
+    for each in sorted(set(devices)):
+        if parts and parts[-1][1] == each - 1:
+            parts[-1][1] = each
+        else:
+            parts.append([each, each])
+    return ",".join(f"{low}-{high}" if high > low else str(low) for low, high in parts)
+
+
+def devices_in(ranges: str) -> tuple[int, ...]:
+    """The indexes of GPUs that `ranges_of` wrote."""
+    found = list[int]()
+    for part in filter(None, ranges.split(",")):
+        low, _, high = part.partition("-")
+        found += range(int(low), int(high or low) + 1)
+    return tuple(found)
 
 
 def by_day(interval: UsageInterval) -> Iterator[UsageInterval]:

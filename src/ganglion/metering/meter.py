@@ -5,12 +5,15 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 
-from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day
+from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day, ranges_of
 from ganglion.metering.supply import MeteredNode
 from ganglion.model import events as ev
 from ganglion.model.fleet.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.model.workload import Gang
+
+UNKNOWN = "unknown"
+"""Flavor of a node whose description is missing."""
 
 
 class HasGang(Protocol):
@@ -48,11 +51,16 @@ class NodeShare(Struct, frozen=True):
 
 
 class OpenUsage(Struct):
-    """What an attempt holds on one node since a time in ms."""
+    """What an attempt holds on one node since a time in ms; `devices`: its GPUs, as text.
+
+    Its GPUs change with its share and not otherwise: new ones come beside the old ones, which are
+    held until they are left.
+    """
 
     since: int
     share: NodeShare
     begun: bool = False
+    devices: str = ""
 
 
 class MeteredAttempt(Struct):
@@ -101,6 +109,7 @@ class MeteredAttempt(Struct):
             cpu_milli=share.cpu_milli,
             memory_mib=share.memory_mib,
             begun=found.begun,
+            devices=found.devices,
         )
 
 
@@ -142,12 +151,22 @@ class Meter:
         for name in lost:
             self.nodes[name].lost = True
         for place in held:
-            attempt = self._enter(place.gang, place.attempt)
-            attempt.begun = True  # before metering began
-            self._move(attempt, place.wanted, place.leaving)
+            self.found(at, place)
         for metered in self.nodes.values():
             metered.shrunk = metered.holds_what_is_gone()
             self._resupply(metered)
+
+    def found(self, at: int, place: HeldPlace) -> None:
+        """Know an attempt that was placed before metering began."""
+        self.now = max(self.now, at)
+        attempt = self._enter(place.gang, place.attempt)
+        attempt.begun = True
+        self._move(attempt, place.wanted, place.leaving)
+
+    def guess(self, at: int, name: str) -> None:
+        """Know a node of which nothing is known but what is held there."""
+        self.now = max(self.now, at)
+        self.nodes[name] = MeteredNode(name, UNKNOWN, shrunk=True, since=self.now)
 
     def note(self, event: ev.Event, record: Callable[[str], HasGang]) -> None:
         """Take in an event.
@@ -290,7 +309,10 @@ class Meter:
                 self._close(attempt, name, attempt.open.pop(name))
         for name, share in shares.items():
             if name not in attempt.open:
-                attempt.open[name] = OpenUsage(self.now, share, begun=not attempt.begun)
+                pods = (each for each in (*attempt.wanted, *attempt.leaving) if each.node == name)
+                devices = ranges_of(device for pod in pods for device in pod.devices)
+                begun = not attempt.begun
+                attempt.open[name] = OpenUsage(self.now, share, begun=begun, devices=devices)
                 attempt.begun = True
 
     def _shares(self, attempt: MeteredAttempt) -> dict[str, NodeShare]:
@@ -300,7 +322,7 @@ class Meter:
             for pod in pods:
                 total = sums.setdefault(pod.node, [0, 0, 0, 0])
                 milli = len(pod.devices) * pod.milli
-                cpu_milli, memory_mib = attempt.pods[pod.pod_set]
+                cpu_milli, memory_mib = attempt.pods.get(pod.pod_set, (0, 0))
                 total[0] += milli * wanted
                 total[1] += milli
                 total[2] += cpu_milli

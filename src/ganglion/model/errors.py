@@ -175,6 +175,12 @@ class NoAccount(Forbidden):
     code = "access.account"
 
 
+class NoClusterRight(Forbidden):
+    """No role of the cluster lets the service account use the queue; the message names the verb."""
+
+    code = "access.cluster"
+
+
 class InvariantBroken(StateError):
     """The engine's state contradicts itself: a bug in Ganglion, never a user's fault."""
 

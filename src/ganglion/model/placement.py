@@ -35,3 +35,15 @@ class Placement(Struct, frozen=True, omit_defaults=True):
     pods: tuple[PodPlacement, ...]
     level: Level = Level.FLEET
     domain: str = ""
+
+
+def same_place(one: Placement | None, other: Placement) -> bool:
+    """Whether two placements hold the same devices of the same nodes."""
+    return one is not None and _held(one) == _held(other)
+
+
+def _held(place: Placement) -> dict[str, list[int]]:
+    found = dict[str, list[int]]()
+    for pod in place.pods:
+        found.setdefault(pod.node, []).extend(pod.devices or (-1,))
+    return {node: sorted(devices) for node, devices in found.items()}

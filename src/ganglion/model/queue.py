@@ -86,6 +86,8 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         carry_over: whether what was left of a month is added to the next one.
         warn: percentages of the limit at which people are notified that it is spent.
         grace_ms: how long what runs goes on once the limit is spent.
+        until_ms: when the token ends whose spending cap it is, which has no months and bears the
+            name of `cap_of` in place of a queue's; 0 = it is the budget of a queue.
     """
 
     queue: str
@@ -94,6 +96,12 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     carry_over: bool = False
     warn: tuple[int, ...] = WARN_PERCENT
     grace_ms: int = GRACE_MS
+    until_ms: int = 0
+
+
+def cap_of(token: str) -> str:
+    """The name of what workloads may cost that are submitted with a token, by its id."""
+    return f"token:{token}"
 
 
 class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

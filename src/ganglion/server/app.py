@@ -1,6 +1,6 @@
 """The REST application over one service."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -49,8 +49,10 @@ from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
 from ganglion.server.routes.identity import access, sessions, trail, users
 from ganglion.server.routes.models import references
 from ganglion.server.routes.money import budget_requests, budgets, prices
+from ganglion.server.telemetry.curves import AttemptUse
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
+from ganglion.server.views.use import CURVES, measured, snapshot
 from ganglion.transport.hosts import Hosts
 
 _ROUTES = (
@@ -165,6 +167,7 @@ def guarded(
     context.sessions = known.lasting
     routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
+    context.curves.measure_by(lambda: _uses(context))
     pages: LoginPages | None = (
         BrowserLogin(
             login, context.service, known, context.effects, context.owner, context.passwords
@@ -190,6 +193,19 @@ def guarded(
     )
     limit = TokenLimit(guard, Denials(context.service), context.effects.clock)
     return Identified(limit, answered, paths.template, context.effects)
+
+
+def _uses(context: ServerContext) -> Iterator[AttemptUse]:
+    """What attempts use now, as far as the machine says."""
+    with context.service.read() as mind:
+        found = snapshot(mind.state)
+    if not found.holders:
+        return
+    page = measured(found, context.home.root, context.uses, context.service.now())
+    for holder, used in zip(found.holders, page.gangs, strict=True):
+        known = {name: getattr(used, name) for name in CURVES}
+        values = {name: value for name, value in known.items() if value is not None}
+        yield AttemptUse(holder.gang, holder.attempt, values)
 
 
 def _gauges(context: ServerContext) -> Gauges:

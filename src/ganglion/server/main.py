@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 from starlette.types import ASGIApp
@@ -55,6 +55,7 @@ from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.set_apart import isolates, told_flaws
 from ganglion.server.state.transaction import Transaction
+from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
 from ganglion.server.whatif.questions import WhatIfQuestions
@@ -77,9 +78,18 @@ UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
-Background = TypeVar(
-    "Background", Notifier, LedgerRetention, Signing, WhatIfQuestions, ReviewWatch, ModelWatch
-)
+
+class _Background(Protocol):
+    """Goes on in a thread of its own."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """End."""
+
+
+Background = TypeVar("Background", bound=_Background)
 
 
 def serve(
@@ -99,6 +109,7 @@ def serve(
     most_dry_runs: int | None = None,
     allowed_urls: Sequence[str] = (),
     database_url: str = "",
+    login_folder: Path | None = None,
     world: Callable[[Home], ServedWorld] | None = None,
     ready: Callable[[str], None] = lambda _url: None,
     take_over: bool = False,
@@ -130,6 +141,7 @@ def serve(
         allowed_urls: hosts, addresses and networks that URLs of workload files may name although
             they are private.
         database_url: where the ledger lies instead of the home.
+        login_folder: where `login.yaml` lies; None = in the home.
         world: carries plans out instead of this machine.
         ready: called with the URL once clients can connect.
         take_over: execute a ledger that another home executed, once what that one runs has ended.
@@ -176,7 +188,9 @@ def serve(
             Metrics(effects.clock),
             Keys(place.root, effects, by_key=service_keys),
         )
-        login = read_login(place.root, effects.files, tls=shown is not None, owner=user)
+        login = read_login(
+            login_folder or place.root, effects.files, tls=shown is not None, owner=user
+        )
         door = door_of(
             RouterPlace(place.root, host, port, services_port, tuple(host_names)),
             keys,
@@ -189,16 +203,17 @@ def serve(
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
-        notifier, reviews, models = (
+        notifier, reviews, models, curves = (
             _started(stack, Notifier(place.root, ledger, made.now, reach)),
-            _started(stack, ReviewWatch(place.root, login)),
+            _started(stack, ReviewWatch(login_folder or place.root, login)),
             _started(stack, _watch(place, secrets, user, effects, accounts)),
+            _started(stack, AttemptCurves(place.root, made.now, effects.clock)),
         )
         service = Service(
             ledger,
             made,
             Policy(),
-            published(feed, notifier),
+            published(feed, notifier, curves),
             metrics,
             [
                 workspaces,
@@ -232,6 +247,7 @@ def serve(
             decide_by=door.decide_by,
             look_at=workspaces.look_at,
             use_of=workspaces.use_of,
+            curves=curves,
             load_of=lambda name: load_view(door.heard(), name),
             unsent=notifier.failures,
             uncut=lambda: retention.trouble,
@@ -360,7 +376,7 @@ def _brought(
     draft: Transaction, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str
 ) -> None:
     """Take in what the server was started with, and end what a killed one has left open."""
-    draft.record(ServerStarted(draft.now, __version__, metered=True))
+    draft.record(ServerStarted(draft.now, __version__, metered=True, meters_clusters=True))
     close_all(draft)
     if policy:
         policies.keep(draft, policy, user)

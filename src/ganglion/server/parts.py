@@ -29,6 +29,7 @@ from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
 from ganglion.server.signals.scraper import Scraper
 from ganglion.server.state.feed import Feed
+from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.transport import unix
 from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
@@ -79,12 +80,15 @@ def keepers_of(
     return [schedules, *others]
 
 
-def published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
-    """Send what was written to streams and people."""
+def published(
+    feed: Feed, notifier: Notifier, curves: AttemptCurves
+) -> Callable[[list[Entry]], None]:
+    """Send what was written to streams and people, and to what keeps curves."""
 
     def tell(entries: list[Entry]) -> None:
         feed.publish(entries)
         notifier.wake()
+        curves.note(entries)
 
     return tell
 

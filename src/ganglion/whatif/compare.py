@@ -1,6 +1,7 @@
 """The difference between two replays, next to their distance from what really happened."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -24,18 +25,29 @@ class Three(Struct, frozen=True):
     changed: dict[Key, Figures]
 
 
-def groups_of(found: Three) -> tuple[WhatIfGroup, ...]:
-    """Every group that is in all three, with the figures that all three have."""
+def groups_of(
+    found: Three, unknown: Mapping[Measure, int] = MappingProxyType({})
+) -> tuple[WhatIfGroup, ...]:
+    """Every group that is in all three, with the figures that all three have.
+
+    Args:
+        found: the figures.
+        unknown: by how much more a figure may be wrong, as records of the past are missing.
+    """
     keys = [key for key in found.replay if key in found.past and key in found.changed]
     keys.sort(key=lambda key: (_ORDER.index(key[0]), key[1]))
-    return tuple(_group(found, key) for key in keys)
+    return tuple(_group(found, key, unknown) for key in keys)
 
 
-def _group(found: Three, key: Key) -> WhatIfGroup:
+def _group(found: Three, key: Key, unknown: Mapping[Measure, int]) -> WhatIfGroup:
     past, replay, changed = (each[key] for each in (found.past, found.replay, found.changed))
     figures = {
         name.value: figure(
-            past.values[name], replay.values[name], changed.values[name], RESOLUTION[name]
+            past.values[name],
+            replay.values[name],
+            changed.values[name],
+            RESOLUTION[name],
+            unknown.get(name, 0),
         )
         for name in Measure
         if all(name in each.values for each in (past, replay, changed))
@@ -43,14 +55,17 @@ def _group(found: Three, key: Key) -> WhatIfGroup:
     return WhatIfGroup(key[0].value, key[1], past.jobs, changed.waiting, figures)
 
 
-def figure(past: int, replay: int, changed: int, least: int) -> WhatIfFigure:
-    """One figure with its error bar; a difference of `least` or less is no difference."""
-    bar = abs(replay - past)
+def figure(past: int, replay: int, changed: int, least: int, unknown: int = 0) -> WhatIfFigure:
+    """One figure with its error bar; a difference of `least` or less is no difference.
+
+    What is not known of the past is added to the distance of the replay from it.
+    """
+    bar = abs(replay - past) + unknown
     return WhatIfFigure(past, replay, changed, bar, abs(changed - replay) > max(bar, least))
 
 
 def movers(
-    past: Fates, replay: Waits, changed: Waits, until: int
+    past: Fates, replay: Waits, changed: Waits, until: int, missing_ms: int = 0
 ) -> tuple[tuple[WhatIfMover, ...], tuple[WhatIfMover, ...]]:
     """The workloads whose wait becomes shorter, and those whose wait becomes longer, most first.
 
@@ -62,6 +77,7 @@ def movers(
         replay: waits without a change.
         changed: with it.
         until: the end of the period, in ms.
+        missing_ms: by how much a wait of the past may be known wrong.
     """
     there = waits_of(past, until)
     errors = {name: abs(wait - there[name]) for name, wait in replay.items() if name in there}
@@ -69,7 +85,7 @@ def movers(
     usual = max(usual, RESOLUTION[Measure.WAIT_P50])
     names: Mapping[str, GangFate] = {each.gang.workload: each for each in past.of.values()}
     found = [
-        _mover(names[name], replay[name], changed[name], max(error, usual))
+        _mover(names[name], replay[name], changed[name], max(error, usual) + missing_ms)
         for name, error in errors.items()
         if name in changed
     ]

@@ -31,10 +31,12 @@ from ganglion.model.events import (
     PolicySet,
     PriceSet,
     QueueSet,
+    TokenCreated,
 )
 from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
+from ganglion.whatif.delivered import DeliveryGap
 from ganglion.whatif.fates import Fates, GangFate
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.job import SimJob
@@ -43,6 +45,7 @@ from ganglion.worlds.simulated.scenario import SimulatedScenario, StandingJob
 FROM_OUTSIDE = (
     *(NodeAdded, NodeLost, NodeCordoned, DeviceHealth, BookingSet, BookingRemoved),
     *(QueueSet, PolicySet, PriceSet, BudgetSet, BudgetRemoved, BudgetRaised, GangUpdated),
+    TokenCreated,
 )
 """Facts that a replay repeats. Queues that are removed stay: nothing is in them."""
 UNKNOWN_MS = 3_600_000
@@ -59,6 +62,9 @@ class PastLimits(Struct, frozen=True):
         stopped: attempts that were stopped for others: what they lost follows from the contract.
         damaged: events that cannot be read, or contradict those before them.
         delivered: events of clusters, which are left out.
+        cluster: whose events these are; empty = the server's own.
+        gaps: records of the cluster that are missing in the period.
+        unseen: gangs of the cluster whose end no scheduler saw.
     """
 
     open: int = 0
@@ -67,6 +73,9 @@ class PastLimits(Struct, frozen=True):
     stopped: int = 0
     damaged: int = 0
     delivered: int = 0
+    cluster: str = ""
+    gaps: tuple[DeliveryGap, ...] = ()
+    unseen: int = 0
 
 
 class PastPeriod(Struct, frozen=True):
@@ -88,6 +97,14 @@ class PastPeriod(Struct, frozen=True):
     fates: Fates
     prices: tuple[PriceSet, ...]
     limits: PastLimits
+
+    @property
+    def missing_ms(self) -> int:
+        """For how much of the period records are missing."""
+        parts = (
+            min(each.until, self.until) - max(each.since, self.since) for each in self.limits.gaps
+        )
+        return sum(max(each, 0) for each in parts)
 
 
 class PastReader:
@@ -149,7 +166,7 @@ class PastReader:
         if not kept:
             hint = "take a longer one: --since 30d"
             if self._delivered:
-                hint = "jobs of clusters are kept, and not replayed: this server places none"
+                hint = "this server places no jobs; name a cluster that delivers: --cluster NAME"
             raise InputError("the ledger holds no job of this period", hint)
         jobs = _Jobs(kept)
         records = self._state.gangs.records

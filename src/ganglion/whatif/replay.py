@@ -17,7 +17,7 @@ from ganglion.pricing.book import PriceBook
 from ganglion.whatif.changes import WhatIfChange, prices_with, scenario_with
 from ganglion.whatif.compare import Three, groups_of, movers, waits_of
 from ganglion.whatif.fates import Fates
-from ganglion.whatif.figures import Figures, Key, measured
+from ganglion.whatif.figures import Figures, Key, Measure, measured
 from ganglion.whatif.past import PastLimits, PastPeriod
 from ganglion.worlds.simulated.run import FinishedRun, simulate
 from ganglion.worlds.simulated.scenario import SimulatedScenario
@@ -72,26 +72,41 @@ def answered(
         starts: tuple[WhatIfStart, ...] = ()
     else:
         other = beginning(past.state, change.policy)
-        missing = beside(as_it_was)
+        awaited = beside(as_it_was)
         fates, run = replayed(past, scenario, other, told)
         changed = _compared(past, fates, PriceBook(prices_with(past, change)))
         starts = tuple(_start(run, fates, gang.id) for gang in change.gangs)
-        replay = msgspec.msgpack.decode(missing(), type=Compared)
+        replay = msgspec.msgpack.decode(awaited(), type=Compared)
     book = PriceBook(list(past.prices))
     found = Three(measured(past.fates, until, book), dict(replay.groups), dict(changed.groups))
-    winners, losers = movers(past.fates, replay.waits, changed.waits, until)
+    missing = past.missing_ms
+    winners, losers = movers(past.fates, replay.waits, changed.waits, until, missing)
     return WhatIfReport(
         past.since,
         until,
         words,
         len(past.fates.of),
-        groups_of(found),
+        groups_of(found, _unknown(past)),
         winners,
         losers,
         starts,
         assumptions(past.limits),
         book.currency,
     )
+
+
+def _unknown(past: PastPeriod) -> dict[Measure, int]:
+    """By how much figures may be wrong, as records of the past are missing.
+
+    What began or ended meanwhile is known as much too late, on all GPUs in the worst case.
+    """
+    missing = past.missing_ms
+    if not missing:
+        return {}
+    most = missing * sum(len(node.devices) for node in past.scenario.nodes)
+    found = dict.fromkeys((Measure.WAIT_P50, Measure.WAIT_P95), missing)
+    found |= dict.fromkeys((Measure.LOST, Measure.HELD), most)
+    return found | {Measure.FAIRNESS: 1000}
 
 
 def _compared(past: PastPeriod, fates: Fates, prices: PriceBook) -> Compared:
@@ -130,12 +145,36 @@ def assumptions(limits: PastLimits) -> tuple[str, ...]:
             f"{limits.damaged} events of the ledger cannot be taken in, see `ganglion ledger"
             " verify`: what they were about is missing here, or stays as it was before them."
         )
-    if limits.delivered:
+    if limits.cluster:
+        found += of_cluster(limits)
+    elif limits.delivered:
         found.append(
             f"{limits.delivered} events of clusters are left out: only what this server placed is"
-            " replayed."
+            " replayed. Name a cluster to ask about it: --cluster NAME"
         )
     return tuple(found)
+
+
+def of_cluster(limits: PastLimits) -> list[str]:
+    """What replays of a cluster do not know beside that, in words."""
+    found = [
+        f"Only what the scheduler of {limits.cluster} delivered is known: rules of nodes and pods"
+        " that its records do not name (taints, affinity, volumes) are not replayed."
+    ]
+    if limits.gaps:
+        records = sum(each.records for each in limits.gaps)
+        some = f"{records}" if all(each.records for each in limits.gaps) else f"at least {records}"
+        found.append(
+            f"{some} records of the period are missing, in {len(limits.gaps)} gaps: jobs that came"
+            " and went meanwhile are in no replay, and every error bar is as much wider as the"
+            " gaps last. See: ganglion audit show --kind records_lost"
+        )
+    if limits.unseen:
+        found.append(
+            f"{limits.unseen} gangs ended while no scheduler looked: each is taken to have run"
+            " until the next one did."
+        )
+    return found
 
 
 def _start(run: FinishedRun, fates: Fates, gang: str) -> WhatIfStart:

@@ -133,6 +133,7 @@ def test_programs_get_data_on_stdout_without_the_token(
         "user": "eve@example.org",
         "token": token_id(TOKEN),
         "until": (NOW_S + 90 * 86_400) * 1000,
+        "scope": "",
         "file": str(LoginFile().path),
     }
     assert done.err == PROMPT
@@ -310,6 +311,22 @@ def proof(tmp_path: Path) -> Path:
     made = tmp_path / "id-token"
     made.write_text(f"{ID_TOKEN}\n")
     return made
+
+
+def test_a_pod_without_the_right_in_its_cluster_learns_how_to_get_it(
+    site: FakeServer, ganglion: Ganglion, proof: Path
+) -> None:
+    why, hint = "no role of the cluster lets a use queue 'b'", "kubectl create x; kubectl create y"
+    body = {"error": "access_denied", "error_description": why, "code": "access.cluster"}
+    body |= {"hint": hint}
+    site.on("POST /login/token", httpx2.Response(403, json=body))
+    done = ganglion("login", URL, "--id-token", str(proof), "--queue", "b")
+    assert done == (
+        *(1, ""),
+        f"Error: {why}\nHint: {hint}\n",
+    )
+    assert parse_qs(site.requests[-1].content.decode())["scope"] == ["queue:b"]
+    assert "--queue needs --id-token" in ganglion("login", URL, "--queue", "b").err
 
 
 def test_a_job_of_ci_exchanges_its_id_token(

@@ -163,7 +163,7 @@ TABLES = dict(every_table())
 
 
 def test_the_tables_of_the_command_line_are_found() -> None:
-    assert {"ps.columns", "queue._columns", "booking.COLUMNS"} <= TABLES.keys()
+    assert {"ps.columns", "queue.columns", "booking.COLUMNS"} <= TABLES.keys()
     assert answers.PAGE["items"]
 
 

@@ -36,6 +36,21 @@ def test_a_grant_to_a_group_is_named(staff: Office) -> None:
     assert grants(staff, "node_cordoned") == ["role operator of group:ops on the whole fleet"]
 
 
+def test_the_record_names_user_token_and_the_program_that_acts_for_the_user(
+    staff: Office,
+) -> None:
+    eve = staff.user("eve", "submitter", "vision")
+    me = eve.get(f"{API}/whoami").json()
+    for name, agent in (("a", "claude-code 2.1"), ("b", "<b>"), ("c", "")):
+        eve.headers["X-Ganglion-Agent"] = agent
+        staff.submit(eve, name, "vision")
+    staff.submit(staff.owner, "d", "vision")
+    found = staff.owner.get(f"{API}/audit/records?kind=gang_submitted").json()["items"]
+    said = [(each["actor"], each["token"], each["agent"]) for each in reversed(found)]
+    of_eve = ("eve", me["token"])
+    assert said == [(*of_eve, "claude-code 2.1"), (*of_eve, ""), (*of_eve, ""), ("ada", "", "")]
+
+
 def test_a_change_of_many_names_each_grant_that_it_needed(staff: Office) -> None:
     staff.grant("user:eve", "maintainer", "vision")
     eve = staff.user("eve", "maintainer", "speech")
@@ -75,7 +90,7 @@ def test_readers_who_may_not_audit_do_not_get_it(staff: Office) -> None:
     for other in (eve, staff.user("vi", "viewer"), staff.user("op", "operator")):
         seen = staff.events(other)
         assert [each for each in seen if each["type"] == "gang_submitted"]
-        assert not [each for each in seen if "grant" in each]
+        assert not [each for each in seen if {"grant", "by_token", "agent"} & set(each)]
     assert [each for each in staff.events(staff.user("au", "auditor")) if "grant" in each]
 
 

@@ -15,6 +15,7 @@ from tests.faults.clock import HandClock
 from tests.server.access.office import API, Office
 from tests.server.access.test_audit_export import signing_office
 from tests.server.conftest import Rig
+from tests.server.process import until
 
 
 def records(client: TestClient, query: str = "") -> dict[str, Any]:
@@ -136,14 +137,14 @@ def test_the_timeline_has_what_was_held_is_held_and_is_planned(staff: Office) ->
     assert {(each["begin"], each["milli"]) for each in planned} == {(begin, 8_000)}
     rig.machine.time += 60_000
     owner.post(f"{API}/workloads/{job}/cancel", json={"force": True})
-    rig.service.ask(lambda _draft: None)
+    until(lambda: rig.state(job) == "CANCELLED")
     over = [
         each
         for each in owner.get(f"{API}/timeline?since=1h").json()["items"]
         if each["workload"] == job
     ]
     assert [(each["open"], each["devices"], each["begin"]) for each in over[-1:]] == [
-        (False, [], span["begin"])
+        (False, list(range(8)), span["begin"])
     ]
     tried = owner.get(f"{API}/workloads/{job}/attempts").json()["items"]
     assert [(each["attempt"], each["node"], each["milli"]) for each in tried] == [(1, "n0", 8_000)]

@@ -10,10 +10,12 @@ from ganglion.model.events import (
     GangPlaced,
     GangStarted,
     GangSubmitted,
+    ImagesReported,
     NodeAdded,
     Outcome,
     PolicySet,
     QueueSet,
+    ReportedImage,
     SchedulerEnded,
     SchedulerSettled,
     SchedulerStarted,
@@ -66,8 +68,15 @@ def started(at: int, name: str) -> GangStarted:
     return GangStarted(at, gang(name).id, 1)
 
 
-def ended(at: int, name: str, outcome: Outcome = Outcome.SUCCEEDED, **more: object) -> GangEnded:
-    return GangEnded(at, gang(name).id, 1, outcome, **more)  # type: ignore[arg-type]
+def pulled(at: int, name: str, digest: str = "sha256:0a") -> ImagesReported:
+    image = ReportedImage("main", "train", "registry.example/train:3", f"train@{digest}")
+    return ImagesReported(at, gang(name).id, 1, (image,))
+
+
+def ended(
+    at: int, name: str, outcome: Outcome = Outcome.SUCCEEDED, *, attempt: int = 1, **more: object
+) -> GangEnded:
+    return GangEnded(at, gang(name).id, attempt, outcome, **more)  # type: ignore[arg-type]
 
 
 def turns(
@@ -91,7 +100,7 @@ def story(
         facts, decisions = list[Delivered](), list[Delivered]()
         if live and dice.random() < 0.5:
             name = live.pop(dice.randrange(len(live)))
-            facts += [started(now, name), ended(now, name)]
+            facts += [pulled(now, name), started(now, name), ended(now, name)]
         for _ in range(dice.randrange(3)):
             number += 1
             name = f"job-{at}-{number}"

@@ -32,6 +32,7 @@ from tests.server.delivered.stories import (
     ended,
     gang,
     placed,
+    pulled,
     started,
     story,
     submitted,
@@ -67,7 +68,7 @@ def one_job() -> tuple[DeliveryRecord, ...]:
     return turns(
         ([*begun(1_000), SchedulerSettled(1_000)], []),
         ([submitted(2_000, "train")], [placed(3_000, "train", "n0", "n1")]),
-        ([started(5_000, "train")], []),
+        ([pulled(4_500, "train"), started(5_000, "train")], []),
         ([ended(9_000, "train")], []),
     )
 
@@ -115,6 +116,7 @@ def test_ended_work_of_a_cluster_is_in_the_history_by_its_name(rig: Rig) -> None
     shown = filed_detail(row)
     assert shown.document["cluster"] == "east"
     assert shown.document["owner"] == "Job train"
+    assert shown.document["images"] == ["main/train: train@sha256:0a"]
     assert shown.gangs[0].placement is not None
     assert [pod.node for pod in shown.gangs[0].placement.pods] == ["n0", "n1"]
     spent = shown.spent
@@ -197,12 +199,17 @@ def test_an_auditor_reads_what_clusters_decided(rig: Rig) -> None:
     assert (decided.actor, decided.queue, decided.at) == (SCHEDULER, "east:team", 3_000)
     assert (decided.policy, decided.software, decided.cluster) == (4, "1.2.3", "east")
     assert (decided.image, decided.owner) == (IMAGE, "Job train")
+    assert {each.kind: each.ran for each in found if each.at > 4_000} == dict.fromkeys(
+        ("images_reported", "gang_started", "gang_ended"), "main/train: train@sha256:0a"
+    )
+    assert decided.ran == ""  # nothing was pulled by then
     stays = placements(rows, DecisionContext(policy=0), "east:", must_of(["region=eu"]), 0, 0)
     assert [(each.node, each.broken) for each in stays.stays] == [
         ("n0", ()),
         ("n1", ("region=us",)),
     ]
     assert {each.cluster for each in stays.stays} == {"east"}
+    assert {each.ran for each in stays.stays} == {"main/train: train@sha256:0a"}
     assert not placements(rows, DecisionContext(policy=0), "west:", {}, 0, 0).stays
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import asdict
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.plugins.builtin import builtin_plugins
@@ -57,7 +58,10 @@ def summary(mind: Mind) -> dict[str, Any]:
     }
     if book.meter.since is not None:
         later = book.meter.now + 60_000
-        found["metered"] = [*book.meter.open_usage(later), *book.meter.open_supply(later)]
+        usage = [asdict(each) for each in book.meter.open_usage(later)]
+        for each in usage:
+            each.pop("devices")  # which a later version added
+        found["metered"] = [*usage, *book.meter.open_supply(later)]
     return dict(msgspec.json.decode(msgspec.json.encode(found)))
 
 

@@ -68,7 +68,7 @@ def test_events_of_clusters_are_left_out_and_counted(tmp_path: Path) -> None:
     ledger.close()
     with pytest.raises(InputError) as refused:
         answer(WhatIfTask(str(path), 0, 4_000 * S, WhatIfChange()))
-    assert "jobs of clusters are kept, and not replayed" in refused.value.hint
+    assert "name a cluster that delivers" in refused.value.hint
     ledger = written(path)
     ledger.close()
     report = answer(WhatIfTask(str(path), 0, 1_000 * S, WhatIfChange()))

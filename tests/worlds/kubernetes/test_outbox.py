@@ -23,6 +23,7 @@ from tests.forking import Forked
 from tests.worlds.kubernetes.process import SchedulerProcess
 
 LIMIT_S = 120.0
+DIGEST = f"registry.example/train@sha256:{'0a' * 32}"
 
 
 class ServerProcess:
@@ -95,8 +96,17 @@ def run_gang(cluster: Cluster, name: str) -> dict[str, str]:
     names = cluster.add_gang(name, 2, gpus=4)
     bound = cluster.wait(lambda: _all(cluster, names), f"{name} is bound", LIMIT_S)
     for each in names:
-        cluster.set_phase(each, "Running")
+        _say_running(cluster, each)
     return dict(bound)
+
+
+def _say_running(cluster: Cluster, name: str) -> None:
+    """What the kubelet says of a pod whose container runs: also which image that is."""
+    path = f"/api/v1/namespaces/default/pods/{name}"
+    (container,) = cluster.get(path)["spec"]["containers"]
+    said = {"name": container["name"], "image": container["image"], "imageID": DIGEST}
+    status = {"phase": "Running", "containerStatuses": [{**said, "ready": True, "restartCount": 0}]}
+    cluster.patch(f"{path}/status", {"status": status})
 
 
 def _all(cluster: Cluster, names: Sequence[str]) -> dict[str, str] | None:
@@ -154,6 +164,8 @@ def test_history_and_audit_of_a_cluster_survive_kills_of_its_scheduler_and_of_th
         assert code == 0
         (gang,) = json.loads(text)["gangs"]
         assert {pod["node"] for pod in gang["placement"]["pods"]} == set(where["c"].values())
+        (image,) = json.loads(text)["document"]["images"]
+        assert image.endswith(f": {DIGEST}")
     _check(server, where)
 
 
@@ -169,6 +181,6 @@ def _check(server: ServerProcess, where: dict[str, dict[str, str]]) -> None:
         mine = [each for each in stays if f"/{name}" in each.gang]
         assert sorted(each.node for each in mine) == sorted(pods.values()), name
         assert all(each.end for each in mine)
-        assert all(each.image for each in mine)
+        assert all(each.image and each.ran.endswith(f": {DIGEST}") for each in mine), name
     lost = [each for each in records(rows, DecisionContext()) if each.kind == "records_lost"]
     assert not lost

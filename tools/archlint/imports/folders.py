@@ -72,12 +72,12 @@ FOLDERS: dict[str, dict[str, str]] = {
         "metrics": "",
         "power": "",
         "reports": "",
-        "reserved": "",
         "resuming": "",
         "schedules": "",
         "services": "",
         "status": "",
         "sweeps": "",
+        "waiting": "",
         "workspaces": "",
         "autoscaling": "schedules",
         "expand": "sweeps",
@@ -203,6 +203,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "submission": "output cluster errors options connection logs pods workloads",
         "simulation": "output options submission",
         "whatif": "output options connection submission simulation",
+        "agents": "output options connection access queues money workloads submission whatif",
     },
     "server": {
         "state": "",
@@ -227,7 +228,9 @@ FOLDERS: dict[str, dict[str, str]] = {
         "audit": "",
         "direct": "rest requests routes",
         "app": "rest commands accounts access login portal telemetry views requests routes direct",
-        "parts": ("state rest signals commands controllers models recovery loop accounts notify"),
+        "parts": (
+            "state rest telemetry signals commands controllers models recovery loop accounts notify"
+        ),
         "main": (
             "state rest telemetry models signals commands controllers recovery loop access "
             "accounts login portal requests notify audit app parts whatif"

@@ -3,7 +3,7 @@ import type { TrailRecord } from "../../api/schema";
 import { harmless } from "../../ui/text";
 
 const ELSEWHERE = new Set(
-  ["type", "at", "gang", "node", "name", "queue", "request", "actor", "grant", "glass", "cluster", "scheduler"].concat(
+  ["type", "at", "gang", "node", "name", "queue", "request", "actor", "grant", "glass", "by_token", "agent", "cluster", "scheduler"].concat(
     ["number", "workload"],
   ),
 );

@@ -19,7 +19,7 @@ it("puts the nodes of an attempt together, and knows whether it goes on", () => 
 });
 
 it("tells a life with all of its attempts, in order", () => {
-  const gang = { id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 30, started: 31, saved: null, ended: null };
+  const gang = { id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 30, started: 31, saved: null, ended: null, waited: [] };
   const job = { submitted: 1, gangs: [gang as unknown as GangView] } as WorkloadDetail;
   const past = attemptsOf([span({}), span({ attempt: 2, begin: 30, end: null, open: true })]);
   expect(stepsOf(job, past).map((each) => `${each.at} ${each.what}`)).toEqual([
@@ -28,5 +28,23 @@ it("tells a life with all of its attempts, in order", () => {
     "20 attempt 1 over",
     "30 attempt 2 placed",
     "31 started",
+  ]);
+});
+
+it("says for what it waited before each attempt, and where that is unknown", () => {
+  const part = (attempt: number, reason: string, total_ms: number, until: number) => ({ attempt, reason, total_ms, times: 1, until });
+  const gang = {
+    ...{ id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 9_000, started: null, saved: null, ended: null },
+    ...{ submitted: 1_000, waited: [part(2, "quota", 2_000, 9_000), part(3, "capacity", 500, 12_500)] },
+  };
+  const job = { submitted: 1_000, gangs: [gang as unknown as GangView] } as WorkloadDetail;
+  const past = attemptsOf([span({ begin: 5_000, end: 7_000 }), span({ attempt: 2, begin: 9_000, end: 12_000 })]);
+  expect(stepsOf(job, past).map((each) => [each.what, each.waited?.map((one) => one.reason) ?? each.waited])).toEqual([
+    ["submitted", undefined],
+    ["attempt 1 placed", null],
+    ["attempt 1 over", undefined],
+    ["attempt 2 placed", ["quota"]],
+    ["attempt 2 over", undefined],
+    ["waits", ["capacity"]],
   ]);
 });

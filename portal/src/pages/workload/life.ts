@@ -1,5 +1,5 @@
 /** The life of a workload: its attempts, and what it waited between them. */
-import type { TimelineSpan, WorkloadDetail } from "../../api/schema";
+import type { GangView, TimelineSpan, WaitedFor, WorkloadDetail } from "../../api/schema";
 
 /** One attempt of one gang, on all of its nodes. */
 export interface Attempt {
@@ -43,6 +43,15 @@ export interface Step {
   at: number;
   what: string;
   more?: string;
+  /** For what it waited before that; null = it is not known. */
+  waited?: readonly WaitedFor[] | null;
+}
+
+/** For what a gang waited before an attempt; nothing where it did not wait for as long as one sees. */
+function wait(gang: GangView, attempt: number, from: number, until: number): Pick<Step, "waited"> {
+  const found = gang.waited.filter((each) => each.attempt === attempt);
+  if (found.length) return { waited: found };
+  return until - from >= 1000 ? { waited: null } : {};
 }
 
 /** What is known of its life: every attempt, and of the last one of each gang more. */
@@ -53,23 +62,33 @@ export function stepsOf(job: WorkloadDetail, past: readonly Attempt[] = []): Ste
   for (const gang of shown) {
     const of = several ? ` (gang ${gang.index})` : "";
     const last = gang.attempt;
+    let from = gang.submitted || job.submitted;
     for (const each of past.filter((one) => one.gang === gang.id && one.attempt < last)) {
-      steps.push({ at: each.begin, what: `attempt ${each.attempt} placed${of}`, more: on(each.nodes) });
-      if (each.end !== null) steps.push({ at: each.end, what: `attempt ${each.attempt} over${of}`, more: "waits again" });
+      const waited = wait(gang, each.attempt, from, each.begin);
+      steps.push({ at: each.begin, what: `attempt ${each.attempt} placed${of}`, more: on(each.nodes), ...waited });
+      if (each.end !== null) steps.push({ at: each.end, what: `attempt ${each.attempt} over${of}` });
+      from = each.end ?? from;
     }
     const own = past.find((one) => one.gang === gang.id && one.attempt === last);
     const nodes = gang.placement ? [...new Set(gang.placement.pods.map((pod) => pod.node))] : (own?.nodes ?? []);
     const placed = gang.placed ?? own?.begin;
-    if (placed) steps.push({ at: placed, what: `attempt ${last} placed${of}`, more: on(nodes) });
+    if (placed)
+      steps.push({ at: placed, what: `attempt ${last} placed${of}`, more: on(nodes), ...wait(gang, last, from, placed) });
     if (gang.started) steps.push({ at: gang.started, what: `started${of}` });
     if (gang.saved) steps.push({ at: gang.saved.at, what: `checkpoint${of}`, more: `step ${gang.saved.step}` });
+    const next = gang.waited.filter((each) => each.attempt > last);
+    const waited = next.length ? { waited: next } : {};
     if (gang.ended)
       steps.push({
         at: gang.ended,
         what: `${gang.outcome ?? "ended"}${of}`,
         more: gang.exit_code === null ? "" : `exit code ${gang.exit_code}`,
+        ...waited,
       });
-    else if (own?.end) steps.push({ at: own.end, what: `attempt ${last} over${of}`, more: "waits again" });
+    else {
+      if (own?.end) steps.push({ at: own.end, what: `attempt ${last} over${of}` });
+      if (next.length) steps.push({ at: Math.max(...next.map((each) => each.until)), what: `waits${of}`, ...waited });
+    }
   }
   return steps.sort((a, b) => a.at - b.at);
 }

@@ -5,7 +5,7 @@ import { Suspense, lazy } from "react";
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import { change, part } from "../../api/client";
 import { attempts, workload } from "../../api/reads";
-import type { GangView, WorkloadCost, WorkloadDetail } from "../../api/schema";
+import type { GangView, WaitedFor, WorkloadCost, WorkloadDetail } from "../../api/schema";
 import { useNow } from "../../ui/clock";
 import { Confirm } from "../../ui/confirm";
 import { count, duration, gpuHours as gpuHoursOf, money, plural } from "../../ui/numbers";
@@ -209,6 +209,7 @@ function Timeline({ job }: { job: WorkloadDetail }) {
               {before && <span className="gap">{duration(each.at - before.at)}</span>}
               <strong>{harmless(each.what, 60)}</strong> <Time at={each.at} exact />
               {each.more && <span className="quiet"> {harmless(each.more, 120)}</span>}
+              {each.waited !== undefined && <Waited parts={each.waited} />}
             </li>
           );
         })}
@@ -220,6 +221,23 @@ function Timeline({ job }: { job: WorkloadDetail }) {
         </p>
       )}
     </section>
+  );
+}
+
+/** For what it waited before a step, and how long. */
+function Waited({ parts }: { parts: readonly WaitedFor[] | null }) {
+  if (!parts) return <span className="waited">waited, for what is unknown</span>;
+  return (
+    <span className="waited">
+      waited for{" "}
+      {parts.map((each, n) => (
+        <span key={each.reason}>
+          {n > 0 && ", "}
+          <b>{harmless(each.reason, 30)}</b> {each.total_ms < 1000 ? "under 1 s" : duration(each.total_ms)}
+          {each.times > 1 && ` in ${count(each.times)} parts`}
+        </span>
+      ))}
+    </span>
   );
 }
 

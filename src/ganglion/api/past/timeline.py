@@ -16,7 +16,7 @@ class TimelineSpan(Struct):
         end: before when, in ms; None = it goes on, and has no end that is known.
         open: whether it goes on now.
         milli: thousandths of GPUs of the node.
-        devices: GPUs of the node; of what is over they are not kept, and none are named.
+        devices: GPUs of the node; of attempts that an early version metered none are named.
         guess: whether the times are guesses: the place is kept until it is free.
     """
 

@@ -24,6 +24,9 @@ class TrailRecord(Struct):
         event: as clients read it.
         problem: why it cannot be read, in which case `event` is empty.
         cluster: whose scheduler delivered it; empty = it is of the server's own world.
+        token: id of the personal token with which the actor asked for it; empty = none.
+        agent: the program that did so on behalf of the actor, as it calls itself; empty = it does
+            not say.
     """
 
     seq: int
@@ -38,6 +41,8 @@ class TrailRecord(Struct):
     event: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
     cluster: str = ""
+    token: str = ""
+    agent: str = ""
 
 
 class TrailPage(Page):

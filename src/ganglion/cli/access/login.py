@@ -28,6 +28,10 @@ VOID = ("auth", "state.not_found")
 """Codes of a server's answer that its token counts no more."""
 
 
+UNLIMITED = "role:admin"
+"""Scope of a token that reaches as far as its user."""
+
+
 @command(
     "login",
     "login https://gpu.example.org",
@@ -42,8 +46,11 @@ VOID = ("auth", "state.not_found")
 )
 @click.option("--no-browser", is_flag=True, help="Print the address, and do not open it.")
 @click.option("--id-token", default="", metavar="FILE", help="Exchange an ID token; - = stdin.")
+@click.option("--queue", "-q", default="", help="With --id-token: limit the token to a queue.")
 @output("text", "json")
-def login(url: str, label: str, days: int, no_browser: bool, id_token: str, form: str) -> None:
+def login(
+    url: str, label: str, days: int, no_browser: bool, id_token: str, queue: str, form: str
+) -> None:
     """Sign in to a server with a code that you confirm in a browser.
 
     The browser may be on another machine. The token is kept in a file of yours and printed
@@ -58,13 +65,15 @@ def login(url: str, label: str, days: int, no_browser: bool, id_token: str, form
     from ganglion.client.logins import Login, LoginFile, canonical
     from ganglion.client.pairing import PairingClient
 
+    if queue and not id_token:
+        raise click.UsageError("--queue needs --id-token: who signs in has every right of the user")
     proof = _id_token(id_token) if id_token else ""
     file = LoginFile()
     server = canonical(url) if url else _meant(file)
     former = file.of(server)  # what is wrong with the file is said before the user is asked
     with PairingClient(server) as client:
         if proof:
-            found = client.exchange(proof)
+            found = client.exchange(proof, queue)
         else:
             found = _paired(client, label or _label(), days, browser=not no_browser and is_tty())
     until = round(time.time() * 1000) + found.expires_in * 1000
@@ -74,10 +83,11 @@ def login(url: str, label: str, days: int, no_browser: bool, id_token: str, form
         _end_former(former)
     if form == "json":
         shown = {"url": made.url, "user": made.user, "token": _id(made), "until": made.until_ms}
-        print_data(shown | {"file": str(file.path)}, form)
+        print_data(shown | {"scope": found.scope, "file": str(file.path)}, form)
     else:
         click.echo(f"signed in to {made.url}")
-        click.echo(f"as {made.user}, until {clock(made.until_ms)}")
+        limits = f", limited to {found.scope}" if found.scope not in ("", UNLIMITED) else ""
+        click.echo(f"as {made.user}, until {clock(made.until_ms)}{limits}")
     _say_use(made)
 
 

@@ -9,11 +9,12 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import clock
 from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.specs.grammar.money import cut_money
 from ganglion.specs.grammar.names import ROLES
 from ganglion.specs.grammar.times.durations import parse_duration
 
 if TYPE_CHECKING:
-    from ganglion.api.access import GrantView, HolderView
+    from ganglion.api.access import GrantView, HolderView, SpendCap
 
 VERBS = ("view", "submit", "update", "stop", "enter", "change", "grant", "audit", "halt")
 RESOURCES = ("workload", "queue", "fleet", "policy", "secret", "access", "token", "server")
@@ -147,12 +148,23 @@ def whoami(form: str) -> None:
         click.echo(f"signed in to {url} with ganglion login")
     if me.limit:
         click.echo(f"the token is limited to {me.limit}, until {clock(me.until)}")
+    if me.spend_cap:
+        click.echo(cap_line(me.spend_cap))
     for each in me.grants:
         ends = f" until {clock(each.until)}" if each.until else ""
         glass = f" ({glass_of(each)})" if each.break_glass else ""
         click.echo(f"{each.subject} has role {each.role} on {each.queue or FLEET}{ends}{glass}")
     if not me.grants:
         click.echo("no role was granted; ask the owner of the server: ganglion role grant")
+
+
+def cap_line(cap: "SpendCap") -> str:
+    """Say how the spending cap of the caller's token stands."""
+    return (
+        f"the spending cap of the token is {cut_money(cap.micro)} {cap.currency}:"
+        f" {cut_money(cap.spent_micro)} spent, {cut_money(cap.reserved_micro)} reserved,"
+        f" {cut_money(cap.left_micro)} left"
+    )
 
 
 def _subject(text: str) -> str:

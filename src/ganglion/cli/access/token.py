@@ -9,6 +9,8 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import clock
 from ganglion.cli.output.tables import Column, print_data, print_list
+from ganglion.model.errors import FieldError
+from ganglion.specs.grammar.money import cut_money, parse_money
 from ganglion.specs.grammar.names import ROLES
 
 if TYPE_CHECKING:
@@ -23,7 +25,12 @@ def token() -> None:
     """
 
 
-@command("create", "token create eve viewer", "token create ci viewer -q research --days 30")
+@command(
+    "create",
+    "token create eve viewer",
+    "token create ci viewer -q research --days 30",
+    "token create eve submitter -q research --spend-cap 25.00 --label agent",
+)
 @click.argument("user")
 @click.argument("role", type=click.Choice(ROLES))
 @on_queue
@@ -32,26 +39,51 @@ def token() -> None:
 @click.option(
     "--days", default=90, show_default=True, type=click.IntRange(1, 366), help="Its life."
 )
+@click.option(
+    "--spend-cap",
+    metavar="AMOUNT",
+    default="",
+    help="What is submitted with it may cost at most, as 25.00.",
+)
 @output("text", "json")
 def create(
-    user: str, role: str, queue: str, groups: tuple[str, ...], label: str, days: int, form: str
+    user: str,
+    role: str,
+    queue: str,
+    groups: tuple[str, ...],
+    label: str,
+    days: int,
+    spend_cap: str,
+    form: str,
 ) -> None:
     """Make a token for a user, limited to a role and a queue, and print it once.
 
-    It gives nothing beyond what the user was granted.
+    It gives nothing beyond what the user was granted. With --spend-cap it views, submits and stops
+    work and changes nothing else; what is submitted with it needs a time limit, and waits unless
+    what was spent, what may still be spent, and what it costs at most are within the cap.
     """
+    cap = parse_money(spend_cap) if spend_cap else 0
+    if spend_cap and not cap:
+        raise FieldError("a spending cap has to be above 0", key="--spend-cap")
     with connect() as client:
-        made = client.access.create_token(user, role, queue, groups=groups, label=label, days=days)
+        made = client.access.create_token(
+            user, role, queue, groups=groups, label=label, days=days, spend_cap_micro=cap
+        )
     if form == "json":
         print_data(made, form)
         return
     about = made.about
     click.echo(
         f"token {about.id} of {about.user}, role {about.role} on {about.queue or FLEET}, until"
-        f" {clock(about.until)}; it is not shown again:",
+        f" {clock(about.until)}{_capped(about)}; it is not shown again:",
         err=True,
     )
     click.echo(made.token)
+
+
+def _capped(about: "TokenView") -> str:
+    cap = about.spend_cap
+    return f", for at most {cut_money(cap.micro)} {cap.currency}" if cap else ""
 
 
 @command("list", "token list", "token list -o json")
@@ -67,7 +99,17 @@ def list_tokens(form: str) -> None:
         Column("LABEL", lambda each: each.label),
     ]
     with connect() as client:
-        print_list(client.access.tokens(), columns, form, empty="no tokens")
+        tokens = client.access.tokens()
+    if any(each.spend_cap for each in tokens):
+        columns[4:4] = [
+            Column("CAP", lambda each: _cut(each, "micro"), right=True),
+            Column("LEFT", lambda each: _cut(each, "left_micro"), right=True),
+        ]
+    print_list(tokens, columns, form, empty="no tokens")
+
+
+def _cut(each: "TokenView", name: str) -> str:
+    return cut_money(getattr(each.spend_cap, name)) if each.spend_cap else ""
 
 
 @command("revoke", "token revoke 3f9a1c0b7d21")

@@ -87,7 +87,7 @@ def list_budgets(form: str) -> None:
     if form in ("json", "yaml"):
         print_data(page, form)
         return
-    print_list(page.items, _columns(page), form, empty="no budgets")
+    print_list(page.items, columns(page), form, empty="no budgets")
 
 
 @command("show", "budget show research")
@@ -138,7 +138,8 @@ def _suspends(found: "BudgetLine") -> str:
     return f"nothing starts, and from {at} on what runs is suspended at its next checkpoint"
 
 
-def _columns(page: "BudgetPage") -> "list[Column[BudgetLine]]":
+def columns(page: "BudgetPage") -> "list[Column[BudgetLine]]":
+    """Return the columns of a list of budgets."""
     from ganglion.specs.grammar.money import cut_money
 
     return [

@@ -75,6 +75,7 @@ def _plain(event: Fields) -> str:
 _ELSEWHERE = frozenset(
     {
         *("type", "at", "gang", "node", "name", "queue", "request", "actor", "grant", "glass"),
+        *("by_token", "agent"),
         *("cluster", "scheduler", "number"),
     }
 )
@@ -342,6 +343,9 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_resized": _resized,
     "pods_left": lambda event: f"attempt {event['attempt']}: the pods it gave up are gone",
     "checkpoint_committed": _saved,
+    "images_reported": lambda event: ", ".join(
+        f"{each['pod_set']}/{each['container']}: {each['id']}" for each in event["images"]
+    ),
     "gang_ended": _ended,
     "service_scaled": _scaled,
     "service_learnt": lambda event: f"{len(event.get('started_ms', ()))} starts are remembered",
@@ -372,22 +376,18 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "signed_out": lambda event: f"{event['user']}, by {event['by']}",
     "bootstrap_made": lambda event: f"until {clock(event['until_ms'])}, by {event['by']}",
     "bootstrap_used": lambda event: f"{event['user']} is admin",
-    "user_added": _user,
+    **dict.fromkeys(("user_added", "user_disabled", "user_enabled", "user_removed"), _user),
+    "password_changed": _user,
     "user_grouped": lambda event: (
         f"{event['user']} in {', '.join(event['groups']) or 'no group'}, by {event['by']}"
     ),
-    "password_changed": _user,
-    "user_disabled": _user,
-    "user_enabled": _user,
-    "user_removed": _user,
     "hold_placed": _held,
     "hold_released": lambda event: f"by {event['by']}",
     "user_erased": lambda event: f"a name, by {event['by']}: {event['reason']}",
     "price_set": _priced,
     "budget_set": _budgeted,
-    "budget_requested": _asked,
-    "budget_raised": _asked,
-    "budget_denied": _asked,
+    **dict.fromkeys(("budget_requested", "budget_raised", "budget_denied"), _asked),
+    "reasons_changed": lambda event: ", ".join(event["reasons"]),
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",

@@ -1,6 +1,6 @@
 """How a wait is explained: one sentence, the evidence, which gangs are ahead, what would help."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -30,10 +30,12 @@ from ganglion.model.reasons import (
 )
 
 if TYPE_CHECKING:
-    from ganglion.api.reasons import Explained, Why
+    from ganglion.api.reasons import Explained, WaitedFor, Why
 
 NAMED = 3
 """Gangs named at most of those that make a start unknown."""
+
+SECOND_MS = 1_000
 
 BAR = 24
 """Columns of the longest bar."""
@@ -46,6 +48,20 @@ WHO: dict[Remedy, str] = {
     Remedy.CHANGE: "change the request",
     Remedy.ADMIN: "ask an administrator",
 }
+
+
+def waited(parts: "Iterable[WaitedFor]") -> str:
+    """Return for what gangs have waited, the longest first: `quota 20m00s, order 5m00s`."""
+    sums = dict[str, int]()
+    for each in parts:
+        sums[each.reason] = sums.get(each.reason, 0) + each.total_ms
+    return waits(sums)
+
+
+def waits(sums: Mapping[str, int]) -> str:
+    """Return times by reason, the longest first; below a second as `<1s`."""
+    ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{kind} {age(ms) if ms >= SECOND_MS else '<1s'}" for kind, ms in ordered)
 
 
 def reason_lines(reason: Reason) -> list[tuple[str, Text]]:
@@ -226,9 +242,16 @@ def print_why(answer: "Why") -> None:
 def _print_group(who: str, equal: "list[Explained]") -> None:
     first = equal[0]
     out().print(Text.assemble((who, "bold"), f" {_sentence(first)}"))
-    rows = explanation_lines(first) + _cost(equal)
+    rows = explanation_lines(first) + _waited(equal) + _cost(equal)
     if rows:
         print_table(grid(rows))
+
+
+def _waited(equal: "list[Explained]") -> list[tuple[str, Text]]:
+    """For what the first of them has waited so far."""
+    said = waited(equal[0].waited)
+    whose = f"; of {equal[0].gang}" if said and len(equal) > 1 else ""
+    return [("Waited for", Text(said + whose))] if said else []
 
 
 def _cost(equal: "list[Explained]") -> list[tuple[str, Text]]:

@@ -42,7 +42,7 @@ def queue(
                 lambda: table_of(_shown(form), client.order_page(limit=most, **filters).items)
             )
         else:
-            print_pages(_pages(client, limit, filters), _columns(), form, empty="nothing waits")
+            print_pages(_pages(client, limit, filters), columns(), form, empty="nothing waits")
 
 
 def _pages(
@@ -51,7 +51,8 @@ def _pages(
     return paged(lambda most, after: client.order_page(limit=most, after=after, **filters), limit)
 
 
-def _columns() -> "list[Column[OrderItem]]":
+def columns() -> "list[Column[OrderItem]]":
+    """Return the columns of what waits."""
     time = now_ms()
     return [
         Column("POS", lambda i: str(i.position or DASH), right=True),
@@ -68,7 +69,7 @@ def _columns() -> "list[Column[OrderItem]]":
 
 
 def _shown(form: str) -> "list[Column[OrderItem]]":
-    return [c for c in _columns() if form == "wide" or not c.wide]
+    return [c for c in columns() if form == "wide" or not c.wide]
 
 
 def _colour(item: "OrderItem") -> str:

@@ -42,6 +42,8 @@ def columns() -> "list[Column[AuditRecord]]":
         Column("TIME", lambda r: clock(r.at)),
         Column("KIND", lambda r: r.kind),
         Column("ACTOR", lambda r: r.actor or DASH),
+        Column("TOKEN", lambda r: r.token or DASH, wide=True),
+        Column("AGENT", lambda r: r.agent or DASH, wide=True),
         Column("QUEUE", lambda r: r.queue or DASH, wide=True),
         Column("ABOUT", lambda r: _of(r.cluster, subject(r.event)) or DASH, key=True),
         Column("REQUEST", lambda r: r.request or DASH, wide=True),
@@ -50,6 +52,7 @@ def columns() -> "list[Column[AuditRecord]]":
         Column("RULE", lambda r: r.rule or DASH, wide=True),
         Column("IMAGE", lambda r: r.image or DASH, wide=True),
         Column("MODEL", lambda r: r.model or DASH, wide=True),
+        Column("RAN", lambda r: r.ran or DASH, wide=True),
         Column("OWNER", lambda r: r.owner or DASH, wide=True),
         Column("WHAT", lambda r: r.problem or details(r.event) or DASH, least=8),
     ]
@@ -194,6 +197,7 @@ def _stays(must: Iterable[str]) -> "list[Column[Stay]]":
         Column("TO", lambda s: clock(s.end)),
         Column("IMAGE", lambda s: s.image or DASH, wide=True),
         Column("MODEL", lambda s: s.model or DASH, wide=True),
+        Column("RAN", lambda s: s.ran or DASH, wide=True),
         Column("OWNER", lambda s: s.owner or DASH, wide=True),
         *(Column(key.upper(), _label(key)) for key in must),
         Column("BROKEN", lambda s: ", ".join(s.broken) or DASH, style=_style),
@@ -283,6 +287,7 @@ def _clusters(books: "ClusterBooks | None") -> "dict[str, DecisionContext]":
                     each.gang.constraints,
                     each.owner,
                     each.gang.model,
+                    each.images,
                 )
                 for each in book.gangs.values()
             },

@@ -300,6 +300,12 @@ def _log_to_stderr(level: str) -> None:
     help="Database of the ledger, as postgresql://…; also $GANGLION_DB.",
 )
 @click.option(
+    "--login",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Folder with login.yaml, which says who signs in and how. [default: the home]",
+)
+@click.option(
     "--take-over", is_flag=True, help="Go on with the ledger of another home, which is lost."
 )
 def server(
@@ -310,6 +316,7 @@ def server(
     tls_cert: str,
     tls_key: str,
     db: str,
+    login: Path | None,
     take_over: bool,
 ) -> None:
     """Keep history and audit of clusters whose schedulers deliver to it.
@@ -330,6 +337,7 @@ def server(
         host_names=host_name,
         tls=tls_files("", tls_cert, tls_key),
         database_url=db,
+        login_folder=login,
         take_over=take_over,
         ready=lambda url: note(f"Ganglion listens on {url}."),
         say=note,

@@ -2,9 +2,9 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.text import Text
 
@@ -45,24 +45,29 @@ def print_verdicts(client: "WorkloadClient", documents: "Sequence[Document]", fo
         print_data(verdicts[0] if len(verdicts) == 1 else verdicts, form)
     else:
         for document, verdict in zip(documents, verdicts, strict=True):
-            _print(_subject(document), verdict)
-            if verdict.plan:
-                sys.stdout.flush()  # where both go to one place, this line is the last
-                note(
-                    f"plan {verdict.plan} of event {verdict.snapshot}: --if-plan submits just this"
-                )
+            print_verdict(subject_of(document), verdict)
     return FITS if all(verdict.placement for verdict in verdicts) else WAITS
 
 
-def _subject(document: "Document") -> str:
+def subject_of(document: Mapping[str, Any]) -> str:
     """Return what the verdict is about: a gang, the first one where there are several."""
     params = document.get("params") or {}
     trials = prod(len(values) for values in params.values() if isinstance(values, list))
     gangs = trials * int(document.get("replicas", 1))
-    return f"{document['name']}/0, the first of {gangs}," if gangs > 1 else str(document["name"])
+    name = str(document.get("name", "the workload"))
+    return f"{name}/0, the first of {gangs}," if gangs > 1 else name
 
 
-def _print(name: str, verdict: "Verdict") -> None:
+def print_verdict(name: str, verdict: "Verdict") -> None:
+    """Print what would happen to a workload, and the plan by which only that is submitted."""
+    _print_fate(name, verdict)
+    _print_terms(verdict)
+    if verdict.plan:
+        sys.stdout.flush()  # where both go to one place, this line is the last
+        note(f"plan {verdict.plan} of event {verdict.snapshot}: --if-plan submits just this")
+
+
+def _print_fate(name: str, verdict: "Verdict") -> None:
     console = out()
     if verdict.placement:
         verb = "yields" if len(verdict.stops) == 1 else "yield"
@@ -70,7 +75,6 @@ def _print(name: str, verdict: "Verdict") -> None:
         told = f" would start{after}"
         console.print(Text.assemble((name, "bold"), told, _near(verdict.placement)))
         print_table(table_of(COLUMNS, shares(verdict.placement)))
-        _print_terms(verdict)
         return
     reason = verdict.reason
     how = "can never start" if reason and reason.never else "would wait"
@@ -78,7 +82,6 @@ def _print(name: str, verdict: "Verdict") -> None:
     console.print(Text.assemble((name, "bold"), f" {how}{why}"))
     rows = (reason_lines(reason) if reason else []) + suggestion_lines(verdict.suggestions)
     print_table(grid(rows))
-    _print_terms(verdict)
 
 
 def _print_terms(verdict: "Verdict") -> None:

@@ -26,6 +26,7 @@ EXAMPLES = (
     "whatif --policy new.yaml --since 7d",
     "whatif --nodes +4xH100:8 --queue research=quota:H100:16,weight:2",
     "whatif --submit job.yaml --at 14:00",
+    "whatif --cluster east --nodes +2xH100:8",
     "whatif show wi-1f0c77aa",
 )
 HELP = """Ask what would have happened, had something been otherwise.
@@ -77,6 +78,9 @@ Examples:
 @click.option(
     "--until", default="", metavar="TIME", help="End: 1h (ago), or a date. [default: now]"
 )
+@click.option(
+    "--cluster", default="", metavar="NAME", help="Past of a cluster that delivers to the server."
+)
 @click.option("-d", "--detach", is_flag=True, help="Print the id; do not wait for the answer.")
 @output("text", "wide", "json", "yaml")
 @click.pass_context
@@ -125,6 +129,7 @@ def _question(
     at: str,
     since: str,
     until: str,
+    cluster: str,
     **lists: tuple[str, ...],
 ) -> dict[str, Any]:
     """What is sent: files read, and times in ms."""
@@ -132,6 +137,8 @@ def _question(
 
     now = now_ms()
     found: dict[str, Any] = {**lists, "since": str(moment(since, now, "--since"))}
+    if cluster:
+        found["cluster"] = cluster
     if until:
         found["until"] = str(moment(until, now, "--until"))
     if policy:

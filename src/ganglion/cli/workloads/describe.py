@@ -70,6 +70,7 @@ def _print(view: "WorkloadDetail") -> None:
 
 
 def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
+    from ganglion.cli.output.explanation import waited
     from ganglion.cli.output.formats import age, clock, cost, preempted
     from ganglion.cli.workloads.ps import progress
 
@@ -82,8 +83,10 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Priority", str(view.priority)),
         ("GPUs", _gpus(view)),
         ("Model", _model(view)),
+        ("Image", view.image),
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
         ("Gangs", progress(view)),
+        ("Waited for", waited(part for gang in view.gangs for part in gang.waited)),
         ("Position", str(view.position) if view.position else ""),
         ("Time limit", _limit(view)),
         ("Preempted", preempted(view.preemptions, view.lost_gpu_ms) if view.preemptions else ""),

@@ -33,6 +33,7 @@ def columns() -> "list[Column[HistoryItem]]":
         Column("WAIT", lambda w: age(w.spent.wait_ms) if w.spent else DASH, right=True),
         Column("RUN", lambda w: age(w.spent.run_ms) if w.spent else DASH, right=True),
         Column("GPU-H", lambda w: hours(w.spent.gpu_ms) if w.spent else DASH, right=True),
+        Column("WAITED FOR", lambda w: _waited(w) or DASH, wide=True),
         Column("SUBMITTED", lambda w: clock(w.submitted), wide=True),
         Column("ENDED", lambda w: clock(w.ended), wide=True),
         Column("PREEMPTED", lambda w: str(w.preemptions or DASH), right=True, wide=True),
@@ -84,7 +85,8 @@ def history(
     """List what has ended, with waits and GPU-hours.
 
     WAIT is the time in which none of a workload's gangs ran, RUN the time in which at least one
-    did. GPU-H counts the GPUs that were held, of every attempt (TRIES). A dash means unknown.
+    did. WAITED FOR (-o wide) adds up all gangs, by reason. GPU-H counts the GPUs that were held, of
+    every attempt (TRIES). A dash means unknown.
     The last line, on stderr, sums up the rows.
 
     NAME is the name of a workload, or a pattern in which * is any text and ? any character.
@@ -106,6 +108,12 @@ def history(
     print_list(rows, columns(), form, empty=f"nothing that fits has ended{span}")
     if rows and form in ("table", "wide"):
         note(totals(rows))
+
+
+def _waited(item: "HistoryItem") -> str:
+    from ganglion.cli.output.explanation import waits
+
+    return waits(item.spent.waited) if item.spent else ""
 
 
 def hours(gpu_ms: int) -> str:

@@ -41,6 +41,10 @@ class AccessClient:
     def __init__(self, http: "Http") -> None:
         self._http = http
 
+    def act_for(self, agent: str) -> None:
+        """Name the program that acts for the user from now on, which the audit trail names too."""
+        self._http.agent = agent
+
     def whoami(self) -> WhoAmI:
         """Say who the caller is, and what it was granted."""
         return self._http.call("GET", "/whoami", WhoAmI)
@@ -110,10 +114,25 @@ class AccessClient:
         groups: Sequence[str] = (),
         label: str = "",
         days: int = 90,
+        spend_cap_micro: int = 0,
     ) -> NewToken:
-        """Make a personal token; the answer is the only place that has it."""
-        body = {"user": user, "role": role, "queue": queue, "label": label, "days": days}
-        return self._http.call("POST", "/tokens", NewToken, body={**body, "groups": [*groups]})
+        """Make a personal token; the answer is the only place that has it.
+
+        Args:
+            user: whose requests it makes.
+            role: what it is limited to.
+            queue: with all queues under it; empty = the whole fleet.
+            groups: of the user.
+            label: what it is for.
+            days: until it expires.
+            spend_cap_micro: what is submitted with it may cost at most, in millionths of the
+                currency of the prices; 0 = it has no cap.
+        """
+        body: dict[str, Any] = {"user": user, "role": role, "queue": queue, "label": label}
+        body |= {"days": days, "groups": [*groups]}
+        if spend_cap_micro:  # older servers know no such key
+            body["spend_cap_micro"] = spend_cap_micro
+        return self._http.call("POST", "/tokens", NewToken, body=body)
 
     def revoke_token(self, token: str) -> None:
         """Make a personal token count no more, by its id."""

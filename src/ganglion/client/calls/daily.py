@@ -9,10 +9,12 @@ import httpx2
 import msgspec
 
 from ganglion.api.events import ClusterDelivery, ClusterPage, EventView
+from ganglion.api.past.curves import CurvePage
 from ganglion.api.use import NodeDetail, Report, UsagePage, UsePage
 from ganglion.api.workloads import HistoryItem, HistoryPage
 from ganglion.client.calls.paging import paged
 from ganglion.client.errors import ended, fault_of
+from ganglion.client.http import path_of
 
 if TYPE_CHECKING:
     from ganglion.client.http import Http
@@ -68,6 +70,11 @@ class Daily:
     def use(self) -> UsePage:
         """Return what gangs and GPUs use now; takes half a second if none asked before."""
         return self._http.call("GET", "/use", UsePage)
+
+    def curves(self, ref: str, index: int = 0) -> CurvePage:
+        """Return what the attempts of one gang of a workload used and reported over time."""
+        path = path_of("/workloads", ref, "curves")
+        return self._http.call("GET", path, CurvePage, params={"index": index})
 
     def usage(
         self,

@@ -36,6 +36,7 @@ class WhatIfs:
         prices: Sequence[str] = (),
         workload: Mapping[str, Any] | None = None,
         at: str = "",
+        cluster: str = "",
     ) -> WhatIf:
         """Ask what would have happened; a process of the server answers.
 
@@ -49,8 +50,10 @@ class WhatIfs:
             prices: of a GPU-hour, as `H100=2.50`.
             workload: a workload file that is submitted.
             at: when it is.
+            cluster: whose past it is; empty = that of the server's own nodes.
         """
         body: dict[str, Any] = {"since": since, "until": until, "at": at, "workload": workload}
+        body["cluster"] = cluster
         body |= {"nodes": [*nodes], "queues": [*queues], "prices": [*prices]}
         if policy:
             body["policy"] = {"text": policy, "file": file}

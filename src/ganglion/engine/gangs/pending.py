@@ -7,7 +7,9 @@ something is freed. A backlog of ten thousand equal gangs costs as much as one.
 
 from collections.abc import Hashable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
+from typing import Protocol
 
+from ganglion.engine.gangs.record import GangRecord
 from ganglion.model.reasons import Reason
 
 Key = tuple[int, int, int, str]
@@ -19,6 +21,26 @@ BEFORE_EQUALS = -1
 
 Asked = tuple[tuple[str, ...], int]
 """GPU types, () = any, and thousandths of GPUs."""
+
+
+class WaitWatcher(Protocol):
+    """Is notified of where gangs stand, so that their waits can be added up; decides nothing."""
+
+    def stands(self, record: GangRecord, at: int) -> None:
+        """A gang waits somewhere, or somewhere else, or no more, from a time in ms on."""
+
+    def forgets(self, gang: str) -> None:
+        """A gang is no more."""
+
+
+class Unwatched:
+    """Nothing is added up."""
+
+    def stands(self, record: GangRecord, at: int) -> None:
+        """Where a gang stands does not matter."""
+
+    def forgets(self, gang: str) -> None:
+        """There is nothing to forget."""
 
 
 class PendingClass:
@@ -169,6 +191,12 @@ class Pending:
         """The lane in which a gang waits."""
         lane_key = self._where.get(gang)
         return None if lane_key is None else self._all[lane_key]
+
+    def first_of(self, lane_key: Hashable) -> str:
+        """The gang that goes first in a lane; empty = none waits there."""
+        lane = self._all.get(lane_key)
+        key = lane.head() if lane else None
+        return key[-1] if key else ""
 
     def open(self, freed: int) -> list[PendingClass]:
         """Lanes worth a look now that the state's `freed` counter stands there."""

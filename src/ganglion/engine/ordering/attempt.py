@@ -134,7 +134,8 @@ class PlacementAttempt:
             return None
         if found or self._trader.refusal:
             return found
-        return self._mover.room_with(record, reason, self._rules)
+        offered = self._trader.just_offered(record)
+        return self._mover.room_with(record, reason, self._rules, offered)
 
     def _clearable(self) -> bool:
         """Whether any spare gang runs: it leaves before others are moved."""

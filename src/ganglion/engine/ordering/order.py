@@ -16,7 +16,7 @@ Head = tuple[int, int, Key, PendingClass]
 RETURNING = -1
 """In place of the use of its user: its workload has fewer siblings than its floor says."""
 
-_BEHIND = Reason(Token.ORDER, "another one of its queue goes first and cannot start yet")
+BEHIND = Reason(Token.ORDER, "another one of its queue goes first and cannot start yet")
 
 
 class GangOrder:
@@ -30,10 +30,14 @@ class GangOrder:
     Args:
         state: the queues and what waits.
         now: the time in ms.
+
+    Attributes:
+        behind: lanes that were set aside for another one and had no reason before.
     """
 
     def __init__(self, state: ClusterState, now: int) -> None:
         self._state = state
+        self.behind: list[PendingClass] = []
         self._standing = ShareStanding(state, state.deserved, state.queues.past, now)
         kai = state.config.policy.entitlement is Entitlement.KAI
         self._tournament = KaiStanding(state, state.deserved) if kai else None
@@ -97,7 +101,9 @@ class GangOrder:
         heappop(heads)
         if not final and self._is_strict(self._current):
             for *_, lane in heads:
-                lane.reason = lane.reason or _BEHIND
+                if lane.reason is None:
+                    lane.reason = BEHIND
+                    self.behind.append(lane)
             heads.clear()
         self._again()
 

@@ -25,7 +25,7 @@ from ganglion.engine.preemption.candidate_domains import CandidateDomain, ground
 from ganglion.engine.preemption.node_offers import NodeOffers
 from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.preemption.stock import Stock
-from ganglion.engine.preemption.trade import PreemptionPlan, unclaimed
+from ganglion.engine.preemption.trade import PreemptionPlan, is_in_vain, unclaimed
 from ganglion.engine.preemption_rules.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.search.find import Found
 from ganglion.engine.search.quota import asked
@@ -119,7 +119,11 @@ class Mover:
         return best
 
     def room_with(
-        self, asker: GangRecord, reason: Reason, rules: VictimRules
+        self,
+        asker: GangRecord,
+        reason: Reason,
+        rules: VictimRules,
+        offered: Sequence[VictimUnit] | None = None,
     ) -> PreemptionPlan | None:
         """The same where some have to stop by the rules, and moves alone or stops alone won't do.
 
@@ -127,6 +131,7 @@ class Mover:
             asker: the gang.
             reason: why it found no place.
             rules: who may take from whom.
+            offered: what may be taken by these rules; None = it is worked out.
         """
         state, now, milli = self._state, self._now, asked(asker).gpu_milli
         if not (
@@ -135,14 +140,16 @@ class Mover:
             and self._may_search
         ):
             return None
-        if asker.gang.spare:
-            return None
         about_room = reason.token in ABOUT_ROOM and not reason.never
-        if not milli or not about_room or rules.hopeless(state, asker, now):
+        if asker.gang.spare or not milli or not about_room or rules.hopeless(state, asker, now):
             return None
-        useful = partial(self._may, asker)
-        victims = [each for each in rules.victims(state, asker, now, useful) if each.pods]
+        if offered is None:
+            offered = [*rules.victims(state, asker, now, partial(self._may, asker))]
+        victims = [each for each in offered if each.pods]
         if not victims:
+            return None
+        if is_in_vain(state, asker, victims, rules, now):
+            state.agenda.effort.missed_moves += 1
             return None
         self._rules, self._before = rules, self._growth.use_of(asker)
         with state.timeline.future.apart_from(asker.gang.id):

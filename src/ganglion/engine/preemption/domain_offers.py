@@ -33,10 +33,14 @@ class Shops:
         state: left as it is by every call.
         rules: who may take from whom.
         now: the time in ms.
+
+    Attributes:
+        newest: the gang for which what may be taken was last worked out, and what that is.
     """
 
     def __init__(self, state: ClusterState, rules: VictimRules, now: int) -> None:
         self._state, self._rules, self._now = state, rules, now
+        self.newest: tuple[GangRecord, list[VictimUnit]] | None = None
         self._classless = state.config.policy.evict.victims is VictimOrder.PRICE_FIRST
         self._pools: dict[object, list[VictimUnit]] = {}
         self._stocks: dict[object, Stock] = {}
@@ -63,7 +67,7 @@ class Shops:
         if pool is None:
             useful = self.useful(asker)
             pool = list(self._rules.victims(self._state, asker, self._now, useful))
-            self._pools[key] = pool
+            self._pools[key], self.newest = pool, (asker, pool)
             self._stocks[key] = Stock(self._state, pool, classless=self._classless)
         return pool
 

@@ -86,7 +86,7 @@ class Trader:
 
     def trade(self, asker: GangRecord) -> PreemptionPlan | None:
         """The best trade for a gang that found no place; None when there is none."""
-        self.refusal, self.wait_until = None, None
+        self.refusal, self.wait_until, self._shops.newest = None, None, None
         if not self._state.config.policy.evict.enabled or asker.gang.spare:
             return None
         self._promised = []
@@ -103,6 +103,11 @@ class Trader:
             return self._now_or_later(asker)
         with self._state.timeline.future.apart_from(*yielding):
             return self._now_or_later(asker)
+
+    def just_offered(self, asker: GangRecord) -> list[VictimUnit] | None:
+        """What may be taken for the last gang, if that was worked out for it just now."""
+        newest = self._shops.newest
+        return newest[1] if newest and newest[0] is asker else None
 
     def _from_promises(self, asker: GangRecord) -> PreemptionPlan | None:
         """A place that is only promised so far: no running gang stops where one is to be had."""
@@ -166,7 +171,7 @@ class Trader:
 
     def _by_price(self, asker: GangRecord) -> PreemptionPlan | None:
         units = self._shops.pool(asker)
-        if not units:
+        if not self._promised and not self._may_begin(asker, units):
             return None
         best = self._best_of_all(asker)
         if best and self._by_share and is_out_of_proportion(best, asker):
@@ -174,6 +179,12 @@ class Trader:
             other, self._most = self._best(asker), UNBOUNDED
             best = gentler_of(best, other) if other else best
         return self._gentler(asker, best) if best else None
+
+    def _may_begin(self, asker: GangRecord, units: Sequence[VictimUnit]) -> bool:
+        """Whether any unit is allowed as things stand, as the first that is taken has to be."""
+        if not self._rules.may_any(self._state, asker, self._now):
+            return False
+        return any(map(self._allowed(asker), units))
 
     def _best_of_all(self, asker: GangRecord) -> PreemptionPlan | None:
         """The cheapest trade; what is only promised so far yields before any running gang."""

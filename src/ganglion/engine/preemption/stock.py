@@ -99,8 +99,8 @@ class Stock:
         for unit in units:
             if not unit.whole:
                 self.surplus.setdefault(unit.record.gang.id, []).append(unit)
-            for rank in dict.fromkeys(index[pod.node] for pod in unit.pods):
-                self.by_node.setdefault(rank, []).append(unit)
+            for node in {pod.node: None for pod in unit.pods}:
+                self.by_node.setdefault(index[node], []).append(unit)
         self._here: dict[int, list[LocalUnit]] = {}
         self._by_rate: dict[tuple[int, int], list[tuple[LocalUnit, Cost]]] = {}
         self._pieces: dict[tuple[int, bool], list[_Piece]] = {}
@@ -138,18 +138,26 @@ class Stock:
         return found
 
     def _local(self, unit: VictimUnit, node: str) -> LocalUnit:
-        gang, table = unit.record.gang, self._state.fleet.table
-        shapes = dict(zip((s.name for s in gang.pod_sets), unit.record.shapes, strict=True))
-        pods = tuple([pod for pod in unit.pods if pod.node == node])
+        sets, sight = unit.record.gang.pod_sets, self._state.fleet.table.sight
+        pods = unit.pods
+        if len(pods) > 1:
+            pods = tuple([pod for pod in pods if pod.node == node])
+        milli = gpu_milli(pods)
+        if len(sets) == 1:
+            view = sight(unit.record.shapes[0])
+            seen = tuple([(view, pod.devices, pod.milli) for pod in pods])
+        else:
+            shapes = dict(zip([each.name for each in sets], unit.record.shapes, strict=True))
+            seen = tuple([(sight(shapes[p.pod_set]), p.devices, p.milli) for p in pods])
         return LocalUnit(
             unit,
             unit.key,
             unit.price,
             () if self._classless else unit.hurts,
-            gpu_milli(pods),
-            unit.gpu_milli,
+            milli,
+            milli if len(pods) == len(unit.pods) else unit.gpu_milli,
             sum([len(pod.devices) for pod in pods if pod.milli == WHOLE]),
-            tuple([(table.sight(shapes[p.pod_set]), p.devices, p.milli) for p in pods]),
+            seen,
         )
 
     def supply(self, domain: int, ranks: Sequence[int]) -> Supply:

@@ -7,9 +7,11 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption.stock import Cost
 from ganglion.engine.preemption_rules.growth import BY_RIGHT
 from ganglion.engine.search.quota import asked
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import VictimRules, VictimUnit
 from ganglion.model.placement import Placement
+from ganglion.model.queue import ANY_FLAVOR
 
 LARGE = 4
 """A victim that holds more than this multiple of the asker's request is out of proportion."""
@@ -97,6 +99,37 @@ def unclaimed(
     ]
     gets = state.holdings.usage_of(asker, trade.placement) if several else {}
     return next((e for e in several if not rules.allows(state, asker, e, now, gets)), None)
+
+
+def is_in_vain(
+    state: ClusterState,
+    asker: GangRecord,
+    units: Iterable[VictimUnit],
+    rules: VictimRules,
+    now: int,
+) -> bool:
+    """Whether none may be stopped as things stand, and less is free than the gang asks for.
+
+    What is only moved needs as much elsewhere as it leaves, but for shares given in memory.
+
+    Args:
+        state: the fleet and the queues.
+        asker: a gang that found no place.
+        units: what might be taken for it.
+        rules: who may take from whom.
+        now: the time in ms.
+    """
+    if state.fleet.totals.free_gpu(ANY_FLAVOR) >= asked(asker).gpu_milli:
+        return False
+    if rules.may_any(state, asker, now) and any(
+        rules.allows(state, asker, each, now) for each in units
+    ):
+        return False
+    return not any(map(_shares_by_memory, state.holdings.settled()))
+
+
+def _shares_by_memory(record: GangRecord) -> bool:
+    return any(each.request.gpu.share_mib for each in record.gang.pod_sets)
 
 
 def needed_before(unit: VictimUnit, kept: list[VictimUnit]) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.store.entitlement import KINDS, Entitled
+from ganglion.engine.store.queue_rules import rules_for
 from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import VictimUnit
 from ganglion.model.queue import ANY_FLAVOR
@@ -73,6 +74,7 @@ class FairReclaim:
         self._path = state.queues.shares.path(queue)
         self._shortfall = Shortfall(state)
         self._kinds = [kind for kind in KINDS if getattr(more, kind)]
+        self._undisturbed: dict[str, int] = {}
 
     def is_guaranteed(self, mine: str, theirs: str, flavor: str, kinds: Iterable[str]) -> bool:
         """Whether quotas alone say that a branch yields.
@@ -144,11 +146,11 @@ class FairReclaim:
 
         Work without checkpoints gets done that way, too, whatever its queue holds.
         """
-        state = self._state
-        rights = (
-            state.queues.by_name[record.gang.queue].preemption or state.config.policy.preemption
-        )
-        return rights.share_after_ms << min(record.preempted, DOUBLINGS)
+        least = self._undisturbed.get(record.gang.queue)
+        if least is None:
+            least = rules_for(self._state, record.gang.queue).share_after_ms
+            self._undisturbed[record.gang.queue] = least
+        return least << min(record.preempted, DOUBLINGS)
 
     def _below(self, mine: str) -> tuple[str, ...]:
         """The gang's queues below a branch."""

@@ -8,13 +8,21 @@ Source: the semantics of KAI-Scheduler's reclaim and preempt actions, as documen
 """
 
 from collections.abc import Collection, Hashable, Iterator
-from typing import NamedTuple
+from functools import partial
 
 from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.preemption_rules.fair_reclaim import FairReclaim
+from ganglion.engine.preemption_rules.sides import (
+    QueueBranch,
+    VictimView,
+    branch_of,
+    highest,
+    outranks,
+    view_of,
+)
 from ganglion.engine.preemption_rules.units import Running, units_of
-from ganglion.engine.preemption_rules.victim_order import Key, by_price, in_turn
+from ganglion.engine.preemption_rules.victim_order import Key, by_price, in_turn, unit_key
 from ganglion.engine.search.quota import asked
 from ganglion.engine.store.entitlement import KINDS, Entitled
 from ganglion.engine.store.queue_rules import protected_ms, rules_for
@@ -26,7 +34,7 @@ from ganglion.model.policy import Entitlement, VictimOrder
 from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import Usage, decimal
-from ganglion.model.workload import SPARE
+from ganglion.model.workload import SPARE, Kind
 
 
 class ShareRules:
@@ -70,6 +78,10 @@ class ShareRules:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         return self._searching(state, asker, now).may_take(unit, gets)
 
+    def may_any(self, state: Store, asker: GangRecord, now: int) -> bool:
+        """Whether `allows` may be true of any unit as usage stands; see `VictimRules`."""
+        return self._searching(state, asker, now).may_any()
+
     def top(self, state: Store, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
         return self._searching(state, asker, now).top(queue)
@@ -103,13 +115,6 @@ class ShareRules:
         return self._search
 
 
-class _Branch(NamedTuple):
-    """Where the paths of asker and victim part, seen from the top; empty = one queue."""
-
-    mine: str
-    theirs: str
-
-
 class _Search:
     """One asker's look at who runs."""
 
@@ -129,7 +134,11 @@ class _Search:
         self._by_queue = policy.entitlement is Entitlement.KAI
         self._fair = FairReclaim(state, entitled, gang.queue, self.more, now)
         self.is_fluid = self.in_order or self._by_queue
-        self._branches: dict[str, _Branch] = {}
+        self._unit_key = partial(unit_key, policy.evict.victims)
+        self._outranks, self._highest = partial(outranks, gang), partial(highest, gang)
+        self._protected: dict[tuple[str, Kind], int] = {}
+        self._views: dict[str, tuple[tuple[PodPlacement, ...], VictimView]] = {}
+        self._branches: dict[str, QueueBranch] = {}
         self._grades: dict[str, Grade] = {}
         # Verdicts on units while no use changed, by what the units have in common.
         self._judged: tuple[int, dict[Hashable, bool]] = (-1, {})
@@ -149,6 +158,21 @@ class _Search:
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}
 
+    def may_any(self) -> bool:
+        """Whether a gang of any queue may be taken, by what the queues hold as things stand."""
+        return self.is_fluid or any(map(self._may_from, self.running.by_queue))
+
+    def _may_from(self, queue: str) -> bool:
+        branch, fair = self._branch(queue), self._fair
+        if not branch.mine:
+            return self.running.reaches(queue, self._highest(self.rights.preempt))
+        if self.running.reaches(queue, SPARE):
+            return True
+        return any(
+            fair.is_guaranteed(*branch, flavor, self._kinds) or fair.is_owed(*branch, flavor)
+            for flavor in self.flavors
+        )
+
     def _cause(self, record: GangRecord, known: dict[Hashable, CauseKind]) -> CauseKind:
         """Why a gang might be taken as things stand; `known` holds the causes of others."""
         if record.gang.spare:
@@ -158,15 +182,13 @@ class _Search:
             return CauseKind.PREEMPTED
         if self._by_queue:
             return CauseKind.RECLAIMED
-        pods = record.placement.pods if record.placement else ()
-        unit = VictimUnit(record, pods, True, 0, CauseKind.RECLAIMED)
-        flavors = self._flavors_of(unit)
-        frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
-        alike = (branch, tuple(flavors), frees)
-        if alike not in known:
-            by_quota = any(self._is_guaranteed(branch, unit, each) for each in flavors)
-            known[alike] = CauseKind.RECLAIMED if by_quota else CauseKind.SHARED
-        return known[alike]
+        view = self._view(record, record.placement.pods if record.placement else ())
+        alike = (branch, view)
+        cause = known.get(alike)
+        if cause is None:
+            by_quota = any(self._is_guaranteed(branch, view, each) for each in view.flavors)
+            cause = known[alike] = CauseKind.RECLAIMED if by_quota else CauseKind.SHARED
+        return cause
 
     def _grade_of(self, record: GangRecord) -> Grade:
         """How a gang's queue compares: others before the own, those above their share first.
@@ -178,10 +200,12 @@ class _Search:
         branch, queue = self._branch(record.gang.queue), record.gang.queue
         if not branch.mine:
             return (1,)
-        if queue not in self._grades:
+        found = self._grades.get(queue)
+        if found is None:
             names = dict.fromkeys((branch.theirs, queue))
-            self._grades[queue] = (0, *(part for name in names for part in self._standing(name)))
-        return self._grades[queue]
+            found = (0, *(part for name in names for part in self._standing(name)))
+            self._grades[queue] = found
+        return found
 
     def takeable(self) -> int:
         """Thousandths of GPUs that could be taken in the best case."""
@@ -215,14 +239,17 @@ class _Search:
         if self._judged[0] != version:
             self._judged = version, {}
         unripe = unit.whole and self._fair.is_unripe(unit.record)
-        flavors, known = self._flavors_of(unit), self._judged[1]
-        alike: Hashable = (self._alike(unit, flavors), unripe)
+        view, known = self._view(unit.record, unit.pods), self._judged[1]
+        flavors = view.flavors
+        alike: Hashable = (self._alike(unit, view), unripe)
         if len(flavors) > 1:
-            flavors = [each for each in flavors if each in gets] or flavors
+            flavors = tuple([each for each in flavors if each in gets]) or flavors
             alike = (unit.key, *flavors)
-        if alike not in known:
-            known[alike] = any(self._may_reclaim(branch, unit, each) for each in flavors)
-        return known[alike]
+        found = known.get(alike)
+        if found is None:
+            found = any(self._may_reclaim(branch, unit, view, each) for each in flavors)
+            known[alike] = found
+        return found
 
     def top(self, queue: str) -> int:
         """The highest priority of what might be taken of a queue: spare gangs always may."""
@@ -243,14 +270,12 @@ class _Search:
 
     def alike(self, unit: VictimUnit) -> Hashable:
         """Units of which this is equal may all be taken, or none, but for their ages."""
-        return self._alike(unit, self._flavors_of(unit))
+        return self._alike(unit, self._view(unit.record, unit.pods))
 
-    def _alike(self, unit: VictimUnit, flavors: list[str]) -> Hashable:
+    def _alike(self, unit: VictimUnit, view: VictimView) -> Hashable:
         gang = unit.record.gang
         newer = gang.submitted > self.asker.gang.submitted
-        frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
-        size = (unit.whole, unit.gpu_milli)
-        return gang.queue, gang.priority, newer, tuple(flavors), frees, size
+        return gang.queue, gang.priority, newer, view, unit.whole
 
     def key(self, unit: VictimUnit) -> Key:
         """Order of units of different queues: others' before the own queue's."""
@@ -263,9 +288,9 @@ class _Search:
 
     def _candidates(self) -> Iterator[GangRecord]:
         for queue, records in self.running.by_queue.items():
-            rules = self._rules(queue)
+            rules, outranks = self._rules(queue), self._outranks
             for record in records:
-                if record.phase in SETTLED and any(self._outranks(record, r) for r in rules):
+                if record.phase in SETTLED and any(outranks(record, each) for each in rules):
                     yield record
 
     def _rules(self, queue: str) -> tuple[Victims, ...]:
@@ -274,66 +299,52 @@ class _Search:
         own = queue == self.asker.gang.queue
         return (rights.preempt,) if own else (rights.reclaim, rights.borrowing)
 
-    def _highest(self, rule: Victims) -> int:
-        """The highest priority of a victim under a rule."""
-        if rule is Victims.ANY:
-            return 1 << 30
-        if rule is Victims.NEVER:
-            return SPARE
-        return self.asker.gang.priority - (rule is Victims.LOWER)
-
     def _is_safe(self, record: GangRecord) -> bool:
         """Whether it runs for so short a time that it may be shrunk but not stopped."""
-        since = record.started or record.placed_at
-        if record.gang.spare:
+        since, gang = record.started or record.placed_at, record.gang
+        if gang.spare:
             return False
-        return self.now - since < protected_ms(self.state, record.gang)
+        key = (gang.queue, gang.kind)
+        least = self._protected.get(key)
+        if least is None:
+            least = self._protected[key] = protected_ms(self.state, gang)
+        return self.now - since < least
 
-    def _outranks(self, record: GangRecord, rule: Victims) -> bool:
-        asker, victim = self.asker.gang, record.gang
-        if victim.spare:
-            return not asker.spare
-        if rule is Victims.ANY:
-            return True
-        if rule is Victims.NEVER or asker.priority < victim.priority:
-            return False
-        newer = rule is Victims.LOWER_OR_NEWER and victim.submitted > asker.submitted
-        return asker.priority > victim.priority or newer
+    def _branch(self, queue: str) -> QueueBranch:
+        found = self._branches.get(queue)
+        if found is None:
+            found = branch_of(self.state, self.asker.gang.queue, queue)
+            self._branches[queue] = found
+        return found
 
-    def _branch(self, queue: str) -> _Branch:
-        if queue not in self._branches:
-            path = self.state.queues.shares.path
-            paths = zip(path(self.asker.gang.queue)[::-1], path(queue)[::-1], strict=False)
-            parted = (_Branch(mine, theirs) for mine, theirs in paths if mine != theirs)
-            self._branches[queue] = next(parted, _Branch("", ""))
-        return self._branches[queue]
-
-    def _may_reclaim(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
+    def _may_reclaim(
+        self, branch: QueueBranch, unit: VictimUnit, view: VictimView, flavor: str
+    ) -> bool:
         if self._by_queue:
-            return self._may_reclaim_as_kai(branch, unit, flavor)
+            return self._may_reclaim_as_kai(branch, unit, view, flavor)
         fair, record = self._fair, unit.record
-        if self._is_guaranteed(branch, unit, flavor):
+        if self._is_guaranteed(branch, view, flavor):
             return self._outranks(record, self.rights.reclaim)
         if unit.whole and fair.is_unripe(record):
             return False
         owed = self._has_right(record, flavor) and fair.is_owed(*branch, flavor)
         return owed and fair.improves(unit, flavor)
 
-    def _is_guaranteed(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
-        kinds = [kind for kind in self._kinds if _frees(unit, kind)]
-        return self._fair.is_guaranteed(*branch, flavor, kinds)
+    def _is_guaranteed(self, branch: QueueBranch, view: VictimView, flavor: str) -> bool:
+        return self._fair.is_guaranteed(*branch, flavor, view.kinds)
 
-    def _may_reclaim_as_kai(self, branch: _Branch, unit: VictimUnit, flavor: str) -> bool:
+    def _may_reclaim_as_kai(
+        self, branch: QueueBranch, unit: VictimUnit, view: VictimView, flavor: str
+    ) -> bool:
         ours, more = self.entitled, self.more
         if not self._is_entitled(flavor) or not self._has_right(unit.record, flavor):
             return False
-        kinds = [kind for kind in self._kinds if _frees(unit, kind)]
         if ours.within_quota(branch.mine, flavor, more) and ours.over_quota(
-            branch.theirs, flavor, kinds
+            branch.theirs, flavor, view.kinds
         ):
             return True
         within = ours.within_share(branch.mine, flavor, more, relief=self.asker.gang.queue)
-        return within and ours.over_share(branch.theirs, flavor, kinds)
+        return within and ours.over_share(branch.theirs, flavor, view.kinds)
 
     def _has_right(self, record: GangRecord, flavor: str) -> bool:
         """Whether the queue's settings let it take this gang back."""
@@ -349,10 +360,13 @@ class _Search:
             return self._fair.may_have(self.asker.gang.queue, flavor)
         return self.entitled.within_share(self.asker.gang.queue, flavor, self.more)
 
-    def _flavors_of(self, unit: VictimUnit) -> list[str]:
-        tree = self.state.fleet.tree
-        found = {tree.flavors[tree.index[pod.node]] for pod in unit.pods}
-        return [flavor for flavor in self.flavors if flavor in found]
+    def _view(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> VictimView:
+        """What pods of a gang are for the asker."""
+        known = self._views.get(record.gang.id)
+        if not known or known[0] is not pods:
+            known = pods, view_of(self.state, record, pods, self.flavors, self._kinds)
+            self._views[record.gang.id] = known
+        return known[1]
 
     def _last_in_order(self, queue: str) -> Key:
         """KAI's order of queues, turned round, level by level from the top."""
@@ -375,26 +389,8 @@ class _Search:
         priority = self.state.queues.by_name[name].priority
         return (-over_share, -over_quota, priority, -(used > 0 and share == 0))
 
-    def _unit_key(self, unit: VictimUnit) -> Key:
-        gang = unit.record.gang
-        order = self.state.config.policy.evict.victims
-        youth = (-gang.submitted, -unit.record.placed_at)
-        if order is VictimOrder.PRICE_FIRST:
-            return (unit.price, gang.priority, unit.whole, *youth)
-        if order is VictimOrder.YOUNGEST:
-            return (*youth, unit.whole)
-        if order is VictimOrder.NEWEST:
-            return (gang.priority, unit.whole, *youth)
-        return (gang.priority, unit.whole, unit.price, *youth)
-
     def _price(self, record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
         restart = self.state.config.policy.evict.restart_ms
         if whole:
             return preemption_cost.of_victim(record, self.now, restart)
         return preemption_cost.of_surplus(pods, restart)
-
-
-def _frees(unit: VictimUnit, kind: str) -> bool:
-    if kind == "gpu_milli":
-        return unit.gpu_milli > 0
-    return any(getattr(each.request, kind) for each in unit.record.gang.pod_sets)

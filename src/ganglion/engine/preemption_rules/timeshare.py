@@ -54,6 +54,10 @@ class TurnRules:
             return False
         return unit.cause is CauseKind.YIELDED or self._inner.allows(state, asker, unit, now, gets)
 
+    def may_any(self, state: Store, asker: GangRecord, now: int) -> bool:
+        """Whether `allows` may be true of any unit as usage stands; see `VictimRules`."""
+        return self._inner.may_any(state, asker, now) or bool(self._yielding(state, asker, now))
+
     def top(self, state: Store, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
         return self._inner.top(state, asker, queue, now)

@@ -38,15 +38,14 @@ def units_of(
         grade: of its units, see `VictimUnit`.
     """
     assert record.placement
-    left = list(record.placement.pods)
+    left = record.placement.pods
     for pods in _surplus(record):
         unit = VictimUnit(record, pods, False, price(record, pods, False), cause, grade)
         if useful(unit):
-            left = [pod for pod in left if pod not in pods]
+            left = tuple([pod for pod in left if pod not in pods])
             yield unit
     if whole:
-        pods = tuple(left)
-        unit = VictimUnit(record, pods, True, price(record, pods, True), cause, grade)
+        unit = VictimUnit(record, left, True, price(record, left, True), cause, grade)
         if useful(unit):
             yield unit
 
@@ -54,9 +53,11 @@ def units_of(
 def _surplus(record: GangRecord) -> Iterator[tuple[PodPlacement, ...]]:
     """Groups of pods above the least, the one that leaves first first."""
     assert record.placement
+    sets, here = record.gang.pod_sets, record.placement.pods
+    if len(sets) == 1 and len(here) <= sets[0].least:
+        return
     groups = {
-        each.name: _groups(each, [p for p in record.placement.pods if p.pod_set == each.name])
-        for each in record.gang.pod_sets
+        each.name: _groups(each, [p for p in here if p.pod_set == each.name]) for each in sets
     }
     while any(groups.values()):
         # Of equals the last set gives first: sets are in order of importance.
@@ -79,6 +80,10 @@ class Running:
                 self.by_queue.setdefault(record.gang.queue, []).append(record)
         self._milli: dict[str, dict[int, int]] = {}
         self._ripe: dict[tuple[str, ...], int | None] = {}
+
+    def reaches(self, queue: str, priority: int) -> bool:
+        """Whether a gang of a queue has at most a priority."""
+        return any(record.gang.priority <= priority for record in self.by_queue[queue])
 
     def milli(self, queue: str, priority: int) -> int:
         """Thousandths of GPUs of the gangs of a queue up to a priority."""

@@ -4,9 +4,23 @@ from collections.abc import Callable, Hashable, Iterator
 from heapq import heappop, heappush
 
 from ganglion.engine.store.victims import VictimUnit
+from ganglion.model.policy import VictimOrder
 
 Key = tuple[int, ...]
 """Smaller is taken first."""
+
+
+def unit_key(order: VictimOrder, unit: VictimUnit) -> Key:
+    """Order of the units of one queue."""
+    gang = unit.record.gang
+    youth = (-gang.submitted, -unit.record.placed_at)
+    if order is VictimOrder.PRICE_FIRST:
+        return (unit.price, gang.priority, unit.whole, *youth)
+    if order is VictimOrder.YOUNGEST:
+        return (*youth, unit.whole)
+    if order is VictimOrder.NEWEST:
+        return (gang.priority, unit.whole, *youth)
+    return (gang.priority, unit.whole, unit.price, *youth)
 
 
 def in_turn(

@@ -7,7 +7,7 @@ renewed all the time, so that new work is refused an hour before the budget is u
 Money is exact: thousandths of GPUs times ms times millionths for a GPU-hour.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -16,11 +16,13 @@ from msgspec.structs import replace
 from ganglion.engine.queues.budget_account import HOUR_MS, UNIT, BudgetAccount, HeldCost, Rate
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.fleet.price import MICRO
-from ganglion.model.queue import Budget
+from ganglion.model.queue import Budget, cap_of
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.pricing.book import PriceBook, PriceSpan
 from ganglion.pricing.zones import DAY_MS, date_there, month_of
 
+NEVER = 1 << 62
+"""When a spending cap, which has no months, begins anew, in ms."""
 Milli = Mapping[str, int]
 """Flavor -> thousandths of its GPUs."""
 
@@ -79,6 +81,23 @@ class QueueBudgets:
         for gang, cost in self.held.items():
             if budget.queue in cost.path:
                 made.count(cost, 1, over=gang in self._over)
+
+    def cap(self, token: str, micro: int, until: int, used: Container[str], now: int) -> None:
+        """Bound what workloads cost that are submitted with a token, from now on, without months.
+
+        Args:
+            token: its id.
+            micro: the cap, in millionths.
+            until: when the token ends, in ms; its cap holds as long as it is used.
+            used: names of all caps that gangs have which have not ended.
+            now: the time in ms.
+        """
+        self.advance(now)
+        for name, each in list(self.accounts.items()):
+            if 0 < each.budget.until_ms <= now and name not in used:
+                del self.accounts[name]
+        made = Budget(cap_of(token), micro, warn=(), grace_ms=0, until_ms=until)
+        self.accounts[made.queue] = BudgetAccount(made, self.now, NEVER)
 
     def remove(self, queue: str) -> None:
         """A queue has no budget any more, or is gone itself."""
@@ -206,7 +225,7 @@ class QueueBudgets:
 
     def next_wake(self) -> int | None:
         """When the time alone lets more start, in ms: a month begins, or a price went down."""
-        times = [each.end for each in self.accounts.values()]
+        times = [each.end for each in self.accounts.values() if each.end < NEVER]
         if self.refused_at and self.accounts:
             times.append(self.refused_at + HOUR_MS // 4)
         return min(times, default=None)
@@ -252,9 +271,21 @@ class QueueBudgets:
         budget, unit = account.budget, self.prices.currency
         spent, held, more = (-(-each // UNIT) for each in (account.spent, reserved, asked))
         most = account.limit // UNIT
-        never = more > most and not budget.carry_over
         short = -(-(account.spent + reserved + asked - account.limit) // UNIT)
         what = "it may cost" if limit_ms else "an hour of it costs"
+        if budget.until_ms:
+            message = (
+                f"the spending cap of {budget.queue.replace(':', ' ')} is {_money(most)} {unit}:"
+                f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
+                f" {_money(more)}; {_money(short)} are missing. An administrator can make a token"
+                " with a higher cap"
+            )
+            evidence = {"cap_micro": most, "spent_micro": spent, "reserved_micro": held}
+            evidence |= {"asked_micro": more, "missing_micro": short}
+            never = account.spent + asked > account.limit
+            remedy = Remedy.ADMIN if never else Remedy.WAIT
+            return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
+        never = more > most and not budget.carry_over
         message = (
             f"the budget of queue {budget.queue} is {_money(most)} {unit} this month:"
             f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
@@ -268,28 +299,31 @@ class QueueBudgets:
         return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
 
     def views(self, now: int) -> list[BudgetView]:
-        """How every budget stands at a time that is not before the last one counted, by queue."""
-        views = list[BudgetView]()
-        for name in sorted(self.accounts):
-            each, until = self.accounts[name], max(self.now, now)
-            until, spent = min(until, each.end), each.spent
-            for span in self.prices.spans(self.now, until) if each.rates else ():
-                for rate, milli in each.rates.items():
-                    price = self.prices.price(span.state.now, *rate) or 0
-                    spent += milli * price * (span.end - span.begin)
-            views.append(
-                BudgetView(
-                    each.budget,
-                    each.limit // UNIT,
-                    -(-spent // UNIT),
-                    max(-(-each.reserved(until) // UNIT), 0),
-                    each.carried // UNIT,
-                    each.begin,
-                    each.end,
-                    each.raised // UNIT,
-                )
-            )
-        return views
+        """How the budgets of queues stand, at a time that is not before the last one counted."""
+        found = (self.accounts[name] for name in sorted(self.accounts))
+        return [self._view(each, now) for each in found if not each.budget.until_ms]
+
+    def cap_view(self, token: str, now: int) -> BudgetView | None:
+        """How the spending cap of a token stands; None = it has none, or it ended long ago."""
+        found = self.accounts.get(cap_of(token))
+        return self._view(found, now) if found else None
+
+    def _view(self, each: BudgetAccount, now: int) -> BudgetView:
+        until, spent = min(max(self.now, now), each.end), each.spent
+        for span in self.prices.spans(self.now, until) if each.rates else ():
+            for rate, milli in each.rates.items():
+                price = self.prices.price(span.state.now, *rate) or 0
+                spent += milli * price * (span.end - span.begin)
+        return BudgetView(
+            each.budget,
+            each.limit // UNIT,
+            -(-spent // UNIT),
+            max(-(-each.reserved(until) // UNIT), 0),
+            each.carried // UNIT,
+            each.begin,
+            each.end,
+            each.raised // UNIT,
+        )
 
     def image(self) -> tuple[dict[str, BudgetAccount], int]:
         """Budgets and how many prices there are, as they are now."""

@@ -7,7 +7,7 @@ from ganglion.engine.queues.decayed_usage import PastUse
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.queues.usage import Shares
 from ganglion.model.errors import InvariantBroken
-from ganglion.model.queue import ANY_FLAVOR, Queue
+from ganglion.model.queue import ANY_FLAVOR, Queue, cap_of
 from ganglion.model.resources import Usage
 from ganglion.model.workload import Gang
 
@@ -38,6 +38,11 @@ class Queues:
     def by_name(self) -> dict[str, Queue]:
         """All queues by name."""
         return self.shares.queues
+
+    def payers(self, gang: Gang) -> tuple[str, ...]:
+        """Whose budgets the cost of a gang counts against: its queue, all above it, its cap."""
+        path = self.shares.path(gang.queue)
+        return (*path, cap_of(gang.cap)) if gang.cap else path
 
     def charge(self, gang: Gang, charged: Charged, sign: int) -> None:
         """Add what a gang uses to its queue, or take it back."""

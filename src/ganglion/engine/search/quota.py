@@ -76,7 +76,7 @@ def unaffordable(
     gang, budgets = record.gang, state.queues.budgets
     if not budgets.accounts:
         return None
-    path = state.queues.shares.path(gang.queue)
+    path = state.queues.payers(gang)
     milli = {flavor: each.gpu_milli for flavor, each in used.items() if each.gpu_milli}
     return budgets.refuses(path, gang.kind.value, milli, gang.time_limit_ms or 0, gang.id)
 

@@ -149,6 +149,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.GangSetApart: events.set_apart,
     ev.BookingSet: events.booking_set,
     ev.BookingRemoved: events.booking_removed,
+    ev.ImagesReported: fleet_events.of_no_concern,
     ev.MetricReported: fleet_events.of_no_concern,
     ev.ServiceScaled: fleet_events.of_no_concern,
     ev.ServiceLearnt: fleet_events.of_no_concern,
@@ -165,7 +166,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.RoleRevoked: fleet_events.of_no_concern,
     ev.GlassBroken: fleet_events.of_no_concern,
     ev.GlassMended: fleet_events.of_no_concern,
-    ev.TokenCreated: fleet_events.of_no_concern,
+    ev.TokenCreated: fleet_events.token_created,
     ev.TokenRevoked: fleet_events.of_no_concern,
     ev.AccessDenied: fleet_events.of_no_concern,
     ev.AccountJoined: fleet_events.of_no_concern,
@@ -189,4 +190,5 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.BudgetRaised: fleet_events.budget_raised,
     ev.BudgetRequested: fleet_events.of_no_concern,
     ev.BudgetDenied: fleet_events.of_no_concern,
+    ev.ReasonsChanged: fleet_events.of_no_concern,
 }

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from ganglion.engine.gangs.pending import Unwatched
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.state.cluster_state import ClusterState
@@ -41,6 +42,7 @@ def fork(state: ClusterState) -> ClusterState:
     table = state.fleet.table.fork()
     copier = _Copier()
     copier.keep(state.fleet.table, table)
+    copier.keep(state.gangs.watcher, Unwatched())
     for each in (*state.fleet.followers(), *state.config.plugins.every()):
         copier.keep(each, each)
     found = copier.copy(state)

@@ -144,7 +144,9 @@ def _rare(state: Components, event: ev.Event) -> Restore:
     if isinstance(event, ev.BookingSet | ev.BookingRemoved):
         bookings = state.timeline.bookings.all()
         return lambda state: state.timeline.bookings.restore(bookings)
-    if isinstance(event, ev.BudgetSet | ev.BudgetRemoved | ev.BudgetRaised | ev.PriceSet):
+    if isinstance(
+        event, ev.BudgetSet | ev.BudgetRemoved | ev.BudgetRaised | ev.PriceSet | ev.TokenCreated
+    ):
         budgets = state.queues.budgets.image()
         return lambda state: state.queues.budgets.restore(budgets)
     policy, typical = state.config.policy, state.fleet.table.typical

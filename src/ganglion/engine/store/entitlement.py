@@ -26,10 +26,15 @@ class Entitled:
         self._deserved = state.deserved
         self._zone = dead_zone_permille
         self._accounts = {key for queue in state.queues.by_name.values() for key in queue.quota}
+        self._of_flavor: dict[str, tuple[str, ...]] = {}
 
     def accounts(self, flavor: str) -> tuple[str, ...]:
         """The keys under which use of a flavor is compared."""
-        return tuple(key for key in (flavor, ANY_FLAVOR) if key in self._accounts) or (ANY_FLAVOR,)
+        found = self._of_flavor.get(flavor)
+        if found is None:
+            keys = tuple([key for key in (flavor, ANY_FLAVOR) if key in self._accounts])
+            found = self._of_flavor[flavor] = keys or (ANY_FLAVOR,)
+        return found
 
     def all_accounts(self) -> tuple[str, ...]:
         """All keys under which any use is compared."""
@@ -96,21 +101,21 @@ class Entitled:
 
     def over_quota(self, queue: str, flavor: str, kinds: Iterable[str]) -> bool:
         """Whether the queue uses more than its quota of one of the kinds."""
-        return any(
-            bound is not None and self.used(queue, account, kind) > self._with_zone(bound)
-            for account in self.accounts(flavor)
-            for kind in kinds
-            for bound in (self.quota(queue, account, kind),)
-        )
+        for account in self.accounts(flavor):
+            for kind in kinds:
+                bound = self.quota(queue, account, kind)
+                if bound is not None and self.used(queue, account, kind) > self._with_zone(bound):
+                    return True
+        return False
 
     def over_share(self, queue: str, flavor: str, kinds: Iterable[str]) -> bool:
         """Whether the queue uses more than it deserves, and than its quota, of one of them."""
-        return any(
-            bound is not None and self.used(queue, account, kind) > self._with_zone(bound)
-            for account in self.accounts(flavor)
-            for kind in kinds
-            for bound in (self.share(queue, account, kind),)
-        )
+        for account in self.accounts(flavor):
+            for kind in kinds:
+                bound = self.share(queue, account, kind)
+                if bound is not None and self.used(queue, account, kind) > self._with_zone(bound):
+                    return True
+        return False
 
     def _with_zone(self, bound: int) -> int:
         return bound + bound * self._zone // 1000

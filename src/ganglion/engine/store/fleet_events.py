@@ -15,6 +15,7 @@ from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.fleet.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase
+from ganglion.model.queue import cap_of
 
 
 def node_added(state: Store, event: ev.NodeAdded) -> bool:
@@ -142,6 +143,18 @@ def budget_set(state: Store, event: ev.BudgetSet) -> bool:
         if event.budget.queue in state.queues.shares.path(record.gang.queue):
             broken(state, record)
     state.progress.changed()
+    return True
+
+
+def token_created(state: Store, event: ev.TokenCreated) -> bool:
+    """A token was made; the engine takes notice of its spending cap."""
+    if not event.cap_micro:
+        return False
+    records = state.gangs.records.values()
+    used = {cap_of(e.gang.cap) for e in records if e.gang.cap and e.phase is not Phase.ENDED}
+    now = state.progress.clock
+    state.queues.budgets.cap(event.token, event.cap_micro, event.until_ms, used, now)
+    state.holdings.count_costs()
     return True
 
 

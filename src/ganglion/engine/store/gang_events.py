@@ -130,6 +130,7 @@ def placed(state: Store, event: ev.GangPlaced) -> bool:
     state.gangs.gates.started(record.gang)
     state.progress.changed(bool(record.gang.floor))
     state.progress.turn += 1
+    state.gangs.watcher.stands(record, event.at)
     return True
 
 
@@ -244,6 +245,7 @@ def _stand(state: Store, record: GangRecord) -> None:
         state.gangs.leave_lane(record)
         record.phase, record.reason = Phase.RESERVED, None
         state.holdings.awaited()
+        state.gangs.watcher.stands(record, state.progress.clock)
     else:
         record.phase = Phase.PENDING
         reshape(state, record)
@@ -280,6 +282,7 @@ def _end(state: Store, record: GangRecord, event: ev.GangEnded) -> None:
     state.holdings.redeem(record)
     record.phase, record.outcome, record.ended_at = Phase.ENDED, event.outcome, event.at
     record.reason = None
+    state.gangs.watcher.stands(record, event.at)
     for workload in state.gangs.gates.ended(record.gang, event.outcome):
         for waiting in state.gangs.gates.dependents(workload):
             if state.gangs.records[waiting].phase is Phase.PENDING:

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from ganglion.engine.gangs.equivalence import asked_by, form, keys_of, leaves_within
 from ganglion.engine.gangs.gates import Gates, asleep
 from ganglion.engine.gangs.min_available import MinAvailable
-from ganglion.engine.gangs.pending import Pending
+from ganglion.engine.gangs.pending import Pending, Unwatched, WaitWatcher
 from ganglion.engine.gangs.rank import aged_rank, breadth
 from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.gangs.typical_pods import Census
@@ -49,6 +49,7 @@ class Gangs:
         asleep: gangs that sleep, or would if they did not run.
         fresh: gangs submitted since the last cycle.
         submissions: gangs submitted so far.
+        watcher: is notified of where gangs stand.
     """
 
     def __init__(self, config: EngineConfig, progress: EngineProgress, queues: Queues) -> None:
@@ -63,6 +64,7 @@ class Gangs:
         self.asleep: dict[str, None] = {}
         self.fresh: list[str] = []
         self.submissions = 0
+        self.watcher: WaitWatcher = Unwatched()
         self._alarms = Alarms()
         self._keys = keys_of(config.plugins)
 
@@ -96,6 +98,7 @@ class Gangs:
         del self.records[gang.id]
         self.submissions = submissions
         self.gates.forget(gang)
+        self.watcher.forgets(gang.id)
         self.fresh = [each for each in self.fresh if each != gang.id]
 
     def forget(self, gang: str) -> None:
@@ -105,6 +108,7 @@ class Gangs:
             raise Conflict(f"gang {gang} is {record.phase} and cannot be forgotten")
         del self.records[gang]
         self.gates.forget(record.gang)
+        self.watcher.forgets(gang)
 
     def wake(self, now: int) -> list[GangUpdated]:
         """Let gangs be looked at for which the time makes a difference.
@@ -157,6 +161,7 @@ class Gangs:
             rank = rank if pressing is None else 2 * FIRST * _STEP + pressing
             order = (rank, gang.submitted, gang.index, gang.id)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang), level)
+        self.watcher.stands(record, max(now, self.progress.clock))
 
     def leave_lane(self, record: GangRecord) -> None:
         """A gang waits in no lane any more."""

@@ -221,7 +221,7 @@ class Holdings:
         milli = {flavor: each.gpu_milli for flavor, each in used}
         since = record.started or record.placed_at
         end = since + gang.time_limit_ms if gang.time_limit_ms else 0
-        path = self._queues.shares.path(gang.queue)
+        path = self._queues.payers(gang)
         budgets.hold(gang.id, path, gang.kind.value, milli, end, self._progress.clock)
 
     def count_costs(self) -> None:
@@ -246,9 +246,9 @@ class Holdings:
 
     def _pledge(self, key: str, record: GangRecord, used: Iterable[tuple[str, Usage]]) -> None:
         milli = {flavor: each.gpu_milli for flavor, each in used}
-        gang, now, path = record.gang, self._progress.clock, self._queues.shares.path
-        limit, queue = gang.time_limit_ms, path(gang.queue)
-        self._queues.budgets.promise(key, queue, gang.kind.value, milli, limit, now)
+        gang, now = record.gang, self._progress.clock
+        path, limit = self._queues.payers(gang), gang.time_limit_ms
+        self._queues.budgets.promise(key, path, gang.kind.value, milli, limit, now)
 
     def _remember(self, record: GangRecord, sign: int) -> None:
         self._queues.remember(record.gang, record.charged, sign, self._progress.clock)

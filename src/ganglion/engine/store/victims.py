@@ -110,6 +110,9 @@ class VictimRules(Protocol):
             gets: flavors that the asker's place uses, where that is known; empty = any.
         """
 
+    def may_any(self, state: Store, asker: GangRecord, now: int) -> bool:
+        """Whether `allows` may be true of any unit as usage stands, by what queues hold alone."""
+
     def top(self, state: Store, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
 

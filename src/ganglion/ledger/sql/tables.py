@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0008"
+SCHEMA = "0009"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -127,6 +127,8 @@ usage = Table(
     Column("cpu_milli", LONG, nullable=False),
     Column("memory_mib", LONG, nullable=False),
     Column("begun", Boolean, nullable=False),
+    # As `0-3,6`; files that early versions exported have none.
+    Column("devices", String, nullable=False, default=""),
 )
 
 supply = Table(

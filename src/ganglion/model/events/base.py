@@ -12,12 +12,17 @@ class _OfRequest(Struct, frozen=True, kw_only=True):
         grant: the standing grant that allowed it, or `owner of the server`; several, as of a change
             of many workloads, with `; ` between. Empty = it needs none, or of an older server.
         glass: the grant by broken glass without which it would have been refused; empty = none.
+        by_token: id of the personal token that was sent with it; empty = none.
+        agent: the program that made it on behalf of the user, as it calls itself; empty = it does
+            not say.
     """
 
     request: str = ""
     actor: str = ""
     grant: str = ""
     glass: str = ""
+    by_token: str = ""
+    agent: str = ""
 
 
 class EventBase(

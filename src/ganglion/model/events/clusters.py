@@ -28,6 +28,7 @@ from ganglion.model.events.gangs import (
     GangStopping,
     GangSubmitted,
     GangUpdated,
+    ImagesReported,
     PodsLeft,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
@@ -128,6 +129,7 @@ SchedulingEvent = (
     | GangResized
     | PodsLeft
     | CheckpointCommitted
+    | ImagesReported
     | PolicySet
     | BookingSet
     | BookingRemoved

@@ -3,6 +3,7 @@
 from ganglion.model.events.access import PodAccess
 from ganglion.model.events.base import EventBase
 from ganglion.model.events.clusters import DeliveredEvent, SchedulingEvent
+from ganglion.model.events.gangs import ReasonsChanged
 from ganglion.model.events.identity import (
     AccessDenied,
     AccountJoined,
@@ -51,10 +52,12 @@ class ServerStarted(EventBase, frozen=True, tag="server_started"):
     """A server began; what it decides until the next such event, this version decided.
 
     `metered`: it writes intervals of usage, see `docs/usage.md`; earlier versions do not.
+    `meters_clusters`: it does so for the clusters that deliver as well; earlier versions do not.
     """
 
     version: str
     metered: bool = False
+    meters_clusters: bool = False
 
 
 Event = (
@@ -99,5 +102,6 @@ Event = (
     | BudgetRequested
     | BudgetRaised
     | BudgetDenied
+    | ReasonsChanged
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

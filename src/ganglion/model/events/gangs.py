@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 from ganglion.model.causes import Cause
 from ganglion.model.events.base import EventBase
 from ganglion.model.placement import Placement
@@ -106,6 +108,38 @@ class GangStarted(EventBase, frozen=True, tag="gang_started"):
     attempt: int
 
 
+class ReportedImage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a container of a pod runs, as its kubelet said.
+
+    Attributes:
+        pod_set: of the pod.
+        container: its name.
+        image: as its pod asks for it.
+        id: as the container runtime names what it runs: `NAME@sha256:DIGEST`, or the digest of the
+            configuration alone for an image that was never pulled.
+    """
+
+    pod_set: str
+    container: str
+    image: str
+    id: str
+
+    def __str__(self) -> str:
+        """Print it as `main/worker: registry.example/train@sha256:…`."""
+        return f"{self.pod_set}/{self.container}: {self.id}"
+
+
+class ImagesReported(EventBase, frozen=True, tag="images_reported"):
+    """Kubelets said which images containers of an attempt run; those that were not said before.
+
+    Of one container there are several where a tag was moved between two of its pods or starts.
+    """
+
+    gang: str
+    attempt: int
+    images: tuple[ReportedImage, ...]
+
+
 class GangStopping(EventBase, frozen=True, tag="gang_stopping"):
     """The gang was asked to stop.
 
@@ -148,3 +182,13 @@ class GangSetApart(EventBase, frozen=True, tag="gang_set_apart"):
     gang: str
     stage: str
     error: str
+
+
+class ReasonsChanged(EventBase, frozen=True, tag="reasons_changed"):
+    """Gangs wait for other kinds of reasons from now on, each with all of its equals.
+
+    Attributes:
+        reasons: token of the reason -> ids of gangs.
+    """
+
+    reasons: dict[str, tuple[str, ...]]

@@ -77,6 +77,8 @@ class TokenCreated(EventBase, frozen=True, tag="token_created"):
         until_ms: when it expires.
         label: what it is for.
         by: user who made it.
+        cap_micro: what workloads may cost at most that are submitted with it, in millionths; 0 = it
+            has no spending cap.
     """
 
     token: str
@@ -88,6 +90,7 @@ class TokenCreated(EventBase, frozen=True, tag="token_created"):
     until_ms: int
     label: str
     by: str
+    cap_micro: int = 0
 
 
 class TokenRevoked(EventBase, frozen=True, tag="token_revoked"):

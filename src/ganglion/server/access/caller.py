@@ -162,6 +162,17 @@ class Caller:
         self.denials.append(Denial(queue, rule))
         return why(f"{self.subject.user} may not: {rule}", hint)
 
+    @property
+    def cap(self) -> str:
+        """Id of its token, where that has a spending cap; else empty."""
+        scope = self.subject.token_scope
+        return self.token if scope and scope.is_capped else ""
+
+    @property
+    def personal_token(self) -> str:
+        """Id of its personal token; empty = it has none, but a session or an account."""
+        return self.token if self.subject.token_scope else ""
+
     def sees(self, queue: str) -> bool:
         """Whether the caller may see the workloads of a queue."""
         return self.sees_all or self._decided(_V.VIEW, _K.WORKLOAD, queue).allowed

@@ -123,7 +123,7 @@ class AccessGate:
             await answer(error)(scope, receive, send)  # it names nothing but what was asked for
             return
         scope["state"] |= {CALLER: caller, OPERATION: operation}
-        serve_for(caller.subject.user, caller.grants, caller.glass)
+        serve_for(caller.subject.user, caller.grants, caller.glass, caller.personal_token)
         if path != scope["path"]:
             scope.update(path=path, raw_path=quote(path).encode())
         if not caller.sees_all:

@@ -71,7 +71,8 @@ def _narrow(chunk: bytes, caller: Caller, queues: Queues) -> bytes:
         event = json.loads(data)
         if may_read(event, caller, queues):
             if not caller.audits_all:
-                event.pop("grant", "")
+                for name in ("grant", "by_token", "agent"):
+                    event.pop(name, "")
             kept = event if caller.sees_all else veil.without(event)
             number = int(head.removeprefix(b"id: "))
             found.append(framed(number, json.dumps(kept).encode()))

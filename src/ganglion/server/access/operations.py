@@ -71,6 +71,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "show_workload": _VIEW_JOB,
         "explain_workload": _VIEW_JOB,
         "list_attempts": _VIEW_JOB,
+        "list_curves": _VIEW_JOB,
         "read_log": _VIEW_JOB,
         "cancel_workload": Rule(_V.STOP, _K.WORKLOAD, _W.WORKLOAD),
         "retry_workload": Rule(_V.SUBMIT, _K.WORKLOAD, _W.WORKLOAD, runs_programs=True),

@@ -153,7 +153,8 @@ class Permissions:
         again = partial(self.holder, token, given)
         # A role of a later version limits the token to the least there is.
         role = Role(known.role) if known.role in _ROLES else Role.VIEWER
-        subject = self._subject(known.user, rules, known.groups, TokenScope(role, known.queue))
+        scope = TokenScope(role, known.queue, known.cap_micro > 0)
+        subject = self._subject(known.user, rules, known.groups, scope)
         return Caller(subject, rules, now, known.token, known.until_ms, again)
 
     def peer(self, uid: int) -> Caller:

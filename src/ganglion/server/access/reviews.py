@@ -75,11 +75,13 @@ class ReviewedRight(Struct, frozen=True):
         verb: as `list`.
         resource: of the group `ganglion.dev`, as `workloads`.
         namespace: where; empty = in all of them, or it is of none.
+        name: of the one object; empty = all of them.
     """
 
     verb: str
     resource: str
     namespace: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
         """Name it as people do."""
@@ -188,6 +190,7 @@ class CallerReviews:
                 "verb": right.verb,
                 "resource": right.resource,
                 "namespace": right.namespace,
+                "name": right.name,
             },
         }
         found = (await self._review(ACCESS, "SubjectAccessReview", spec, _AccessReview)).status

@@ -110,7 +110,7 @@ class Signing:
         """
         try:
             if self._sealer is None:
-                self._sealer = Sealer(self._ledger, self._folder)
+                self._sealer = Sealer(self._ledger, self._folder, self._ledger.tail)
                 self.newest = self._sealer.newest
             made = self._sealer.seal(self._ledger.head, self._clock(), ending=ending)
         except (GanglionError, OSError, ValueError) as error:

@@ -45,6 +45,7 @@ class WantedToken(Struct, frozen=True):
         label: what it is for.
         days: until it expires.
         latest_ms: when it expires at the latest; 0 = no matter when.
+        cap_micro: what is submitted with it may cost at most, in millionths; 0 = it has no cap.
     """
 
     user: str
@@ -54,6 +55,7 @@ class WantedToken(Struct, frozen=True):
     label: str
     days: int
     latest_ms: int = 0
+    cap_micro: int = 0
 
 
 def grant(
@@ -188,12 +190,19 @@ def make_token(draft: Transaction, wish: WantedToken, token: str, by: str) -> To
         by: who makes it.
 
     Raises:
-        FieldError: the user's name is none, or there is no such queue.
+        FieldError: the user's name is none, there is no such queue, or a cap where there are no
+            prices.
     """
     check_name(wish.user, "user")
     for each in wish.groups:
         check_name(each, "groups")
     _check_queue(draft, wish.queue)
+    if wish.cap_micro and not draft.book.prices.records:
+        raise FieldError(
+            "there are no prices, so that nothing would count against it",
+            key="spend_cap_micro",
+            hint="set them first: ganglion price set",
+        )
     until = draft.now + wish.days * DAY_MS
     event = TokenCreated(
         draft.now,
@@ -206,6 +215,7 @@ def make_token(draft: Transaction, wish: WantedToken, token: str, by: str) -> To
         min(until, wish.latest_ms) if wish.latest_ms else until,
         wish.label,
         by,
+        wish.cap_micro,
     )
     draft.record(event)
     return event

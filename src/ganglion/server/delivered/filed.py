@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 
 from ganglion.api import reasons, workloads
-from ganglion.ledger.records import Ended, Submitted
+from ganglion.ledger.records import Ended, Filed, Submitted
 from ganglion.lifecycle.clusters import DeliveredGang, place_of, workload_of
 from ganglion.lifecycle.status import State, ended_as
+from ganglion.metering.clusters import metered_name
 from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE, GpuRequest
@@ -35,6 +36,7 @@ def filed(cluster: str, ended: DeliveredGang, number: int) -> tuple[Submitted, E
         "name": own,
         "owner": ended.owner,
         "image": ended.image,
+        "images": [str(each) for each in ended.images],
         "gang": gang.id,
     }
     key = f"{name}-{number}"
@@ -44,6 +46,17 @@ def filed(cluster: str, ended: DeliveredGang, number: int) -> tuple[Submitted, E
         Submitted(key, number, gang.submitted, msgspec.json.encode(document), workload),
         Ended(key, ended.ended, state, msgspec.json.encode(detail)),
     )
+
+
+def metered_as(row: Filed) -> str:
+    """Id under which usage has a workload that has ended."""
+    document = msgspec.json.decode(row.document, type=_Origin)
+    return metered_name(document.cluster, document.gang) if document.cluster else row.id
+
+
+class _Origin(msgspec.Struct):
+    cluster: str = ""
+    gang: str = ""
 
 
 def _detail(
@@ -74,6 +87,7 @@ def _detail(
         lost_gpu_ms=ended.lost_gpu_ms,
         gangs=(_gang(key, ended),),
         document=document,
+        image=ended.image,
         time_limit_ms=gang.time_limit_ms,
         spent=workloads.Spent(
             wait_ms=max(ended.ended - gang.submitted - ended.run_ms, 0),

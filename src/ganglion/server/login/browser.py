@@ -98,7 +98,7 @@ class BrowserLogin:
         self._pending, self._tries = PendingSignIns(effects.randomness), Tries(PER_ADDRESS)
         self._denials = Denials(service)
         self._devices = DeviceLogin(settings, service, self._denials, effects)
-        self._exchange = TokenExchange(settings, service, self._denials, effects)
+        self._exchange = TokenExchange(settings, service, permissions, self._denials, effects)
         self.cookie = settings.session_cookie
         self._begun = f"{self.cookie}-login"
         self._local = LocalLogin(service, self._denials, passwords, settings.lasting_ms)

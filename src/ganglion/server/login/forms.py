@@ -41,7 +41,9 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def oauth_error(error: str, why: str, status: int = 400, wait_s: int = 0) -> Response:
+def oauth_error(
+    error: str, why: str, status: int = 400, wait_s: int = 0, code: str = "", hint: str = ""
+) -> Response:
     """An error as RFC 6749 has it.
 
     Args:
@@ -49,10 +51,13 @@ def oauth_error(error: str, why: str, status: int = 400, wait_s: int = 0) -> Res
         why: one sentence.
         status: of HTTP.
         wait_s: when to ask again; 0 = not said.
+        code: of the same error elsewhere; empty = it has none.
+        hint: commands for whom it concerns; `why` may not have double quotes; empty = none.
     """
     more = {"Retry-After": str(wait_s)} if wait_s else {}
-    body = {"error": error, "error_description": why}
-    return JSONResponse(body, status, headers={**NO_STORE, **more})
+    body = {"error": error, "error_description": why, "code": code, "hint": hint}
+    said = {name: each for name, each in body.items() if each}
+    return JSONResponse(said, status, headers={**NO_STORE, **more})
 
 
 def require_own_page(form: Form, caller: Caller) -> None:

@@ -122,7 +122,7 @@ def read_login(
     """Read the settings of a home; None = there is no such file, and browsers cannot sign in.
 
     Args:
-        home: Ganglion's home directory.
+        home: Ganglion's home directory, or another folder with the file.
         files: the file system.
         tls: whether the server speaks TLS itself.
         owner: user of the server; empty = not known.

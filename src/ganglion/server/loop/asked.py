@@ -14,9 +14,11 @@ from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.seams.clock import Clock
 from ganglion.server.rest.request_id import (
     request_actor,
+    request_agent,
     request_glass,
     request_grants,
     request_id,
+    request_token,
 )
 from ganglion.server.state.transaction import Transaction
 from ganglion.tracing.spans import SpanPlace, Value, current, emit
@@ -34,6 +36,8 @@ class AskedCommand(Struct):
         actor: user who made that request; empty = none.
         grants: standing ones that allow it; the command itself may add to them.
         glass: grants by broken glass that it needs; the command itself may add to them.
+        token: id of the personal token that was sent with the request; empty = none.
+        agent: the program that made it for its user; empty = unknown.
         place: span of that request; None = it is not traced.
     """
 
@@ -43,6 +47,8 @@ class AskedCommand(Struct):
     actor: str = field(default_factory=request_actor)
     grants: Sequence[str] = field(default_factory=request_grants)
     glass: Sequence[str] = field(default_factory=request_glass)
+    token: str = field(default_factory=request_token)
+    agent: str = field(default_factory=request_agent)
     place: SpanPlace | None = field(default_factory=current)
 
     def refuse(self, error: GanglionError) -> None:
@@ -123,7 +129,11 @@ def run(draft: Transaction, asked: Sequence[AskedCommand]) -> list[tuple[AskedCo
                 with structlog.contextvars.bound_contextvars(request=each.request):
                     answers.append((each, each.command(draft)))
                 glass = next(iter(each.glass), "")
-                draft.mark(events, each.request, each.actor, "; ".join(each.grants), glass)
+                draft.mark(
+                    *(events, each.request, each.actor, "; ".join(each.grants), glass),
+                    by_token=each.token,
+                    agent=each.agent,
+                )
         except Exception as error:
             if not isinstance(error, GanglionError):
                 log.exception("request failed", request=each.request)

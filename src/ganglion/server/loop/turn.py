@@ -75,6 +75,9 @@ class Turn:
 
     def hear(self, facts: Sequence[Event]) -> None:
         """Take in what a world reports; a report without sense stops no other."""
+        told = self.draft.book.untold.due(self.draft.state, self.draft.now, alone=not facts)
+        if told:
+            self.draft.record(told)
         for fact in facts:
             try:
                 self._hear(fact)
@@ -153,7 +156,7 @@ class Turn:
             draft.batch.past.append(filed(cluster, gang, draft.ledger.next_number()))
         if not draft.batch:
             return []
-        draft.batch.usage, draft.batch.supply = draft.book.meter.drain()
+        draft.batch.usage, draft.batch.supply = draft.book.metered()
         with self._metrics.commit():
             entries = draft.ledger.append(draft.batch)
         self._measure()

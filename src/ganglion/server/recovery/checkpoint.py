@@ -61,7 +61,8 @@ class LedgerCheckpoint(Struct, frozen=True):
             Unusable: it contradicts itself.
         """
         try:
-            return Mind(state_of(self.parts["state"], plugins), Registry.of(self.parts["book"]))
+            book, state = self.parts["book"], state_of(self.parts["state"], plugins)
+            return Mind.of(state, Registry.of(book), book.get("waits", {}))
         # What is wrong inside a document raises almost anything.
         except Exception as error:
             raise Unusable(f"{type(error).__name__}: {error}") from error

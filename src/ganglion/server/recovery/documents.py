@@ -32,6 +32,7 @@ from ganglion.lifecycle.failures import comparison, guard, history, nodes, quara
 from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
+from ganglion.metering import clusters as cluster_meters
 from ganglion.metering import meter, supply
 from ganglion.model import (
     behaviour,
@@ -67,6 +68,8 @@ KINDS: Mapping[str, type] = {
     "clusters": clusters.ClusterBooks,
     "cluster_book": clusters.ClusterBook,
     "cluster_gang": clusters.DeliveredGang,
+    "cluster_meter": cluster_meters.ClusterMeter,
+    "cluster_meters": cluster_meters.ClusterMeters,
     "comparison": comparison.Comparison,
     "comparison_conduct": comparison.Conduct,
     "comparison_program": comparison.Program,

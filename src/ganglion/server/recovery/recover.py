@@ -73,7 +73,7 @@ def beginning(ledger: Reader, policy: Policy) -> tuple[Mind, int]:
     """
     base, plugins = ledger.base(), _plugins(ledger, policy)
     if base is None:
-        return Mind(ClusterState(policy, plugins), Registry()), 0
+        return Mind.of(ClusterState(policy, plugins), Registry(), {}), 0
     for snapshot in ledger.snapshots():
         if snapshot.seq == base.seq:
             try:
@@ -165,14 +165,16 @@ def restored(
             return _charged_once(ledger, mind)
     _check_whole(ledger)
     keepers.forget()
-    mind = Mind(ClusterState(policy, plugins), Registry())
+    mind = Mind.of(ClusterState(policy, plugins), Registry(), {})
     return _charged_once(ledger, _gone_on(ledger, mind, 0, keepers.note, progress))
 
 
 def _charged_once(ledger: Reader, mind: Mind) -> Mind:
     """Without an event that is damaged, what it closed looks open, and is in the ledger already."""
     if mind.book.flaws:
-        mind.book.meter.skip(*last_ends(ledger))
+        ends = last_ends(ledger)
+        mind.book.meter.skip(*ends)
+        mind.book.cluster_meters.skip(*ends)
     return mind
 
 

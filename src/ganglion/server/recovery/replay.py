@@ -77,7 +77,7 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> ClosedBy:
         set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
     mind.state.gangs.fresh.clear()  # the cycle that followed has turned to them
-    return mind.book.meter.drain()
+    return mind.book.metered()
 
 
 def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:

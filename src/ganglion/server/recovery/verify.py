@@ -7,6 +7,7 @@ from ganglion.ledger.audit import audited
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Flaw, Snapshot
+from ganglion.metering.meter import Meter
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.policy import Policy
 from ganglion.server.recovery.checkpoint import Unusable, read
@@ -150,11 +151,19 @@ def facts(mind: Mind) -> dict[str, object]:
         "policies": book.policies,
         "schedules": book.schedules.live,
         "use": book.spending.of,
-        "metering": (book.meter.since, book.meter.now, book.meter.nodes, book.meter.attempts),
+        "metering": _metering(book.meter),
+        "metering of clusters": {
+            name: (_metering(each.meter), each.unnamed)
+            for name, each in book.cluster_meters.of.items()
+        },
         "flaws": book.flaws,
         "sessions": book.sessions,
         "clusters": book.clusters,
     }
+
+
+def _metering(meter: Meter) -> tuple[object, ...]:
+    return meter.since, meter.now, meter.nodes, meter.attempts
 
 
 def _state(mind: Mind) -> list[Flaw]:

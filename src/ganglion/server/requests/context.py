@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import pydantic_core
@@ -35,6 +36,7 @@ from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.transaction import Mind
+from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.whatif.questions import WhatIfQuestions
 from ganglion.transport.tls.certificate import ServedCertificate
@@ -88,6 +90,7 @@ class ServerContext(Struct):
         portal_links: by which the owner opens the portal.
         portal_trouble: why there is no portal; empty = there is one.
         uses: reads what this machine uses.
+        curves: what attempts used and reported over their time.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
         effects: what routes ask of the machine.
@@ -128,6 +131,7 @@ class ServerContext(Struct):
     portal_links: PortalLinks = field(default_factory=lambda: PortalLinks(SYSTEM.randomness))
     portal_trouble: str = ""
     uses: UseReader = field(default_factory=UseReader)
+    curves: AttemptCurves = field(default_factory=lambda: AttemptCurves(Path("/nonexistent"), int))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
     effects: Effects = SYSTEM

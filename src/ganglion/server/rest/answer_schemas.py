@@ -24,7 +24,7 @@ from ganglion.api import (
     workloads,
 )
 from ganglion.api.money import budgets, prices
-from ganglion.api.past import timeline, trail
+from ganglion.api.past import curves, timeline, trail
 from ganglion.api.whatif import report
 from ganglion.transport import problem
 
@@ -63,6 +63,7 @@ ANSWERS = _structs(
     report,
     schedules,
     server,
+    curves,
     timeline,
     trail,
     use,

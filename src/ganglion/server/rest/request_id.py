@@ -1,4 +1,4 @@
-"""The request that is being served, from the client to the log and the ledger: its id and user."""
+"""The request that is being served, from the client to the log and the ledger: its id and maker."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +18,19 @@ from ganglion.transport.problem import MEDIA_TYPE
 from ganglion.transport.refusals import BROKEN, body
 
 HEADER = "X-Request-Id"
+AGENT = "X-Ganglion-Agent"
+"""Header in which a program that acts for a user says how it is called."""
 SWITCHING = 101
 """Status of a WebSocket that was accepted."""
 log = structlog.get_logger(__name__)
 
 _FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_NAME = re.compile(r"[A-Za-z0-9 ._:/@+()-]{1,100}")
 
 _current: ContextVar[str] = ContextVar("request_id", default="")
 _actor: ContextVar[str] = ContextVar("request_actor", default="")
+_token: ContextVar[str] = ContextVar("request_token", default="")
+_agent: ContextVar[str] = ContextVar("request_agent", default="")
 _grants: ContextVar[Sequence[str]] = ContextVar("request_grants", default=())
 _glass: ContextVar[Sequence[str]] = ContextVar("request_glass", default=())
 
@@ -40,6 +45,16 @@ def request_actor() -> str:
     return _actor.get()
 
 
+def request_token() -> str:
+    """Id of the personal token that was sent with the request; empty = none."""
+    return _token.get()
+
+
+def request_agent() -> str:
+    """The program that makes the request for its user, as it calls itself; empty = unknown."""
+    return _agent.get()
+
+
 def request_grants() -> Sequence[str]:
     """The standing grants that allow this request; grows as it is decided about."""
     return _grants.get()
@@ -50,25 +65,30 @@ def request_glass() -> Sequence[str]:
     return _glass.get()
 
 
-def serve_for(user: str, grants: Sequence[str] = (), glass: Sequence[str] = ()) -> None:
+def serve_for(
+    user: str, grants: Sequence[str] = (), glass: Sequence[str] = (), token: str = ""
+) -> None:
     """Take down who makes the request that this task serves.
 
     Args:
         user: its name.
         grants: the standing grants that allow it; others go on to append to it.
         glass: the grants by broken glass that it needs; others go on to append to it.
+        token: id of the personal token that was sent with it; empty = none.
     """
     _actor.set(user)
+    _token.set(token)
     _grants.set(grants)
     _glass.set(glass)
 
 
-def begin(given: str, randomness: Randomness = SYSTEM_RANDOMNESS) -> str:
+def begin(given: str, randomness: Randomness = SYSTEM_RANDOMNESS, agent: str = "") -> str:
     """Take the id that a client made, or make one where that is missing or not fit to be logged.
 
     Args:
         given: value of the header; empty = none.
         randomness: makes an id.
+        agent: value of the header `AGENT`; what is not fit to be logged is left out.
 
     Returns:
         the id.
@@ -76,6 +96,7 @@ def begin(given: str, randomness: Randomness = SYSTEM_RANDOMNESS) -> str:
     found = given if _FIT.fullmatch(given) else unique_id(randomness)
     _current.set(found)
     serve_for("")
+    _agent.set(agent if _NAME.fullmatch(agent) else "")
     return found
 
 
@@ -107,7 +128,8 @@ class Identified:
         clock = self._effects.clock
         began = clock.monotonic()
         headers, said = Headers(scope=scope), dict[str, spans.Value]()
-        found = begin(headers.get(HEADER, ""), self._effects.randomness)
+        agent = headers.get(AGENT, "")
+        found = begin(headers.get(HEADER, ""), self._effects.randomness, agent)
         if scope["type"] == "websocket":
             with structlog.contextvars.bound_contextvars(request=found):
                 await self._conversed(scope, receive, send, found)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
+from ganglion.api.past.curves import CurvePage, CurveView
 from ganglion.api.past.timeline import AttemptPage
 from ganglion.api.workloads import HistoryPage
 from ganglion.ledger.history import WantedWorkloads
@@ -13,6 +14,7 @@ from ganglion.ledger.records import Filed
 from ganglion.lifecycle.status import State
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
+from ganglion.server.delivered.filed import metered_as
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
@@ -73,7 +75,26 @@ def list_attempts(here: Here, ref: str) -> AttemptPage:
         found = resolve(mind, service.ledger, ref)
         gangs = mind.book.gangs.get(found.workload, ())
         present = timeline_present(mind, service.ledger, now, gangs)
-    return attempts(service.ledger, present, found.workload)
+    return attempts(
+        service.ledger, present, metered_as(found.filed) if found.filed else found.workload
+    )
+
+
+@router.get("/workloads/{ref:ref}/curves")
+def list_curves(
+    here: Here, ref: str, index: Annotated[int, Query(ge=0, le=MOST, description="of a gang")] = 0
+) -> CurvePage:
+    """Say what the attempts of a gang used and reported over their time."""
+    with here.service.read() as mind:
+        found = resolve(mind, here.service.ledger, ref)
+    gang = f"{found.workload}/{index if found.gang is None else found.gang}"
+    items = [
+        CurveView(attempt, kind, name, *zip(*curve.points, strict=True))
+        for attempt, curves in here.curves.of(gang).items()
+        for (kind, name), curve in sorted(curves.items())
+        if curve.points
+    ]
+    return CurvePage(gang, tuple(items))
 
 
 def _text(value: str) -> str:

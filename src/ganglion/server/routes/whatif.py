@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ganglion.api.whatif.report import WhatIf, WhatIfPage, WhatIfReport
 from ganglion.identity.roles import AccessVerb, ResourceKind
+from ganglion.lifecycle.clusters import place_of
 from ganglion.lifecycle.expand import gangs_of
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.workload import Gang
@@ -51,6 +52,9 @@ class Question(Input):
     prices: list[Text] = Field([], max_length=100, description="of a GPU-hour, as `H100=2.50`")
     workload: dict[str, Any] | None = Field(None, description="a workload file that is submitted")
     at: str = Field("", max_length=60, description="when it is submitted; needed with it")
+    cluster: str = Field(
+        "", max_length=63, description="whose past it is; empty = that of the server's own nodes"
+    )
 
 
 @router.post("/whatif", status_code=202)
@@ -68,8 +72,12 @@ def ask_what_if(here: Here, question: Question) -> WhatIf:
     )
     if not period[0] < period[1] <= now:
         raise FieldError("the period is empty, or not over", key="until", hint="give it a past")
+    if question.cluster:
+        _check_cluster(here, question)
     change, words = _change(here, question, period)
-    return _linked(here, asked.ask(here.user, now, period, change, words))
+    if question.cluster:
+        words = (f"cluster {question.cluster}", *words)
+    return _linked(here, asked.ask(here.user, now, period, change, words, question.cluster))
 
 
 @router.get("/whatif")
@@ -140,10 +148,11 @@ def _change(
     words = list[str]()
     file: PolicyFile | None = None
     if question.policy is not None:
-        file, said = _policy(here, question.policy)
+        file, said = _policy(here, question.policy, question.cluster)
         words.append(said)
     nodes = tuple(parse_nodes(each) for each in question.nodes)
-    queues = tuple(parse_queue(each) for each in question.queues)
+    above = place_of(question.cluster) if question.cluster else ""
+    queues = tuple(parse_queue(each.removeprefix(above)) for each in question.queues)
     prices = tuple(parse_price(each) for each in question.prices)
     words += [f"nodes {each}" for each in question.nodes]
     words += [f"queue {each}" for each in question.queues]
@@ -163,7 +172,36 @@ def _change(
     return change, tuple(words)
 
 
-def _policy(here: ServerContext, proposal: OtherPolicy) -> tuple[PolicyFile, str]:
+def _check_cluster(here: ServerContext, question: Question) -> None:
+    """Check that the past of a cluster is asked for what the server knows of it.
+
+    Raises:
+        NotFound: no such cluster delivers, as far as the caller may see.
+        FieldError: it is about prices, or about a workload that is submitted.
+    """
+    name = question.cluster
+    with here.service.read() as mind:
+        book = mind.book.clusters.of.get(name)
+        places = [place_of(name), *(place_of(name, each) for each in book.parents)] if book else []
+    if not any(map(here.caller.sees, places)):
+        raise NotFound(f"there is no cluster {name!r}", "see: ganglion clusters")
+    if question.prices:
+        raise FieldError(
+            "prices are those of the server's own nodes, and what a cluster costs is not recorded",
+            key="prices",
+            hint="leave them out",
+        )
+    if question.workload is not None:
+        raise FieldError(
+            "which pods a cluster would make of a workload is known to its scheduler alone",
+            key="workload",
+            hint="ask it what would happen now: ganglion submit --dry-run --context NAME",
+        )
+
+
+def _policy(here: ServerContext, proposal: OtherPolicy, cluster: str) -> tuple[PolicyFile, str]:
+    if cluster:
+        return parse_policy(proposal.text, proposal.file), f"policy {proposal.file or 'as given'}"
     with here.service.read() as mind:
         file = parse_policy(proposal.text, proposal.file, policies.flavors_of(mind.state))
         changes = policies.check(mind, file).changes

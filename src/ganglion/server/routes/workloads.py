@@ -26,6 +26,7 @@ from ganglion.server.commands import live
 from ganglion.server.commands.secrets import needed
 from ganglion.server.commands.submission import retry as retries
 from ganglion.server.commands.submission import submit
+from ganglion.server.delivered.filed import metered_as
 from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, wanted
 from ganglion.server.rest.inputs import Input
@@ -48,6 +49,7 @@ from ganglion.server.views.workloads import (
     placement_view,
     reason_view,
     view,
+    waited_for,
 )
 from ganglion.specs.grammar.times.deadlines import parse_deadline
 from ganglion.specs.grammar.times.durations import parse_duration
@@ -111,7 +113,7 @@ async def submit_workload(
             here.take_dry_run()
         return await taken(here, body, key=idempotency_key, force=force, if_plan=if_plan)
     here.take_dry_run()
-    request = await checked_request(here, body, key=idempotency_key, force=force)
+    request = await checked_request(here, body, key=idempotency_key, force=force, dry=True)
     tried = await anyio.to_thread.run_sync(_tried, here, request)
     return sent(tried)
 
@@ -234,7 +236,7 @@ def explain_workload(here: Here, ref: str) -> reasons.Why:
             )
             now = here.service.now()
             told = tuple(
-                replace(each, **_cost(mind, each.gang))
+                replace(each, **_cost(mind, each.gang), waited=waited_for(mind, each.gang, now))
                 for each in explanations(mind.state, chosen[:MOST_EXPLAINED], now)
             )
     if not here.caller.sees_all:
@@ -260,6 +262,7 @@ def _ended(filed: Filed) -> list[tuple[int, reasons.Explained]]:
                 preemptions=gang.preemptions,
                 lost_gpu_ms=gang.lost_gpu_ms,
                 text=f"{gang.id} does not wait: it has ended",
+                waited=gang.waited,
             ),
         )
         for gang in gangs
@@ -319,7 +322,8 @@ def cancel_workload(here: Here, ref: str, how: Cancel | None = None) -> workload
 def retry_workload(here: Here, ref: str, idempotency_key: Key = "") -> workloads.Accepted:
     """Submit what failed of a workload, as a workload of its own: of a sweep those trials only."""
     key = own_key(here.caller, idempotency_key)
-    return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key))
+    cap = here.caller.cap
+    return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key, cap=cap))
 
 
 @router.patch("/workloads/{ref:ref}")
@@ -363,15 +367,17 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     ledger = here.service.ledger
     with here.service.read() as mind:
         found = resolve(mind, ledger, ref)
-        costs = opened_costs(mind, ledger, [found.workload], here.service.now())
+        now = here.service.now()
+        metered = metered_as(found.filed) if found.filed else found.workload
+        costs = opened_costs(mind, ledger, [metered], now)
         if found.filed is None:
             places = positions(mind.state) if here.caller.sees_all else {}
-            made = detail(mind, found.workload, places, here.service.endpoints, here.url())
+            made = detail(mind, found.workload, places, here.service.endpoints, here.url(), now)
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
             made = replace(made, use=use, load=here.load_of(made.name) if made.url else None)
     if found.filed is not None:
         made = filed_detail(found.filed)
-    cost = costs_of(ledger, costs).get(found.workload)
+    cost = costs_of(ledger, costs).get(metered)
     return _noted(here, replace(made, cost=cost))
 
 

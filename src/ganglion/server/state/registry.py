@@ -3,7 +3,7 @@
 Like the engine's state it changes by events only, so that a replay gives the same book.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from msgspec import Struct, field
@@ -16,6 +16,10 @@ from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
 from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
+from ganglion.lifecycle.waiting.sums import WaitSums
+from ganglion.lifecycle.waiting.untold import UntoldReasons
+from ganglion.metering.clusters import ClusterMeters
+from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.metering.meter import Meter
 from ganglion.model.errors import NotFound
 from ganglion.model.events import (
@@ -49,7 +53,10 @@ PARTS = (
     *("_open", "_over"),
 )
 """What a book consists of beside the live workloads."""
-LATER = ("sessions", "visits", "rights", "meter", "clusters", "prices", "budget_requests")
+LATER = (
+    *("sessions", "visits", "rights", "meter", "clusters", "cluster_meters", "prices"),
+    "budget_requests",
+)
 """More of it, which the first version had not."""
 
 
@@ -117,6 +124,9 @@ class Registry:
         budget_requests: for more than budgets allow.
         rebuilt: workloads whose rows are to be written again.
         clusters: those whose schedulers deliver what they decide.
+        waits: for what gangs have waited; the engine notifies it, see `Mind.of`.
+        untold: reasons of waits that are not in the ledger yet.
+        cluster_meters: what they have and hold.
     """
 
     def __init__(self) -> None:
@@ -138,6 +148,8 @@ class Registry:
         self.replicas = Replicas()
         self.spending = Spending()
         self.clusters = ClusterBooks()
+        self.watch(WaitSums())
+        self.cluster_meters = ClusterMeters()
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
 
@@ -151,9 +163,14 @@ class Registry:
             setattr(made, name, parts.get(name, getattr(made, name)))
         return made
 
+    def watch(self, waits: WaitSums) -> None:
+        """Wait times are added up there from now on."""
+        self.waits, self.untold = waits, UntoldReasons(waits)
+
     def parts(self) -> dict[str, Any]:
         """All of it but the live workloads, by names that stay."""
-        return {name.lstrip("_"): getattr(self, name) for name in (*PARTS, *LATER)}
+        parts = {name.lstrip("_"): getattr(self, name) for name in (*PARTS, *LATER)}
+        return parts | {"waits": self.waits.saved()}
 
     def enter(self, entry: LiveWorkload) -> None:
         """A workload was submitted, or changed."""
@@ -207,9 +224,11 @@ class Registry:
         self.spending.note(event)
         self.schedules.note(event)
         self.rights.note(event)
+        self.cluster_meters.note(event, self.clusters.of)
         self.clusters.note(event)
         self.prices.note(event)
         self.budget_requests.note(event)
+        self.waits.note(event)
         match event:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)
@@ -300,6 +319,29 @@ class Registry:
         named.pop(workload, None)
         if not named:
             self._names.pop(name, None)
+
+    def metered(self) -> tuple[list[UsageInterval], list[SupplyInterval]]:
+        """The intervals that were closed since this was asked last, in order; then none are."""
+        usage, supply = self.meter.drain()
+        more_usage, more_supply = self.cluster_meters.drain()
+        return usage + more_usage, supply + more_supply
+
+    def open_usage(self, until: int) -> Iterator[UsageInterval]:
+        """What attempts hold here and in clusters, as if it ended then."""
+        yield from self.meter.open_usage(until)
+        yield from self.cluster_meters.open_usage(until)
+
+    def open_supply(self, until: int) -> Iterator[SupplyInterval]:
+        """What nodes have here and in clusters, as if it ended then."""
+        yield from self.meter.open_supply(until)
+        yield from self.cluster_meters.open_supply(until)
+
+    def metered_since(self) -> int | None:
+        """When the first meter began, in ms; None = none has."""
+        begun = self.cluster_meters.begun()
+        if self.meter.since is not None:
+            begun.append(self.meter.since)
+        return min(begun, default=None)
 
     def over(self) -> dict[str, int]:
         """Workloads whose gangs have all ended -> when the last one did."""

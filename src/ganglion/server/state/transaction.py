@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import structlog
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
+from ganglion.lifecycle.waiting.sums import WaitSums
 from ganglion.metering.meter import HeldPlace
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import (
@@ -26,6 +27,7 @@ from ganglion.model.events import (
     HoldPlaced,
     HoldReleased,
     PasswordChanged,
+    ReasonsChanged,
     RoleGranted,
     RoleRevoked,
     ServerStarted,
@@ -57,7 +59,7 @@ _RECORDS = (
     *(BootstrapMade, BootstrapUsed),
     *(UserAdded, UserGrouped, PasswordChanged, UserDisabled, UserEnabled, UserRemoved),
     *(GlassBroken, GlassMended, UserErased, DeliveredEvent),
-    *(BudgetRequested, BudgetDenied),
+    *(BudgetRequested, BudgetDenied, ReasonsChanged),
 )
 """Events that no decision follows from."""
 
@@ -70,6 +72,19 @@ class Mind(NamedTuple):
 
     state: ClusterState
     book: Registry
+
+    @classmethod
+    def of(cls, state: ClusterState, book: Registry, waits: Mapping[str, Any]) -> Self:
+        """A state whose gangs tell the book where they wait.
+
+        Args:
+            state: new, or out of a checkpoint.
+            book: the same.
+            waits: what a checkpoint says of waits; empty = nothing, as those of early versions.
+        """
+        state.gangs.watcher = WaitSums.of(waits, state.gangs.records)
+        book.watch(state.gangs.watcher)
+        return cls(state, book)
 
     def note(self, event: Event) -> None:
         """Have the book take in an event that the state has accepted."""
@@ -191,7 +206,17 @@ class Transaction:
         self.mind.note(event)
         self._noted(event)
 
-    def mark(self, begin: int, request: str, actor: str, grant: str = "", glass: str = "") -> None:
+    def mark(
+        self,
+        begin: int,
+        request: str,
+        actor: str,
+        grant: str = "",
+        glass: str = "",
+        *,
+        by_token: str = "",
+        agent: str = "",
+    ) -> None:
         """Name the request that the events from number `begin` on come from.
 
         Args:
@@ -200,6 +225,8 @@ class Transaction:
             actor: who made it.
             grant: the standing grant that allowed it; empty = it needed none.
             glass: the grant by broken glass that allowed it; empty = it needed none.
+            by_token: id of the personal token that was sent with it; empty = none.
+            agent: the program that made it for that user; empty = unknown.
         """
         if request or actor:
             incoming = self.batch.incoming
@@ -210,6 +237,8 @@ class Transaction:
                     actor=actor,
                     grant="" if isinstance(each, AccessDenied) else grant,
                     glass=glass,
+                    by_token=by_token,
+                    agent=agent,
                 )
                 for each in incoming[begin:]
             ]
@@ -231,6 +260,7 @@ class Transaction:
             self.mind.note(event)
             self._noted(event)
         self.batch.decisions.extend(plan.decisions)
+        self.book.untold.found(self.state, plan.waits, plan.at)
 
     def wipe(self) -> None:
         """Have the ledger leave nothing of erased names in its file, once the turn is written."""

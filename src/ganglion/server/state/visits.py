@@ -18,9 +18,8 @@ def remember(known: Visits, event: PodAccess) -> None:
     if begun is None and event.stage is SessionStage.ENDED:
         return  # forgotten meanwhile
     # Requests are noted after this in a turn, and before it in a replay.
-    known[event.session] = (
-        _over(begun, event) if begun else replace(event, request="", actor="", grant="", glass="")
-    )
+    unsaid = dict.fromkeys(("request", "actor", "grant", "glass", "by_token", "agent"), "")
+    known[event.session] = _over(begun, event) if begun else replace(event, **unsaid)
     while len(known) > SHOWN:
         del known[next(iter(known))]
 

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from ganglion.api.access import SpendCap
 from ganglion.api.money.budgets import BudgetLine, BudgetPage
 from ganglion.engine.queues.budgets import BudgetView
 from ganglion.lifecycle.budgets import crossed, is_spent, spent_since
@@ -57,8 +58,18 @@ def set_budget(draft: Transaction, budget: Budget, user: str) -> None:
 
 def count_anew(draft: Transaction) -> None:
     """Prices of the past were set: count again what queues with budgets have spent."""
-    for account in list(draft.state.queues.budgets.accounts.values()):
-        draft.record(BudgetSet(draft.now, account.budget, _spent(draft, account.budget)))
+    for view in draft.state.queues.budgets.views(draft.now):
+        draft.record(BudgetSet(draft.now, view.budget, _spent(draft, view.budget)))
+
+
+def cap_of_token(mind: Mind, token: str, now: int) -> SpendCap | None:
+    """How the spending cap of a token stands, by its id; None = it has none."""
+    budgets = mind.state.queues.budgets
+    found = budgets.cap_view(token, now)
+    if found is None:
+        return None
+    left = found.limit - found.spent - found.reserved
+    return SpendCap(found.limit, found.spent, found.reserved, left, budgets.prices.currency)
 
 
 def _spent(draft: Transaction, budget: Budget) -> int:

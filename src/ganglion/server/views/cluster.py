@@ -11,7 +11,7 @@ from ganglion.engine.explain.explain import explain
 from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.ordering.order import waiting_in_order
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.lifecycle.reserved import reason_of
+from ganglion.lifecycle.waiting.reserved import reason_of
 from ganglion.model.causes import CordonKind
 from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet

@@ -51,10 +51,10 @@ class OpenIntervals(Struct, frozen=True):
 
 def opened(mind: Mind, ledger: Ledger, now: int) -> OpenIntervals:
     """Note what is open, so that summing up need not hold the state still."""
-    meter = mind.book.meter
-    usage, supply = tuple(meter.open_usage(now)), tuple(meter.open_supply(now))
-    prices = PriceBook(list(mind.book.prices.records))
-    return OpenIntervals(usage, supply, ledger.cycle, meter.since, prices)
+    book = mind.book
+    usage, supply = tuple(book.open_usage(now)), tuple(book.open_supply(now))
+    prices = PriceBook(list(book.prices.records))
+    return OpenIntervals(usage, supply, ledger.cycle, book.metered_since(), prices)
 
 
 class UsageReport(Struct, frozen=True):

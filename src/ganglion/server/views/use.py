@@ -13,6 +13,9 @@ from ganglion.server.views.workloads import held_by
 from ganglion.worlds.local.machine.use import GpuUse, TreeUse, UseReader
 from ganglion.worlds.local.run_files import paths, records
 
+CURVES = ("gpu_busy_milli", "gpu_memory_mib", "power_mw", "cpu_milli", "memory_mib")
+"""What of the use of a gang is kept over its time; see `GangUse`."""
+
 Device = tuple[str, int]
 """A node and the index of one of its devices."""
 

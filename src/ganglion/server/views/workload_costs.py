@@ -51,7 +51,8 @@ def opened_costs(mind: Mind, ledger: Ledger, workloads: Sequence[str], now: int)
         return OpenCosts(())
     live = [each for each in workloads if each in mind.book.gangs]
     gangs = [gang for each in live for gang in mind.book.gangs[each]]
-    since = now if meter.since is None else meter.since
+    begun = mind.book.metered_since()
+    since = now if begun is None else begun
     costs = CostsAhead(mind.state, now)
     return OpenCosts(
         tuple(workloads),

@@ -11,9 +11,9 @@ from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.history import UNLISTED
 from ganglion.ledger.records import Filed
-from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
 from ganglion.lifecycle.sweeps.trials import trial, trial_count
+from ganglion.lifecycle.waiting.reserved import reason_of, waits_for
 from ganglion.model.causes import sentence
 from ganglion.model.credentials import redacted
 from ganglion.model.errors import InputError
@@ -77,7 +77,9 @@ def about_itself(told: reasons.Explained) -> reasons.Explained:
     """What an explanation says of the gang alone, without the work that it waits for."""
     why = told.reason
     if why is None:
-        return reasons.Explained(gang=told.gang, phase=told.phase, text=told.text)
+        return reasons.Explained(
+            gang=told.gang, phase=told.phase, text=told.text, waited=told.waited
+        )
     return reasons.Explained(
         gang=told.gang,
         phase=told.phase,
@@ -88,6 +90,7 @@ def about_itself(told: reasons.Explained) -> reasons.Explained:
         preemptions=told.preemptions,
         lost_gpu_ms=told.lost_gpu_ms,
         text=f"{told.gang} waits: {why.message}",
+        waited=told.waited,
     )
 
 
@@ -119,6 +122,7 @@ def detail(
     positions: Mapping[str, int] | None = None,
     endpoints: Mapping[str, str] | None = None,
     url: str = "",
+    now: int = 0,
 ) -> workloads.WorkloadDetail:
     """Everything about a live workload, or one that has just ended.
 
@@ -128,6 +132,7 @@ def detail(
         positions: gang id -> place in the order of all that waits.
         endpoints: gang id -> where it listens.
         url: where all services are reached; empty = nowhere.
+        now: until when waits are added up, in ms; 0 = the time of the state.
     """
     entry, gangs = mind.book.entries[workload], mind.book.gangs[workload]
     waiting = [positions[gang] for gang in gangs if gang in positions] if positions else []
@@ -135,7 +140,7 @@ def detail(
     limit, submitted = _limit(mind, workload), _submitted_limit(document)
     return workloads.WorkloadDetail(
         **_base(mind, entry),
-        gangs=tuple(_gang(mind, gang, (endpoints or {}).get(gang, "")) for gang in gangs),
+        gangs=tuple(_gang(mind, gang, (endpoints or {}).get(gang, ""), now) for gang in gangs),
         document=redacted(document),
         time_limit_ms=limit,
         submitted_limit_ms=None if submitted == limit else submitted,
@@ -145,6 +150,7 @@ def detail(
         spent=_spent(mind, entry),
         sessions=visits.shown(mind.book.visits.get(workload, {})),
         model=model_view(entry.workload.model),
+        image=entry.workload.run.recorded_image,
     )
 
 
@@ -175,12 +181,16 @@ def _spent(mind: Mind, entry: LiveWorkload) -> workloads.Spent | None:
     ended = mind.book.ended_at(entry.id)
     if ended is None:
         return None
-    spent = mind.book.spending.of.get(entry.id, Spent())
+    spent, waited = mind.book.spending.of.get(entry.id, Spent()), dict[str, int]()
+    for gang in mind.book.gangs[entry.id]:
+        for each in mind.book.waits.parts(gang, ended):
+            waited[each.kind] = waited.get(each.kind, 0) + each.total_ms
     return workloads.Spent(
         wait_ms=max(ended - entry.at - spent.run_ms, 0),
         run_ms=spent.run_ms,
         gpu_ms=spent.gpu_ms,
         attempts=spent.attempts,
+        waited=waited,
     )
 
 
@@ -347,7 +357,13 @@ def _params(mind: Mind, gang: Gang) -> dict[str, str]:
     return trial(workload, gang.index) if trial_count(workload) else {}
 
 
-def _gang(mind: Mind, gang: str, endpoint: str) -> workloads.GangView:
+def waited_for(mind: Mind, gang: str, now: int = 0) -> tuple[reasons.WaitedFor, ...]:
+    """For what a gang has waited until a time in ms; 0 = the time of the state."""
+    found = mind.book.waits.parts(gang, max(now, mind.state.progress.clock))
+    return tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in found)
+
+
+def _gang(mind: Mind, gang: str, endpoint: str, now: int) -> workloads.GangView:
     record, trail = mind.state.gangs.records[gang], mind.book.trails[gang]
     return workloads.GangView(
         id=gang,
@@ -378,4 +394,5 @@ def _gang(mind: Mind, gang: str, endpoint: str) -> workloads.GangView:
             name: ReportedMetric(each.at, each.step, each.value, each.attempt)
             for name, each in trail.metrics.items()
         },
+        waited=waited_for(mind, gang, now),
     )

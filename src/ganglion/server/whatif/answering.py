@@ -16,6 +16,7 @@ from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import replace_whole
 from ganglion.seams.forks import computed_beside
 from ganglion.server.recovery.recover import as_of, no_collection
+from ganglion.server.whatif.clusters import in_cluster, read_cluster
 from ganglion.whatif.changes import WhatIfChange
 from ganglion.whatif.past import PastPeriod, PastReader
 from ganglion.whatif.replay import Told, Work, answered
@@ -32,6 +33,7 @@ class WhatIfTask(Struct, frozen=True):
         since, until: the period, in ms.
         change: what is otherwise.
         words: the same, for people.
+        cluster: whose past it is; empty = that of the server's own nodes.
         progress: file in which it says how far it is, in thousandths; empty = it says nothing.
     """
 
@@ -41,6 +43,7 @@ class WhatIfTask(Struct, frozen=True):
     change: WhatIfChange
     words: tuple[str, ...] = ()
     progress: str = ""
+    cluster: str = ""
 
 
 class WhatIfAnswer(Struct, frozen=True):
@@ -83,19 +86,23 @@ def answer(
     reader = Reader.at_rest(where, effects)
     try:
         with no_collection(stays=False):
-            past = read_past(reader, task.since, task.until)
+            if task.cluster:
+                past = read_cluster(reader, task.cluster, task.since, task.until)
+            else:
+                past = read_past(reader, task.since, task.until)
     finally:
         reader.leave()
     told(READ_PERMILLE)
     rest = 1000 - READ_PERMILLE
     with no_collection(stays=False):
-        return answered(
+        report = answered(
             past,
             task.change,
             task.words,
             lambda permille: told(READ_PERMILLE + permille * rest // 1000),
             beside,
         )
+    return in_cluster(report, task.cluster) if task.cluster else report
 
 
 def read_past(reader: Reader, since: int, until: int) -> PastPeriod:

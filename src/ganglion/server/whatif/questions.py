@@ -61,6 +61,7 @@ class WhatIfQuestions:
         period: tuple[int, int],
         change: WhatIfChange,
         words: tuple[str, ...],
+        cluster: str = "",
     ) -> WhatIf:
         """Take a question.
 
@@ -70,6 +71,7 @@ class WhatIfQuestions:
             period: of the past, in ms.
             change: what is otherwise.
             words: the same, for people.
+            cluster: whose past it is; empty = that of the server's own nodes.
 
         Raises:
             Conflict: too many wait.
@@ -77,7 +79,7 @@ class WhatIfQuestions:
         key = f"wi-{self._effects.randomness.token_hex(4)}"
         made = WhatIf(key, at, user, WAITING, changes=words)
         task = WhatIfTask(
-            self._ledger, *period, change, words, progress=str(self._progress_of(key))
+            self._ledger, *period, change, words, str(self._progress_of(key)), cluster
         )
         with self._lock:
             if (count := len(self._open())) >= MOST_WAITING:

@@ -19,6 +19,7 @@ from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.worlds.kubernetes.attempts.admit import COMING_MS, admit, forget, is_being_made
+from ganglion.worlds.kubernetes.attempts.images import look_at, look_at_all
 from ganglion.worlds.kubernetes.attempts.lifecycle import answered, lost, tend
 from ganglion.worlds.kubernetes.attempts.plan_to_orders import carry
 from ganglion.worlds.kubernetes.attempts.readiness import next_look
@@ -38,6 +39,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Order,
     Unsuspend,
 )
+from ganglion.worlds.kubernetes.cluster_view.quarantine import is_refusal
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import (
@@ -139,7 +141,7 @@ class ClusterController:
     def stand_by(self) -> None:
         """Keep no news that only the leader needs: another may lead for weeks."""
         for site in self.sites.values():
-            site.news, site.gone_pods, site.refused = [], [], []
+            site.news, site.gone_pods, site.over = [], [], []
         self._answers = []
 
     def set_aside(self, clusters: Iterable[str]) -> None:
@@ -180,11 +182,11 @@ class ClusterController:
         feasible = self.feasibility.refresh(scene, newcomers, now)
         if newcomers:
             adopt(newcomers, feasible, now)
+            begun = newcomers.attempts.by_gang
             scene.attempts.take_over(newcomers.attempts)
+            look_at_all(scene, begun.values(), now)
             self._adopted.update(newcomers.sites)
-            settled = {
-                each.gang for each in newcomers.attempts.by_gang.values() if _sits(scene, each)
-            }
+            settled = {gang for gang, each in begun.items() if _sits(scene, each)}
             scene.gangs.touched -= settled  # those that wait come first
         self._hear(answers, now)
         self._ring(now)
@@ -235,16 +237,16 @@ class ClusterController:
             site.settle()
             for pod in site.news:
                 self._follow(pod.metadata.uid, pod.spec.node_name)
-            for pod in site.refused:
+            look_at(scene, (*site.news, *site.over), now)
+            for pod in filter(is_refusal, site.over):
                 self._refused(site, pod, now)
             for uid, ended in site.gone_pods:
-                attempt = scene.attempts.of_pod(uid)
-                if attempt is not None:
+                if (attempt := scene.attempts.of_pod(uid)) is not None:
                     lost(scene, attempt, uid, ended, now)
                     scene.gangs.touched.add(attempt.gang)
             if site.restock():
                 self._restocked(site)
-            site.news, site.gone_pods, site.refused = [], [], []
+            site.news, site.gone_pods, site.over = [], [], []
             for key in sorted(site.grouping.take_dirty()):
                 gang = site.prefix + key
                 found = site.grouping.found(key)
@@ -273,8 +275,7 @@ class ClusterController:
 
     def _follow(self, uid: str, node: str) -> None:
         """A seated pod that is seen bound is bound, whatever its order's answer is."""
-        attempt = self.scene.attempts.of_pod(uid)
-        if attempt is None:
+        if (attempt := self.scene.attempts.of_pod(uid)) is None:
             return
         if node and uid not in attempt.bound:
             attempt.asked.discard(uid)
@@ -283,11 +284,10 @@ class ClusterController:
 
     def _refused(self, site: ClusterView, pod: Pod, now: int) -> None:
         """A kubelet did not admit a pod."""
-        scene, node = self.scene, pod.spec.node_name
-        why, attempt = pod.status.reason, scene.attempts.of_pod(pod.metadata.uid)
-        if attempt is not None:
+        scene, node, why = self.scene, pod.spec.node_name, f"it refused pods: {pod.status.reason}"
+        if (attempt := scene.attempts.of_pod(pod.metadata.uid)) is not None:
             attempt.turn_away(pod.metadata.uid)
-        if scene.quarantine.strike(site.prefix + node, f"it refused pods: {why}", now):
+        if scene.quarantine.strike(site.prefix + node, why, now):
             site.changed_nodes.add(node)
             scene.tell_quarantine(site, node, now)
 

@@ -11,6 +11,7 @@ from ganglion.model.events import ServerStarted
 from ganglion.server.views.usage import opened, usage_report
 from tests.server.access.office import API, Office
 from tests.server.conftest import Rig
+from tests.server.process import until
 
 HOUR_MS = 3_600_000
 PARTS = ("held_gpu_us", "idle_gpu_us", "unavailable_gpu_us")
@@ -30,9 +31,14 @@ def used(staff: Office) -> Office:
 
 
 def _turn(rig: Rig) -> None:
-    """Wait for a turn, which takes in what the world reports."""
-    for _ in range(3):
-        rig.service.ask(lambda _draft: None)
+    """Wait for the turn that takes in what has ended."""
+    over = {gang for gang, _ in rig.machine.ended}
+
+    def holds_nothing() -> bool:
+        with rig.service.read() as mind:
+            return over.isdisjoint(mind.book.meter.attempts)
+
+    until(holds_nothing)
 
 
 def usage(client: TestClient, query: str = "") -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from ganglion.model.events import (
     DeliveryRecord,
     GangPlaced,
     GangSubmitted,
+    ImagesReported,
     ObjectRefused,
     Outcome,
     PolicySet,
@@ -116,6 +118,45 @@ def test_a_submission_names_images_and_what_made_the_pods() -> None:
     stage.turn()
     (made,) = [each for each in reported(reports, stage) if isinstance(each, GangSubmitted)]
     assert (made.image, made.owner) == ("registry.example/train:3", "Job train")
+
+
+def saying(pod: dict[str, Any], phase: str, digest: str, container: str = "main") -> dict[str, Any]:
+    """A pod on its node, as its kubelet describes what it runs."""
+    status = {"name": container, "imageID": f"docker-pullable://registry.example/train@{digest}"}
+    spec = {**pod["spec"], "nodeName": "n0"}
+    kept = {key: each for key, each in pod["metadata"].items() if key != "uid"}
+    said = {"phase": phase, "containerStatuses": [status, {"name": "other", "imageID": ""}]}
+    return {**pod, "metadata": kept, "spec": spec, "status": said}
+
+
+def test_what_kubelets_say_that_containers_run_is_reported_once_for_each_attempt() -> None:
+    stage, reports = Stage(), TurnReports("pod-a", ())
+    first, second = manifests.gang("train", 2, gpus=2)
+    stage.show(manifests.node("n0", gpus=8), first, second)
+    stage.turn()
+    container = first["spec"]["containers"][0]["name"]
+
+    def said(*pods: dict[str, Any], reports: TurnReports = reports) -> list[ImagesReported]:
+        stage.show(*pods)
+        stage.turn()
+        return [each for each in reported(reports, stage) if isinstance(each, ImagesReported)]
+
+    assert said() == []  # nothing was pulled
+    (event,) = said(*(saying(each, "Running", "sha256:0a", container) for each in (first, second)))
+    (image,) = event.images
+    assert str(image).endswith(f"/{container}: registry.example/train@sha256:0a")
+    assert (image.image, event.attempt) == ("none", 1)
+    assert said(saying(second, "Running", "sha256:0a", container)) == []
+    # The tag was moved, and a pod that is over when it is looked at says so.
+    (moved,) = said(saying(second, "Succeeded", "sha256:0b", container))
+    assert [each.id for each in moved.images] == ["registry.example/train@sha256:0b"]
+    # A scheduler that starts says again what it finds.
+    other = Stage()
+    other.show(manifests.node("n0", gpus=8), saying(first, "Running", "sha256:0a", container))
+    other.show(saying(second, "Running", "sha256:0a", container))
+    other.turn()
+    kinds = [type(each) for each in reported(TurnReports("pod-b", ()), other)]
+    assert kinds.index(GangPlaced) < kinds.index(ImagesReported)
 
 
 def test_what_is_left_out_of_decisions_is_said_once_and_taken_back() -> None:

@@ -19,6 +19,7 @@ from tests.server.access.office import API
 from tests.server.login.conftest import URL
 from tests.server.login.exchange.conftest import CiOffice
 from tests.server.login.exchange.issuer import CiIssuer
+from tests.worlds.kubernetes.rbac import RBAC, Right, bind_chart_role, may
 
 __all__ = ["cluster", "control_plane", "control_plane_programs"]
 
@@ -65,7 +66,27 @@ def account(name: str, space: str) -> dict[str, Any]:
 def served(rig: Staffed, issuer: CiIssuer, cluster: Cluster, review: Path) -> CiOffice:
     named = issuer_of(token_of(cluster, "trainer", SPACE, URL))
     rule = ExchangeRule(named, TRAINER, "sa-trainer", lasting="30m", review=str(review))
-    return CiOffice(rig, issuer, LoginSettings(public_url=URL, exchange=(rule,)))
+    claims: dict[str, ClaimValue] = {"namespace": SPACE, "name": "visitor"}
+    other = ExchangeRule(named, claims, "sa-visitor", queue="research", review=str(review))
+    settings = LoginSettings(public_url=URL, exchange=(rule, other))
+    return CiOffice(rig, issuer, settings)
+
+
+def allow(cluster: Cluster, name: str, verb: str, queue: str = "") -> None:
+    """Let an account of the namespace do something with a queue, or with all; and it counts."""
+    right = Right("ganglion.dev", "queues", verb, name=queue)
+    user = f"system:serviceaccount:{SPACE}:{name}"
+    own = f"{verb}-{queue or 'all'}-{name}"
+    head = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": own}}
+    rule = {"apiGroups": ["ganglion.dev"], "resources": ["queues"], "verbs": [verb]}
+    rule |= {"resourceNames": [queue]} if queue else {}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": SPACE}
+    ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": own}
+    cluster.create(
+        {**head, "kind": "ClusterRole", "rules": [rule]},
+        {**head, "kind": "ClusterRoleBinding", "roleRef": ref, "subjects": [subject]},
+    )
+    cluster.wait(lambda: may(cluster, user, right), f"{user}: {right}")
 
 
 @pytest.fixture
@@ -74,6 +95,7 @@ def made(cluster: Cluster) -> Cluster:
         cluster.add_namespace(space)
         cluster.create(account("trainer", space))
     cluster.create(account("visitor", SPACE))
+    allow(cluster, "trainer", "update")
     return cluster
 
 
@@ -101,7 +123,8 @@ def test_an_account_does_what_was_granted_to_the_user_of_its_rule(accounts: Acco
 
 def test_other_accounts_and_tokens_get_none(accounts: Accounts) -> None:
     office, good = accounts.office, accounts.token()
-    for name, space in (("visitor", SPACE), ("trainer", "other")):
+    accounts.cluster.create(account("stranger", SPACE))
+    for name, space in (("stranger", SPACE), ("trainer", "other")):
         assert "no rule of exchange fits" in office.refused(accounts.token(name, space))
     head, body, signature = good.split(".")
     for wrong in (
@@ -129,15 +152,71 @@ def test_the_token_of_an_account_that_was_deleted_gets_none(accounts: Accounts) 
     assert "does not accept the token" in office.refused(token)
 
 
+@pytest.mark.parametrize(
+    ("rights", "said"),
+    [
+        ((), "TokenReview"),
+        ((Right("authentication.k8s.io", "tokenreviews", "create"),), "SubjectAccessReview"),
+    ],
+)
 def test_a_server_that_may_not_ask_gives_none_and_says_what_it_needs(
-    rig: Staffed, issuer: CiIssuer, made: Cluster
+    rig: Staffed, issuer: CiIssuer, made: Cluster, rights: tuple[Right, ...], said: str
 ) -> None:
-    review = made.account_kubeconfig(SPACE, "visitor")
+    review = bind_chart_role(made, f"asks-{len(rights)}", rights)
     office = served(rig, issuer, made, review)
     with office.owner:
         found = office.exchange(token_of(made, "trainer", SPACE, URL))
+        events = office.events(office.owner)
     assert (found.status_code, found.json()["error"]) == (503, "temporarily_unavailable")
-    assert "TokenReview" in found.json()["error_description"]
+    assert f"the API server answers no {said}:" in found.json()["error_description"]
+    assert (found.json()["code"], found.headers["retry-after"]) == ("environment.reviews", "5")
+    assert not [each for each in events if each["type"] == "token_created"]
+
+
+def test_what_the_cluster_allows_is_all_that_the_token_gives(accounts: Accounts) -> None:
+    office, cluster, given = accounts.office, accounts.cluster, accounts.token("visitor")
+    office.grant("user:sa-visitor", "admin")
+    refused = office.exchange(given)
+    assert (refused.status_code, refused.json()["error"]) == (403, "access_denied")
+    said = refused.json()["error_description"]
+    assert refused.json()["code"] == "access.cluster"
+    user = f"system:serviceaccount:{SPACE}:visitor"
+    assert said.startswith(f"no role of the cluster lets {user} update queue 'research'")
+    assert office.denied()[-1].endswith(said)
+
+    def scope(**more: str) -> str:
+        found = office.exchange(given, **more)
+        assert found.status_code == 200, found.text
+        return str(found.json()["scope"])
+
+    allow(cluster, "visitor", "use", "vision")  # below research
+    assert office.exchange(given).status_code == 403
+    token = office.exchange(given, scope="queue:vision").json()["access_token"]
+    client = office.client(token)
+    assert client.get(f"{API}/whoami").json()["limit"] == "role submitter on queue vision"
+    office.submit(client, "train", "vision")
+    allow(cluster, "visitor", "get", "research")
+    assert scope() == "role:viewer queue:research"
+    allow(cluster, "visitor", "use", "research")  # counts for the queues below it, too
+    assert scope() == "role:submitter queue:research"
+    allow(cluster, "visitor", "update")
+    assert scope(scope="queue:vision") == "role:admin queue:vision"
+
+
+@pytest.mark.parametrize(
+    ("scope", "error", "said"),
+    [
+        ("queue:default", "invalid_request", "is limited to queue research"),
+        ("queue:vision queue:speech", "invalid_scope", "queue:NAME"),
+        ("admin", "invalid_scope", "queue:NAME"),
+    ],
+)
+def test_a_request_cannot_widen_what_its_rule_says(
+    accounts: Accounts, scope: str, error: str, said: str
+) -> None:
+    found = accounts.office.exchange(accounts.token("visitor"), scope=scope)
+    assert (found.status_code, found.json()["error"]) == (400, error)
+    assert said in found.json()["error_description"]
 
 
 @pytest.mark.parametrize(

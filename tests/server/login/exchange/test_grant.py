@@ -205,7 +205,7 @@ def test_keys_are_kept_and_asked_for_again_when_they_change(ci: CiOffice) -> Non
         ({"subject_token_type": ACCESS_TOKEN}, "invalid_request"),
         ({"requested_token_type": JWT}, "invalid_request"),
         ({"actor_token": "x"}, "invalid_request"),
-        ({"scope": "all"}, "invalid_request"),
+        ({"scope": "all"}, "invalid_scope"),
         ({"resource": URL}, "invalid_request"),
         ({"audience": "https://another.example"}, "invalid_target"),
         ({"grant_type": "password"}, "unsupported_grant_type"),

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,11 +51,13 @@ class RealServer:
         issuer = issuer_of(token_of(self._cluster, "trainer", SPACE, self.url))
         rule = f"issuer: {issuer}, user: sa-trainer, claims: {{namespace: {SPACE}, name: trainer}}"
         other = f"issuer: {issuer}, user: sa-other, claims: {{namespace: other}}"
+        third = f"issuer: {issuer}, user: sa-visitor, claims: {{namespace: {SPACE}, name: visitor}}"
         self.home.mkdir(mode=0o700)
         (self.home / "login.yaml").write_text(
             f"public_url: {self.url}\n"
             "exchange:\n"
             f"- {{{rule}, review: {review}}}\n"
+            f"- {{{third}, review: {review}, role: submitter, queue: vision}}\n"
             f"- {{{other}, audience: elsewhere, review: {self.missing}}}\n"
         )
 
@@ -107,8 +110,9 @@ def server(tmp_path: Path, made: Cluster) -> Iterator[RealServer]:
     assert found.close() == 0, found.printed
 
 
+@pytest.mark.usefixtures("kubectl")
 def test_a_pod_signs_in_at_a_real_server_and_submits_what_its_role_allows(
-    server: RealServer,
+    server: RealServer, made: Cluster
 ) -> None:
     owner = server.owner
     for queue in ("vision", "speech"):
@@ -133,12 +137,26 @@ def test_a_pod_signs_in_at_a_real_server_and_submits_what_its_role_allows(
     for wrong in (server.exchanged("https://elsewhere.example"), server.exchanged("")):
         assert (wrong.status_code, wrong.json()["error"]) == (400, "invalid_request")
         assert "does not accept the token" in wrong.json()["error_description"]
-    assert server.exchanged(server.url, "visitor").status_code == 400
+    _is_let_in_as_the_refusal_says(server, made)
     _has_recorded(owner)
 
-    named = f"{server.home}/login.yaml: exchange[1].review: {server.missing}: No such file"
+    named = f"{server.home}/login.yaml: exchange[2].review: {server.missing}: No such file"
     assert named in server.login_check()
     assert named in (server.home / "server.log").read_text()
+
+
+def _is_let_in_as_the_refusal_says(server: RealServer, cluster: Cluster) -> None:
+    """The commands that a refusal prints give the account what it lacks."""
+    refused = server.exchanged(server.url, "visitor")
+    assert (refused.status_code, refused.json()["code"]) == (403, "access.cluster")
+    environ = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
+    subprocess.run(["bash", "-c", refused.json()["hint"]], env=environ, check=True)
+    given = until(lambda: _if_given(server.exchanged(server.url, "visitor")))
+    assert given["scope"] == "role:submitter queue:vision"
+
+
+def _if_given(answer: httpx2.Response) -> dict[str, str]:
+    return dict(answer.json()) if answer.status_code == 200 else {}
 
 
 def _has_recorded(owner: Api) -> None:

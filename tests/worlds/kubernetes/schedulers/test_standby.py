@@ -225,7 +225,7 @@ def test_what_a_standby_sees_pass_is_neither_kept_nor_counted_later(cluster: Clu
         cluster.wait(lambda: is_known(scheduler, fresh), "the standby to see what came after them")
         with scheduler.read() as controller:
             site = controller.scene.sites[""]
-            assert (site.news, site.gone_pods, site.refused) == ([], [], [])
+            assert (site.news, site.gone_pods, site.over) == ([], [], [])
         leads = True
         assert cluster.wait_bound([fresh]) == {fresh: node}, "refusals of long ago close no node"
     finally:

@@ -49,7 +49,7 @@ class _Known(Struct):
     failed: list[int]
 
 
-def retry(draft: Transaction, ref: str, user: str, key: str = "") -> Accepted:
+def retry(draft: Transaction, ref: str, user: str, key: str = "", *, cap: str = "") -> Accepted:
     """Submit what failed of a workload as a workload of its own.
 
     Of a sweep those trials are run that failed; anything else runs as a whole. What still runs
@@ -60,6 +60,7 @@ def retry(draft: Transaction, ref: str, user: str, key: str = "") -> Accepted:
         ref: id, name or unique prefix.
         user: who asks.
         key: idempotency key.
+        cap: id of the token within whose spending cap it has to stay; empty = of none.
 
     Raises:
         NotFound: there is no such workload.
@@ -78,8 +79,9 @@ def retry(draft: Transaction, ref: str, user: str, key: str = "") -> Accepted:
         raise Conflict(f"nothing of {known.id} has failed", "what was cancelled is submitted anew")
     data = _document(known, [entry.workload.name for entry in draft.book.entries.values()])
     digest, account = f"retry {known.id}", known.workload.account
-    request = checked(data, user=user, key=key, digest=digest, account=account)
-    return submit(draft, replace(request, model=known.workload.model))
+    request = checked(data, user=user, key=key, digest=digest, account=account, cap=cap)
+    frozen = {"model": known.workload.model, "image": known.workload.run.resolved}
+    return submit(draft, replace(request, **frozen))
 
 
 def _known(draft: Transaction, ref: str) -> _Known:

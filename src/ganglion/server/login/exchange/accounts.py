@@ -1,12 +1,13 @@
 """Tokens of service accounts of Kubernetes, proven by the API server of their cluster."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 
+from ganglion.identity.roles import Role
 from ganglion.model.errors import EnvironmentFault, InputError
-from ganglion.server.access.reviews import CallerReviews, ServiceAccount
+from ganglion.server.access.reviews import CallerReviews, ReviewedRight, ServiceAccount
+from ganglion.server.login.exchange.cluster_rights import QUEUES, missing, parts_of, rights_for
 from ganglion.server.login.id_tokens import BadIdToken
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint, in_cluster, load
@@ -16,6 +17,10 @@ IN_CLUSTER = "in-cluster"
 """In place of a kubeconfig file: the cluster that the server's pod runs in."""
 NO_TOKEN = "ganglion-asks-whether-tokens-are-reviewed"
 """A token that counts nowhere."""
+NO_ACCOUNT = ServiceAccount(
+    "system:serviceaccount:default:ganglion-asks-whether-rights-are-reviewed"
+)
+"""An account that is asked about for the sake of the question."""
 REVIEW_S = 5.0
 """Longest that the API server may take to answer."""
 
@@ -31,26 +36,40 @@ class ReviewedAccounts:
     def __init__(self, review: str, audience: str) -> None:
         self._review, self._audience = review, audience
 
-    async def claims(self, token: str) -> dict[str, Any]:
-        """What the API server says of a token: `sub`, `uid`, `namespace` and `name`.
+    async def account(self, token: str) -> ServiceAccount:
+        """The account that a token is of, as the API server says.
 
         Raises:
             BadIdToken: it counts for nothing there.
             EnvironmentFault: the API server does not say, or the kubeconfig file is wrong.
         """
-        account = await self._account(token)
+        async with self._asking() as reviews:
+            account = await reviews.account(token)
         if account is None:
             raise BadIdToken(
                 "the API server of the cluster does not accept the token",
                 f"ask for one with the audience {self._audience}; it ends with its pod or account",
             )
-        namespace, _, name = account.username.rpartition("serviceaccount:")[2].partition(":")
-        return {
-            "sub": account.username,
-            "uid": account.uid,
-            "namespace": namespace,
-            "name": name,
-        }
+        return account
+
+    async def role(self, account: ServiceAccount, role: Role, queues: Sequence[str]) -> Role:
+        """How much of a role the roles of the cluster leave an account.
+
+        Args:
+            account: as `account` returned it.
+            role: that it would have; no more is returned.
+            queues: where, with those above it, as `lineage` has them.
+
+        Raises:
+            NoClusterRight: nothing of it.
+            EnvironmentFault: the API server does not say, or the kubeconfig file is wrong.
+        """
+        async with self._asking() as reviews:
+            for each in parts_of(role):
+                for right in rights_for(each, queues):
+                    if await reviews.may(account, right):
+                        return each
+        raise missing(account, role, queues[0])
 
     def check_file(self) -> None:
         """Check the kubeconfig file and those that it names, without a request.
@@ -62,18 +81,21 @@ class ReviewedAccounts:
             context_of(self._endpoint())
 
     async def check(self) -> None:
-        """Have the API server look at a token that is none.
+        """Have the API server look at a token that is none, and at rights of an account.
 
         Raises:
             EnvironmentFault: the kubeconfig file is wrong, or the API server does not say.
         """
-        await self._account(NO_TOKEN)
+        async with self._asking() as reviews:
+            await reviews.account(NO_TOKEN)
+            await reviews.may(NO_ACCOUNT, ReviewedRight("use", QUEUES))
 
-    async def _account(self, token: str) -> ServiceAccount | None:
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[CallerReviews]:
         with _wrong_file():
             reviews = CallerReviews(Api(self._endpoint(), timeout_s=REVIEW_S), self._audience)
         try:
-            return await reviews.account(token)
+            yield reviews
         finally:
             await reviews.close()
 

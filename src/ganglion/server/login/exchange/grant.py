@@ -5,17 +5,22 @@ Which tokens are exchanged is said by rules of `login.yaml`; the first that fits
 
 from typing import TYPE_CHECKING
 
+import anyio
 import structlog
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from ganglion.model.errors import EnvironmentFault, Forbidden, GanglionError
+from ganglion.identity.grants import TokenScope, lineage
+from ganglion.model.errors import EnvironmentFault, Forbidden, GanglionError, NoClusterRight
 from ganglion.model.events import TokenCreated
 from ganglion.seams.effects import Effects
 from ganglion.server.access.denials import Denials
+from ganglion.server.access.permissions import Permissions
+from ganglion.server.access.reviews import ReviewsUnavailable, ServiceAccount
 from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.commands.access import WantedToken, exchange_token, new_token
 from ganglion.server.login.exchange.accounts import ReviewedAccounts
+from ganglion.server.login.exchange.cluster_rights import claims_of
 from ganglion.server.login.exchange.rules import ExchangeRule, label_of, unfit
 from ganglion.server.login.exchange.spent import SpentTokens, mark_of
 from ganglion.server.login.forms import NO_STORE, Form, address_of, field_of, oauth_error
@@ -37,12 +42,14 @@ if TYPE_CHECKING:
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _TYPE = "urn:ietf:params:oauth:token-type:"
 ID_TOKEN, JWT, ACCESS_TOKEN = f"{_TYPE}id_token", f"{_TYPE}jwt", f"{_TYPE}access_token"
-UNKNOWN = ("actor_token", "resource", "scope")
+UNKNOWN = ("actor_token", "resource")
 """Parameters of RFC 8693 that change what is asked for, and that are refused."""
 OPERATION = "exchange"
 """What denials call it."""
 PER_ADDRESS = RateLimit(tries=30, per_s=60.0)
 """Exchanges that are tried."""
+SCOPE = "queue:"
+"""How a scope of requests begins: the queue that the personal token is to be limited to."""
 MOST_NAMED = 5
 """Rules of which an event says why they do not fit."""
 
@@ -55,15 +62,22 @@ class TokenExchange:
     Args:
         settings: of this server.
         service: owns the state.
+        permissions: know the tree of queues.
         denials: takes down what was refused.
         effects: clock and chance.
     """
 
     def __init__(
-        self, settings: LoginSettings, service: "Service", denials: Denials, effects: Effects
+        self,
+        settings: LoginSettings,
+        service: "Service",
+        permissions: Permissions,
+        denials: Denials,
+        effects: Effects,
     ) -> None:
         self._rules, self._own = settings.exchange, settings.public_url.rstrip("/")
         self._service, self._denials, self._effects = service, denials, effects
+        self._permissions = permissions
         self._issuers = {
             (each.issuer, each.ca_file): Issuer(each.issuer, each.ca_file, effects)
             for each in self._rules
@@ -91,19 +105,17 @@ class TokenExchange:
         if trouble:
             return oauth_error(*trouble)
         try:
-            made, token = await self._exchanged(field_of(form, "subject_token"))
-        except EnvironmentFault as error:
-            log.warning("no ID token can be exchanged", reason=error.message)
-            return oauth_error("temporarily_unavailable", error.message, 503)
+            wish = field_of(form, "scope").removeprefix(SCOPE)
+            made, token = await self._exchanged(field_of(form, "subject_token"), wish)
         except GanglionError as error:
-            why = f"{error.message}; {error.hint}" if error.hint else error.message
-            return oauth_error("invalid_request", why)
+            return _refusal(error)
         body = {
             "access_token": token,
             "issued_token_type": ACCESS_TOKEN,
             "token_type": "Bearer",
             "expires_in": max(0, made.until_ms - self._service.now()) // 1000,
             "user": made.user,
+            "scope": f"role:{made.role}" + (f" {SCOPE}{made.queue}" if made.queue else ""),
         }
         return JSONResponse(body, headers=NO_STORE)
 
@@ -121,10 +133,14 @@ class TokenExchange:
         target = form.get("audience", [self._own])
         if [each.rstrip("/") for each in target] != [self._own]:
             return "invalid_target", f"personal tokens of this server are for {self._own} alone"
-        return None
+        return _wrong_scope(form)
 
-    async def _exchanged(self, token: str) -> tuple[TokenCreated, str]:
+    async def _exchanged(self, token: str, queue: str) -> tuple[TokenCreated, str]:
         """Make the personal token; records why not.
+
+        Args:
+            token: the ID token.
+            queue: that the personal token is to be limited to; empty = as the rule says.
 
         Raises:
             EnvironmentFault: the issuer does not answer.
@@ -139,9 +155,10 @@ class TokenExchange:
             raise
         about = f"an ID token of {rules[0].issuer}"
         try:
-            rule, claims = await self._proven(token, rules)
+            rule, proven = await self._proven(token, rules)
             about += f", by the rule for {rule.user}"
-            return await self._given(token, claims, rule)
+            scope = await self._scope(rule, proven, queue)
+            return await self._given(token, _claims(proven), rule, scope)
         except EnvironmentFault:
             raise
         except GanglionError as error:
@@ -167,8 +184,10 @@ class TokenExchange:
         named = given if isinstance(given, list) else [given]
         return [each for each in found if self._audience(each) in named] or found
 
-    async def _proven(self, token: str, rules: list[ExchangeRule]) -> tuple[ExchangeRule, Claims]:
-        """The first rule that a token fits, and its claims, which are verified.
+    async def _proven(
+        self, token: str, rules: list[ExchangeRule]
+    ) -> tuple[ExchangeRule, Claims | ServiceAccount]:
+        """The first rule that a token fits, and its claims, which are verified, or its account.
 
         Raises:
             EnvironmentFault: the issuer does not answer.
@@ -177,24 +196,43 @@ class TokenExchange:
         """
         reasons = list[str]()
         for rule in rules:
-            claims = await self._verified(token, rule)
-            wrong = unfit(rule, claims)
+            proven = await self._verified(token, rule)
+            wrong = unfit(rule, _claims(proven))
             if not wrong:
-                return rule, claims
+                return rule, proven
             reasons.append(f"the rule for {rule.user} wants another {wrong}")
         raise _Unfit("; ".join(reasons[:MOST_NAMED]))
 
-    async def _verified(self, token: str, rule: ExchangeRule) -> Claims:
+    async def _verified(self, token: str, rule: ExchangeRule) -> Claims | ServiceAccount:
         """What a token says, once it is proven. Raises what `_proven` does, but for Forbidden."""
         if rule.review:
-            return await self._reviewed[rule.review, self._audience(rule)].claims(token)
+            return await self._reviewed[rule.review, self._audience(rule)].account(token)
         issuer = self._issuers[rule.issuer, rule.ca_file]
         keys, now_ms = await issuer.keys_for(key_id(token)), self._effects.clock.now_ms()
         wanted = IdTokenRules(rule.issuer, self._audience(rule), LEEWAY_S)
         return verified(token, keys, wanted, None, now_ms)
 
+    async def _scope(
+        self, rule: ExchangeRule, proven: Claims | ServiceAccount, wish: str
+    ) -> TokenScope:
+        """What a personal token is limited to: by its rule, by request, and by the cluster.
+
+        Raises:
+            Forbidden: the queue is not one of the rule, or the cluster does not allow it.
+            EnvironmentFault: the API server does not say.
+        """
+        queue, role = wish or rule.queue, rule.role
+        tree = (await anyio.to_thread.run_sync(self._permissions.rules)).tree
+        queues = lineage(queue, tree)
+        if rule.queue not in queues:
+            raise Forbidden(f"the rule for {rule.user} is limited to queue {rule.queue}")
+        if isinstance(proven, ServiceAccount):
+            reviewed = self._reviewed[rule.review, self._audience(rule)]
+            role = await reviewed.role(proven, role, queues)
+        return TokenScope(role, queue)
+
     async def _given(
-        self, text: str, claims: Claims, rule: ExchangeRule
+        self, text: str, claims: Claims, rule: ExchangeRule, scope: TokenScope
     ) -> tuple[TokenCreated, str]:
         """Make the personal token of an ID token that fits a rule, once.
 
@@ -206,8 +244,8 @@ class TokenExchange:
         token, now_ms = new_token(self._effects.randomness), self._service.now()
         wish = WantedToken(
             rule.user,
-            str(rule.role),
-            rule.queue,
+            str(scope.role),
+            scope.queue,
             (),
             label_of(rule.issuer, claims),
             1,
@@ -240,6 +278,31 @@ class TokenExchange:
         if not self._spent.spend(mark, claims["exp"] + LEEWAY_S):
             raise BadIdToken("the ID token was exchanged before", "ask for another one")
         return mark
+
+
+def _wrong_scope(form: Form) -> tuple[str, str] | None:
+    """The error of a scope that is none, and why; None = there is none."""
+    given = form.get("scope", [SCOPE])
+    if len(given) == 1 and given[0].startswith(SCOPE) and " " not in given[0]:
+        return None
+    return "invalid_scope", f"scope: {SCOPE}NAME, which the token is to be limited to"
+
+
+def _refusal(error: GanglionError) -> Response:
+    """Answer that no personal token is given, and why."""
+    if isinstance(error, EnvironmentFault):
+        log.warning("no ID token can be exchanged", reason=error.message)
+        wait_s = error.wait_s if isinstance(error, ReviewsUnavailable) else 0
+        return oauth_error("temporarily_unavailable", error.message, 503, wait_s, error.code)
+    if isinstance(error, NoClusterRight):
+        said, hint = error.message, error.hint
+        return oauth_error("access_denied", said, 403, code=error.code, hint=hint)
+    why = f"{error.message}; {error.hint}" if error.hint else error.message
+    return oauth_error("invalid_request", why, code=error.code)
+
+
+def _claims(proven: Claims | ServiceAccount) -> Claims:
+    return claims_of(proven) if isinstance(proven, ServiceAccount) else proven
 
 
 class _Unfit(Forbidden):

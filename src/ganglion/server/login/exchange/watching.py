@@ -23,7 +23,7 @@ class ReviewWatch:
     """What is wrong with `review` of each rule: at the start, then every minute.
 
     Args:
-        home: Ganglion's home directory.
+        home: the folder with the file.
         settings: of this server; None = there is none, and nothing is wrong.
     """
 

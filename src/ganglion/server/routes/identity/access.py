@@ -11,6 +11,7 @@ from ganglion.api.access import (
     HolderView,
     NewToken,
     RolePage,
+    SpendCap,
     TokenPage,
     TokenView,
     WhoAmI,
@@ -30,6 +31,9 @@ from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
 from ganglion.server.state.rights import AccessRights
+from ganglion.server.state.transaction import Transaction
+from ganglion.server.views import budgets
+from ganglion.specs.grammar.money import MOST_MICRO
 
 router = Routes(tags=["access"], responses=ERRORS)
 
@@ -90,6 +94,12 @@ class TokenWish(Input):
     groups: list[Name] = Field([], max_length=100, description="of the user")
     label: str = Field("", max_length=200, description="what it is for")
     days: int = Field(90, ge=1, le=access.MOST_DAYS, description="until it expires")
+    spend_cap_micro: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_MICRO,
+        description="what is submitted with it may cost at most, in millionths",
+    )
 
 
 @router.get("/whoami")
@@ -99,6 +109,7 @@ def who_am_i(here: Here) -> WhoAmI:
     grants = [each for name in caller.subject.names for each in _granted(caller, name)]
     with here.service.read() as mind:
         rights = mind.book.rights
+        cap = budgets.cap_of_token(mind, caller.cap, here.service.now()) if caller.cap else None
     return WhoAmI(
         user=caller.subject.user,
         groups=caller.subject.groups,
@@ -113,6 +124,7 @@ def who_am_i(here: Here) -> WhoAmI:
             for each in grants
         ),
         every_queue=caller.changes_every_queue,
+        spend_cap=cap,
     )
 
 
@@ -291,13 +303,14 @@ def show_who_can(
 @router.get("/tokens")
 def list_tokens(here: Here) -> TokenPage:
     """List personal tokens without the tokens themselves: the caller's own, or all."""
+    now = here.service.now()
     with here.service.read() as mind:
-        every = list(mind.book.rights.tokens.values())
-    seen = [
-        each for each in every if here.caller.audits_all or each.user == here.caller.subject.user
-    ]
+        every = mind.book.rights.tokens.values()
+        all_seen, user = here.caller.audits_all, here.caller.subject.user
+        seen = [each for each in every if all_seen or each.user == user]
+        caps = {each.token: budgets.cap_of_token(mind, each.token, now) for each in seen}
     seen.sort(key=lambda each: (-each.at, each.token))
-    return TokenPage(items=tuple(map(_about, seen)))
+    return TokenPage(items=tuple(_about(each, caps[each.token]) for each in seen))
 
 
 @router.post("/tokens", status_code=201)
@@ -313,9 +326,14 @@ def create_token(here: Here, wish: TokenWish) -> NewToken:
         wish.label,
         wish.days,
         0 if caller.csrf else caller.until_ms,
+        wish.spend_cap_micro or 0,
     )
-    made = here.service.ask(lambda draft: access.make_token(draft, asked, token, here.user))
-    return NewToken(token=token, about=_about(made))
+
+    def make(draft: Transaction) -> TokenView:
+        made = access.make_token(draft, asked, token, here.user)
+        return _about(made, budgets.cap_of_token(draft.mind, made.token, draft.now))
+
+    return NewToken(token=token, about=here.service.ask(make))
 
 
 @router.delete("/tokens/{token}")
@@ -326,7 +344,7 @@ def revoke_token(here: Here, token: Annotated[str, Path(max_length=200)]) -> Don
     return Done()
 
 
-def _about(event: TokenCreated) -> TokenView:
+def _about(event: TokenCreated, cap: SpendCap | None) -> TokenView:
     return TokenView(
         event.token,
         event.user,
@@ -337,4 +355,5 @@ def _about(event: TokenCreated) -> TokenView:
         event.label,
         event.by,
         event.at,
+        cap,
     )

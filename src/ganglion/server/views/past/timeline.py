@@ -11,7 +11,7 @@ from ganglion.engine.timeline.free_at import by_node, devices_of
 from ganglion.engine.timeline.reservation import FOREVER
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import usage_between, usage_of
-from ganglion.metering.intervals import UsageInterval
+from ganglion.metering.intervals import UsageInterval, devices_in
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.server.state.transaction import Mind
 
@@ -56,12 +56,17 @@ def timeline_present(
             held.append(_open(each, record, record.placement))
         else:
             closed.append(each)
+    if gangs is None:
+        for each in mind.book.cluster_meters.open_usage(now):
+            span = _span(each, None)
+            span.open = True
+            held.append(span)
     return TimelinePresent(
         tuple(held),
         tuple(_planned(mind, now)) if gangs is None else (),
         tuple(closed),
         ledger.cycle,
-        meter.since,
+        mind.book.metered_since(),
     )
 
 
@@ -146,6 +151,7 @@ def _span(each: UsageInterval, end: int | None) -> TimelineSpan:
         *("run", each.node, each.gang, each.workload, each.user, each.queue),
         *(each.attempt, each.begin_ms, end),
         milli=each.held_milli,
+        devices=devices_in(each.devices),
     )
 
 
@@ -154,7 +160,7 @@ def _joined(rows: Iterable[UsageInterval]) -> Iterator[UsageInterval]:
     last: UsageInterval | None = None
     for each in sorted(rows, key=lambda row: (row.gang, row.attempt, row.node, row.begin_ms)):
         if last and _follows(last, each):
-            last = replace(last, end_ms=each.end_ms)
+            last = replace(last, end_ms=each.end_ms, devices=each.devices or last.devices)
             continue
         if last:
             yield last

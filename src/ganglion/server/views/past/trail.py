@@ -158,6 +158,7 @@ def _shown(each: AuditRecord) -> TrailRecord:
     return TrailRecord(
         *(each.seq, each.at, each.kind, each.actor, each.queue, each.workload, each.request),
         *(each.rule, each.checksum, each.event, each.problem, each.cluster),
+        *(each.token, each.agent),
     )
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from ganglion.model.causes import Cause
+from ganglion.model.events import ReportedImage
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.worlds.kubernetes.cluster_view.orders import Seat
 from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang, GangOwner, Member
@@ -55,6 +56,7 @@ class Attempt(Struct):
         nominated: UIDs of pods with a nominated node -> node.
         taken: claims -> the node that they were seen to name.
         ordered: whether any of its bindings was ordered by this process.
+        images: what kubelets said that its containers run.
     """
 
     gang: str
@@ -85,6 +87,7 @@ class Attempt(Struct):
     nominated: dict[str, str] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)
     ordered: bool = False
+    images: set[ReportedImage] = field(default_factory=set)
 
     def enter(self, stage: AttemptStage, now: int) -> None:
         """Enter a stage."""

@@ -10,7 +10,6 @@ from ganglion.worlds.kubernetes.cluster_view.gang_of import CLUSTER_LABEL
 from ganglion.worlds.kubernetes.cluster_view.orders import ObjectChanged, PodRef
 from ganglion.worlds.kubernetes.cluster_view.places import Places
 from ganglion.worlds.kubernetes.cluster_view.pod_needs import Asks, given, grown
-from ganglion.worlds.kubernetes.cluster_view.quarantine import is_refusal
 from ganglion.worlds.kubernetes.feasibility.labels import Mentioned, labels_of
 from ganglion.worlds.kubernetes.feasibility.volumes import Stored, Volumes
 from ganglion.worlds.kubernetes.gpu_discovery.dra import published
@@ -53,7 +52,7 @@ class ClusterView:
         changed_nodes: names of nodes whose description may be another by now.
         news: our pods that are new or changed.
         gone_pods: (UID, phase in which it ended or "") of pods that are gone or over.
-        refused: our pods that kubelets did not admit.
+        over: our pods that ended, as they were then.
         places: where its nodes lie.
         catalog: the types of device that its nodes have.
         asks: what its pods take.
@@ -82,7 +81,7 @@ class ClusterView:
         self.changed_nodes: set[str] = set()
         self.gone_pods: list[tuple[str, str]] = []
         self.news: list[Pod] = []
-        self.refused: list[Pod] = []
+        self.over: list[Pod] = []
         self.troubles: dict[str, tuple[str, ...]] = {}
         self.budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
         self._types: dict[tuple[str, bool], tuple[str, ...]] = {}
@@ -326,8 +325,8 @@ class ClusterView:
         self.gone_pods.append((uid, now.status.phase if now else ""))
         if before.spec.node_name:
             self._uncount(uid, before.spec.node_name)
-        if now is not None and self.instance.places(now) and is_refusal(now):
-            self.refused.append(now)
+        if now is not None and self.instance.places(now):
+            self.over.append(now)
 
     def _asked(self, uid: str) -> Ask:
         """What a pod takes, as far as it is known."""

@@ -21,7 +21,7 @@ class Facts:
 
     Attributes:
         state: as above.
-        taken: events of this turn that changed the engine's state.
+        taken: events of this turn that changed the engine's state, or are none of its concern.
         rejected: events of this turn that made no sense.
         defects: where the engine, or an evaluation, failed since the last plan.
         apart: objects that are left out: kind and name -> why.
@@ -46,6 +46,10 @@ class Facts:
     def apply(self, event: Event) -> bool:
         """Pass a fact to the engine; an invalid one stops no other."""
         return self._heard(event, lambda: self.state.apply(event))
+
+    def note(self, event: Event) -> None:
+        """Keep a fact for those that follow the events; the engine takes no notice of it."""
+        self.taken.append(event)
 
     def take_over(self, event: GangSubmitted, place: GangPlaced) -> bool:
         """Pass a gang that has its place already to the engine; returns whether it took it."""

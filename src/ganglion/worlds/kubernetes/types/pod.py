@@ -76,6 +76,7 @@ class PodSpec(Object, frozen=True):
     node_name: str = ""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
     overhead: Quantities = field(default_factory=dict)
     resources: ContainerResources | None = None
     node_selector: dict[str, str] = field(default_factory=dict)
@@ -116,13 +117,18 @@ class ContainerState(Object, frozen=True):
 
 
 class ContainerStatus(Object, frozen=True):
-    """What became of a container; `resources` is what it runs with, empty when not known."""
+    """What became of a container.
+
+    `resources` is what it runs with, empty when not known; `image_id` is what its image was, empty
+    until it was pulled.
+    """
 
     name: str = ""
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
     ready: bool = False
     restart_count: int = 0
+    image_id: str = field(default="", name="imageID")
     allocated_resources: Quantities = field(default_factory=dict)
     resources: ContainerResources | None = None
 
@@ -139,6 +145,7 @@ class PodStatus(Object, frozen=True):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
     allocated_resources: Quantities = field(default_factory=dict)
     resources: ContainerResources | None = None
 

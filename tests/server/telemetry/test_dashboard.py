@@ -14,7 +14,7 @@ from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
 from tests.server.test_workloads import post, wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 LOCAL = ROOT / "deploy" / "local"
 DASHBOARD: dict[str, Any] = json.loads((LOCAL / "dashboard.json").read_text("utf-8"))
 RULES: list[dict[str, Any]] = yaml.safe_load((LOCAL / "alerts.yaml").read_text("utf-8"))["groups"][

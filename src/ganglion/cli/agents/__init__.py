@@ -1,0 +1,1 @@
+"""What programs that act for a user call: a Model Context Protocol server over stdin and stdout."""

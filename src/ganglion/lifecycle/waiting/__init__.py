@@ -1,0 +1,1 @@
+"""Why gangs wait, and for how long they have waited for what."""

@@ -1,0 +1,221 @@
+"""What clusters have and what their gangs hold, from what their schedulers deliver.
+
+A scheduler that starts says again what it finds: nodes, and what runs where. Records may be
+missing, so that an event may be about what was never named.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.meter import HasGang, HeldPlace, Meter
+from ganglion.model import events as ev
+from ganglion.model.placement import Placement, same_place
+
+
+class MeteredGang(HasGang, Protocol):
+    """What a book of a cluster knows of a gang that lives."""
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where it runs or ran last."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds that place."""
+
+    @property
+    def attempts(self) -> int:
+        """How many were placed."""
+
+    @property
+    def number(self) -> int:
+        """Number of its attempt, as its scheduler counts."""
+
+
+class MeteredCluster(Protocol):
+    """What the book of a cluster knows."""
+
+    @property
+    def scheduler(self) -> str:
+        """Id of the newest scheduler that began."""
+
+    @property
+    def gangs(self) -> Mapping[str, MeteredGang]:
+        """The gangs that live, by id."""
+
+
+class ClusterMeter(Struct):
+    """Meters one cluster, by its own names.
+
+    Attributes:
+        meter: of what it has and holds; it begins when a scheduler does, which names all of that.
+        unnamed: nodes that the newest scheduler has not named yet.
+    """
+
+    meter: Meter = field(default_factory=Meter)
+    unnamed: dict[str, None] = field(default_factory=dict)
+
+    def note(self, event: ev.DeliveredEvent, book: MeteredCluster | None) -> None:
+        """Take in an event of the cluster.
+
+        Args:
+            event: the next one; no clock of a scheduler is ahead of when it came.
+            book: as it was before the event; None = it is the first one of the cluster.
+        """
+        newest = book.scheduler if book else ""
+        said, at = event.event, min(event.event.at, event.at)
+        if isinstance(said, ev.SchedulerStarted):
+            if event.scheduler > newest:
+                self._begin(at)
+        elif event.scheduler == newest and book and self.meter.since is not None:
+            self._take(said, at, book)
+
+    def _begin(self, at: int) -> None:
+        if self.meter.since is None:
+            self.meter.begin(at, {}, (), ())
+        self.unnamed = dict.fromkeys(
+            name for name, node in self.meter.nodes.items() if not node.lost
+        )
+
+    def _take(self, said: ev.Delivered, at: int, book: MeteredCluster) -> None:
+        match said:
+            case ev.NodeAdded(node=node):
+                self.unnamed.pop(node.name, None)
+                self._note(said, at)
+            case ev.SchedulerSettled():
+                for name in self.unnamed:
+                    self._note(ev.NodeLost(at, name), at)
+                self.unnamed = {}
+            case ev.NodeLost(name=name) | ev.NodeCordoned(name=name):
+                if name in self.meter.nodes:
+                    self._note(said, at)
+            case ev.DeviceHealth(node=name, device=device):
+                if name in self.meter.nodes and device < len(self.meter.nodes[name].healthy):
+                    self._note(said, at)
+            case ev.GangPlaced() if said.gang in book.gangs:
+                self._placed(said, at, book.gangs[said.gang])
+            case ev.GangResized() | ev.PodsLeft() | ev.GangStopping() | ev.GangEnded():
+                self._changed(said, at, book.gangs.get(said.gang))
+
+    def _note(self, event: ev.Event, at: int, gang: HasGang | None = None) -> None:
+        def record(_: str) -> HasGang:
+            assert gang is not None  # only placements ask
+            return gang
+
+        self.meter.note(replace(event, at=at), record)
+
+    def _placed(self, said: ev.GangPlaced, at: int, gang: MeteredGang) -> None:
+        self._know(said.placement, at)
+        if not (gang.holds and same_place(gang.placement, said.placement)):
+            self._note(replace(said, attempt=gang.attempts + 1), at, gang)
+        elif said.gang not in self.meter.attempts:  # it was placed before metering began
+            place = HeldPlace(gang.gang, gang.attempts, said.placement.pods, ())
+            self.meter.found(at, place)
+
+    def _changed(
+        self,
+        said: ev.GangResized | ev.PodsLeft | ev.GangStopping | ev.GangEnded,
+        at: int,
+        gang: MeteredGang | None,
+    ) -> None:
+        held = self.meter.attempts.get(said.gang)
+        if held and gang and said.attempt == gang.number:
+            if isinstance(said, ev.GangResized):
+                self._know(said.placement, at)
+            self._note(replace(said, attempt=held.attempt), at)
+
+    def _know(self, place: Placement, at: int) -> None:
+        """What names these nodes may be missing."""
+        for pod in place.pods:
+            if pod.node not in self.meter.nodes:
+                self.meter.guess(at, pod.node)
+
+
+class ClusterMeters(Struct):
+    """Meters the clusters that deliver, each by its own clock.
+
+    Attributes:
+        since: when that began, in ms; None = it has not.
+        of: the meter of each cluster, by its name.
+    """
+
+    since: int | None = None
+    of: dict[str, ClusterMeter] = field(default_factory=dict)
+
+    def note(self, event: ev.Event, books: Mapping[str, MeteredCluster]) -> None:
+        """Take in an event, if it is one of a cluster, or begins all of this.
+
+        Args:
+            event: the next one.
+            books: of each cluster, by its name, as they were before the event.
+        """
+        if isinstance(event, ev.ServerStarted) and event.meters_clusters and self.since is None:
+            self.since = event.at
+        if isinstance(event, ev.DeliveredEvent) and self.since is not None:
+            meter = self.of.setdefault(event.cluster, ClusterMeter())
+            meter.note(event, books.get(event.cluster))
+
+    def begun(self) -> list[int]:
+        """When metering of each cluster began, in ms."""
+        return [each.meter.since for each in self.of.values() if each.meter.since is not None]
+
+    def drain(self) -> tuple[list[UsageInterval], list[SupplyInterval]]:
+        """The intervals that were closed since this was asked last; then none are."""
+        usage, supply = list[UsageInterval](), list[SupplyInterval]()
+        for cluster, found in self.of.items():
+            used, supplied = found.meter.drain()
+            usage += (_used(cluster, each) for each in used)
+            supply += (_supplied(cluster, each) for each in supplied)
+        return usage, supply
+
+    def skip(self, used: Mapping[tuple[str, int, str], int], supplied: Mapping[str, int]) -> None:
+        """Leave out what was closed already by events that cannot be read; see `Meter.skip`."""
+        for cluster, found in self.of.items():
+            before = metered_name(cluster, "")
+            found.meter.skip(
+                {
+                    (gang.removeprefix(before), attempt, node.removeprefix(before)): end
+                    for (gang, attempt, node), end in used.items()
+                    if gang.startswith(before)
+                },
+                {
+                    name.removeprefix(before): end
+                    for name, end in supplied.items()
+                    if name.startswith(before)
+                },
+            )
+
+    def open_usage(self, until: int) -> Iterator[UsageInterval]:
+        """What attempts hold, as if it ended then; see `Meter.open_usage`."""
+        for cluster, found in self.of.items():
+            for each in found.meter.open_usage(until):
+                yield _used(cluster, each)
+
+    def open_supply(self, until: int) -> Iterator[SupplyInterval]:
+        """The same for what nodes have."""
+        for cluster, found in self.of.items():
+            for each in found.meter.open_supply(until):
+                yield _supplied(cluster, each)
+
+
+def metered_name(cluster: str, name: str) -> str:
+    """How usage names a queue, gang, workload or node of a cluster."""
+    return f"{cluster}:{name}"
+
+
+def _used(cluster: str, found: UsageInterval) -> UsageInterval:
+    return replace(
+        found,
+        queue=metered_name(cluster, found.queue),
+        workload=metered_name(cluster, found.workload),
+        gang=metered_name(cluster, found.gang),
+        node=metered_name(cluster, found.node),
+    )
+
+
+def _supplied(cluster: str, found: SupplyInterval) -> SupplyInterval:
+    return replace(found, node=metered_name(cluster, found.node))

@@ -1,0 +1,99 @@
+"""The past of a cluster, from what its scheduler delivered to this server."""
+
+from msgspec.structs import replace
+
+from ganglion.api.whatif.report import WhatIfReport
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.ledger.reader import Reader
+from ganglion.lifecycle.clusters import place_of
+from ganglion.model.errors import GanglionError, NotFound
+from ganglion.model.events import DeliveredEvent, Event
+from ganglion.model.policy import Policy
+from ganglion.whatif.delivered import ClusterNews
+from ganglion.whatif.past import PastPeriod, PastReader
+
+
+def read_cluster(reader: Reader, cluster: str, since: int, until: int) -> PastPeriod:
+    """The past of a period of a cluster; it begins later where its records do.
+
+    A scheduler remembers nothing of those before it, and says anew what it finds: so does what is
+    known here at the begin.
+
+    Raises:
+        NotFound: the cluster has delivered nothing.
+        InputError: there were no jobs.
+        EnvironmentFault: the database does not answer.
+    """
+    news, known = ClusterNews(cluster), _Begin(since)
+    base = reader.base()
+    for cycle in reader.cycles(base.seq if base else 0):
+        known.damaged += len(cycle.flaws)
+        for event in (*cycle.incoming, *cycle.decisions):
+            if isinstance(event, DeliveredEvent):
+                for each in news.of(event):
+                    known.take(each, until, decided=event.decision)
+    if not news.heard:
+        raise NotFound(f"no records of a cluster {cluster} are known", "see: ganglion clusters")
+    past = known.reader(until).past()
+    gaps = tuple(e for e in news.gaps if e.until >= past.since and e.since <= past.until)
+    limits = replace(past.limits, cluster=cluster, gaps=gaps, unseen=news.unseen)
+    return replace(past, limits=limits)
+
+
+class _Begin:
+    """What is known when the period begins, and after that what happens in it.
+
+    Args:
+        since: the begin in ms.
+
+    Attributes:
+        damaged: events that cannot be read or taken in.
+    """
+
+    def __init__(self, since: int) -> None:
+        self._since, self._state = since, ClusterState(Policy())
+        self._last = 0
+        self._reader: PastReader | None = None
+        self.damaged = 0
+
+    def reader(self, until: int, first: int = 0) -> PastReader:
+        """What reads the period; what it knows when it begins is what was taken so far."""
+        if self._reader is None:
+            begin = self._since if self._last else max(first, self._since)
+            self._state.again(begin)
+            self._state.gangs.fresh.clear()
+            period = begin, max(until, begin)
+            self._reader = PastReader(self._state, period, damaged=self.damaged)
+            self.damaged = 0
+        return self._reader
+
+    def take(self, event: Event, until: int, *, decided: bool) -> None:
+        """Take in the next event of the cluster."""
+        if self._reader is None and event.at <= self._since:
+            self._apply(event)
+            return
+        incoming, decisions = ([], [event]) if decided else ([event], [])
+        self.reader(until, event.at).take(incoming, decisions, self.damaged)
+        self.damaged = 0
+
+    def _apply(self, event: Event) -> None:
+        if event.at > self._last:
+            self._state.again(event.at)
+        self._last = max(self._last, event.at, 1)
+        try:
+            self._state.apply(event)
+        except GanglionError:  # it contradicts what is known, as where records are missing
+            self.damaged += 1
+
+
+def in_cluster(report: WhatIfReport, cluster: str) -> WhatIfReport:
+    """A report whose queues are named as grants name those of clusters."""
+    return replace(
+        report,
+        groups=tuple(
+            replace(each, name=place_of(cluster, each.name)) if each.by == "queue" else each
+            for each in report.groups
+        ),
+        winners=tuple(replace(e, queue=place_of(cluster, e.queue)) for e in report.winners),
+        losers=tuple(replace(e, queue=place_of(cluster, e.queue)) for e in report.losers),
+    )

@@ -1,0 +1,108 @@
+"""An alias in a real registry of MLflow: kept at a submit, moved, taken, given back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ganglion.model.events import GangSubmitted, ModelUpdated
+from ganglion.server.controllers.services import ServicesController
+from ganglion.server.models.keeper import ModelsKeeper
+from ganglion.server.models.resolver import ModelResolver
+from ganglion.server.models.watch import ModelWatch
+from ganglion.server.requests.context import ServerContext
+from ganglion.server.signals.loads import Loads
+from ganglion.server.signals.router_link import Door
+from ganglion.server.signals.scraper import Scraper
+from tests.mlflow.server import MlflowServer, mlflow_server
+from tests.server.conftest import Rig
+from tests.server.process import until
+from tests.server.services import FakeDoor, FakeScraper
+
+ALIAS = "models:/chat@champion"
+BODY = {"name": "chat", "run": "serve", "kind": "service", "port": 8000, "model": ALIAS}
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[MlflowServer]:
+    with mlflow_server(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def watch(tmp_path: Path, registry: MlflowServer) -> Iterator[ModelWatch]:
+    text = f"mlflow: {{url: '{registry.url}'}}\nevery: 200ms\n"
+    (tmp_path / "models.yaml").write_text(text)
+    made = ModelWatch(ModelResolver(tmp_path))
+    made.start()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def rig(tmp_path: Path, watch: ModelWatch) -> Iterator[Rig]:
+    loads = Loads(cast("Scraper", FakeScraper()))
+    services = ServicesController(cast("Door", FakeDoor()), loads)
+    made = Rig(tmp_path / "home", lambda: [services, ModelsKeeper(watch)])
+    yield made
+    made.ledger.close()
+
+
+def test_an_alias_of_mlflow_is_kept_proposed_when_it_moves_taken_and_given_back(
+    client: TestClient, context: ServerContext, registry: MlflowServer, watch: ModelWatch, rig: Rig
+) -> None:
+    context.find_model, context.model_now = watch.resolve, watch.found
+    registry.register("chat")
+    first, second = registry.version("chat"), registry.version("chat")
+    assert (first, second) == ("1", "2")
+    unknown = client.post("/api/v1/workloads", json=BODY)
+    assert unknown.status_code == 422
+    assert "champion" in unknown.json()["detail"]
+    registry.alias("chat", "champion", first)
+    resources = {"resources": {"gpus": 1}, "replicas": 2}
+    assert client.post("/api/v1/workloads", json=BODY | resources).status_code == 201
+    model = client.get("/api/v1/workloads/chat").json()["model"]
+    assert (model["uri"], model["version"]) == ("models:/chat/1", first)
+    assert model["digest"].startswith("record-sha256:")
+
+    registry.alias("chat", "champion", second)
+    said = until(lambda: _later(rig, client)["alarms"].get("model.moved"))
+    assert "models:/chat@champion is models:/chat/2 now, and it has models:/chat/1" in said
+    assert _running(rig) == ["1", "1"]
+
+    taken = client.post("/api/v1/workloads/chat/model", json={})
+    assert taken.json()["model"]["uri"] == "models:/chat/2"
+    until(lambda: _later(rig, client) and _running(rig) == ["2", "2"])
+    back = client.post("/api/v1/workloads/chat/model", json={"back": True})
+    assert back.json()["model"] == model, "the record of MLflow has the same digest as before"
+    until(lambda: _later(rig, client) and _running(rig) == ["1", "1"])
+
+    events = list(rig.ledger.replay())
+    updates = [each for each in events if isinstance(each, ModelUpdated)]
+    assert [(each.before.version, each.after.version) for each in updates] == [
+        ("1", "2"),
+        ("2", "1"),
+    ]
+    digests = {
+        (each.gang.model.uri, each.gang.model.digest)
+        for each in events
+        if isinstance(each, GangSubmitted) and each.gang.model
+    }
+    assert len(digests) == 2, "one digest for each version, whichever replica has it"
+
+
+def _later(rig: Rig, client: TestClient) -> dict[str, dict[str, str]]:
+    """The service, after some time of the world."""
+    rig.machine.time += 500
+    found: dict[str, dict[str, str]] = client.get("/api/v1/workloads/chat").json()
+    return found
+
+
+def _running(rig: Rig) -> list[str]:
+    """Versions of the replicas that run and do not drain."""
+    with rig.service.read() as mind:
+        left = [each for each, _ in rig.machine.live if each not in mind.book.replicas.draining]
+        gangs = [mind.state.gangs.records[each].gang for each in left]
+    return sorted(gang.model.version for gang in gangs if gang.model)
