@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 from tests.controlplane import manifests
 from tests.controlplane.manifests import Object
+from tests.effort import pause
 
 from benchmarks.controlplane.control_plane import ControlPlane
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint, load
@@ -295,10 +296,10 @@ def wait(ready: Callable[[], object], what: str, limit_s: float = PATIENCE_S) ->
     Raises:
         AssertionError: it is not after `limit_s` seconds.
     """
-    end = time.monotonic() + limit_s
+    begun = time.monotonic()
     while not (answer := ready()):
-        assert time.monotonic() < end, f"still waiting for {what} after {limit_s:g} s"
-        time.sleep(0.02)
+        assert time.monotonic() < begun + limit_s, f"still waiting for {what} after {limit_s:g} s"
+        pause(begun)
     return answer
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import httpx2
 import psutil
 
+from tests.effort import pause
 from tests.forking import Forked
 
 T = TypeVar("T")
@@ -141,10 +142,10 @@ def living(pid: int) -> list[psutil.Process]:
 
 def until(look: Callable[[], T | None], deadline_s: float = 30) -> T:
     """Poll until something is there."""
-    give_up = time.monotonic() + deadline_s
+    begun = time.monotonic()
     while True:
         found = look()
         if found:
             return found
-        assert time.monotonic() < give_up, "it did not happen in time"
-        time.sleep(0.02)
+        assert time.monotonic() < begun + deadline_s, "it did not happen in time"
+        pause(begun)

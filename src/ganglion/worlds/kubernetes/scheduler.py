@@ -227,15 +227,20 @@ class Scheduler:
 
     def _decide(self) -> None:
         gc.disable()  # hundreds of thousands of young objects that stay
-        while not self._stopping.is_set():
-            news = self._gather()
-            try:
-                self._turn(news)
-                self._failed = ""
-            except Exception as error:
-                # Only this thread can decide: it must outlive a bug in one turn, and says so.
-                log.exception("turn failed")
-                self._failed = f"the last turn failed: {error}"
+        try:
+            while not self._stopping.is_set():
+                self._try_turn(self._gather())
+        finally:
+            gc.enable()  # it may have ended before its first turn
+
+    def _try_turn(self, news: Sequence[News]) -> None:
+        try:
+            self._turn(news)
+            self._failed = ""
+        except Exception as error:
+            # Only this thread can decide: it must outlive a bug in one turn, and says so.
+            log.exception("turn failed")
+            self._failed = f"the last turn failed: {error}"
 
     def _turn(self, news: Sequence[News]) -> None:
         controller = self.controller
@@ -248,6 +253,7 @@ class Scheduler:
                 return
             if not self._may():
                 controller.stand_by()
+                gc.enable()  # its first turn may be weeks away
                 return
             began, now = self._steady.monotonic(), self._clock()
             self._configure(now)

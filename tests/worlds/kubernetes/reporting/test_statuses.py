@@ -1,5 +1,6 @@
 """What queues and policies say of themselves, on a real API server."""
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -182,6 +183,7 @@ def test_who_does_not_lead_writes_nothing(cluster: Cluster) -> None:
     add(cluster, "Queue", "team")
     with scheduling(cluster, may=lambda: False) as standby:
         cluster.wait(standby.ready.is_set, "the standby to be warm")
+        cluster.wait(gc.isenabled, "garbage to be collected, though it never leads")
         with scheduling(cluster):
             before = accepted(cluster, f"{QUEUES}/team")
         assert before["status"] == "True"
