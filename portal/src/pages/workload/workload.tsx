@@ -207,9 +207,9 @@ function Timeline({ job }: { job: WorkloadDetail }) {
           return (
             <li key={`${each.at}-${each.what}`}>
               {before && <span className="gap">{duration(each.at - before.at)}</span>}
-              <strong>{harmless(each.what, 60)}</strong> <Time at={each.at} exact />
+              <strong>{harmless(each.what, 60)}</strong> {!each.open && <Time at={each.at} exact />}
               {each.more && <span className="quiet"> {harmless(each.more, 120)}</span>}
-              {each.waited !== undefined && <Waited parts={each.waited} />}
+              {each.waited !== undefined && <Waited parts={each.waited} open={each.open ?? false} />}
             </li>
           );
         })}
@@ -225,11 +225,11 @@ function Timeline({ job }: { job: WorkloadDetail }) {
 }
 
 /** For what it waited before a step, and how long. */
-function Waited({ parts }: { parts: readonly WaitedFor[] | null }) {
+function Waited({ parts, open }: { parts: readonly WaitedFor[] | null; open: boolean }) {
   if (!parts) return <span className="waited">waited, for what is unknown</span>;
   return (
-    <span className="waited">
-      waited for{" "}
+    <span className={open ? "quiet" : "waited"}>
+      {open ? "" : "waited "}for{" "}
       {parts.map((each, n) => (
         <span key={each.reason}>
           {n > 0 && ", "}
