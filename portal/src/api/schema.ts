@@ -1489,6 +1489,7 @@ export interface WorkloadDetail {
   sessions: Array<SessionView>;
   model: ModelUse | null;
   load: RoutedLoad | null;
+  image: string;
 }
 
 export interface WorkloadFile {

@@ -258,6 +258,7 @@ class WorkloadDetail(WorkloadBase):
         spent: None = it has not ended, or it is unknown.
         sessions: the last ones in its pods, newest first.
         model: that gangs submitted from now on get; None = it names none.
+        image: that it asks for, with its digest or with why that is not known; empty = none.
         load: None = the router has not reported about it.
     """
 
@@ -272,6 +273,7 @@ class WorkloadDetail(WorkloadBase):
     sessions: tuple[SessionView, ...] = ()
     model: ModelUse | None = None
     load: RoutedLoad | None = None
+    image: str = ""
 
 
 class OrderItem(Struct):

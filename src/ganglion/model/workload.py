@@ -156,6 +156,18 @@ class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     replace: bool = False
 
 
+class ResolvedImage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the tag of a container image stood for when its workload was submitted.
+
+    Attributes:
+        digest: as `sha256:…`; empty = it is not known.
+        problem: why it is not.
+    """
+
+    digest: str = ""
+    problem: str = ""
+
+
 class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a world executes; the engine never looks inside.
 
@@ -169,6 +181,7 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         secrets: further variables, whose values are kept elsewhere.
         port: port a service listens on; 0 = none.
         tty: whether rank 0 has a terminal.
+        resolved: what the image was; None = it was not looked for, or has its digest in its name.
     """
 
     command: tuple[str, ...] = ()
@@ -180,6 +193,16 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     port: int = 0
     secrets: tuple[str, ...] = ()
     tty: bool = False
+    resolved: ResolvedImage | None = None
+
+    @property
+    def recorded_image(self) -> str:
+        """The image with its digest, or with why that is not known; empty = there is none."""
+        if self.resolved is None or not self.image:
+            return self.image
+        if self.resolved.digest:
+            return f"{self.image}@{self.resolved.digest}"
+        return f"{self.image} (unresolved: {self.resolved.problem})"
 
 
 class ResolvedModel(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -83,6 +83,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Priority", str(view.priority)),
         ("GPUs", _gpus(view)),
         ("Model", _model(view)),
+        ("Image", view.image),
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
         ("Gangs", progress(view)),
         ("Waited for", waited(part for gang in view.gangs for part in gang.waited)),

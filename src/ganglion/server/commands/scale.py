@@ -131,10 +131,12 @@ def _begin(draft: Transaction, entry: LiveWorkload, todo: Shift, cause: Cause) -
     for gang in todo.wake:
         draft.apply(GangUpdated(draft.now, gang, held=False, recall_ms=0, cause=cause))
     for _ in range(todo.submit):
-        draft.apply(GangSubmitted(draft.now, next_replica(draft, entry), entry.workload.run.image))
+        draft.apply(
+            GangSubmitted(draft.now, next_replica(draft, entry), entry.workload.run.recorded_image)
+        )
     for _ in range(todo.nap):
         asleep = next_replica(draft, entry)
-        draft.apply(GangSubmitted(draft.now, asleep, entry.workload.run.image))
+        draft.apply(GangSubmitted(draft.now, asleep, entry.workload.run.recorded_image))
         draft.apply(GangUpdated(draft.now, asleep.id, held=True, cause=Cause(CauseKind.ASLEEP)))
 
 

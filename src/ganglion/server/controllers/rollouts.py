@@ -45,7 +45,7 @@ def _stuck(draft: Transaction, entry: LiveWorkload, gang: str) -> str:
 
 
 def _carry_out(draft: Transaction, entry: LiveWorkload, step: RolloutStep, cause: Cause) -> None:
-    image = entry.workload.run.image
+    image = entry.workload.run.recorded_image
     for number in range(step.submit + step.nap):
         made = next_replica(draft, entry)
         draft.apply(GangSubmitted(draft.now, made, image))

@@ -62,7 +62,7 @@ def _carry_out(draft: Transaction, entry: LiveWorkload, decision: StandbyDecisio
         draft.apply(GangUpdated(draft.now, gang, recall_ms=decision.notice_ms))
     for _ in range(decision.submit):
         asleep = replace(next_replica(draft, entry), recall_ms=decision.notice_ms)
-        draft.apply(GangSubmitted(draft.now, asleep, entry.workload.run.image))
+        draft.apply(GangSubmitted(draft.now, asleep, entry.workload.run.recorded_image))
     for gang in decision.end:
         fewer = Cause(CauseKind.RELEASED, because=Cause(CauseKind.FEWER_STAND_BY))
         live.withdraw(draft, draft.state.gangs.records[gang], fewer)

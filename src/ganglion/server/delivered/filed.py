@@ -87,6 +87,7 @@ def _detail(
         lost_gpu_ms=ended.lost_gpu_ms,
         gangs=(_gang(key, ended),),
         document=document,
+        image=ended.image,
         time_limit_ms=gang.time_limit_ms,
         spent=workloads.Spent(
             wait_ms=max(ended.ended - gang.submitted - ended.run_ms, 0),

@@ -113,7 +113,7 @@ async def submit_workload(
             here.take_dry_run()
         return await taken(here, body, key=idempotency_key, force=force, if_plan=if_plan)
     here.take_dry_run()
-    request = await checked_request(here, body, key=idempotency_key, force=force)
+    request = await checked_request(here, body, key=idempotency_key, force=force, dry=True)
     tried = await anyio.to_thread.run_sync(_tried, here, request)
     return sent(tried)
 

@@ -150,6 +150,7 @@ def detail(
         spent=_spent(mind, entry),
         sessions=visits.shown(mind.book.visits.get(workload, {})),
         model=model_view(entry.workload.model),
+        image=entry.workload.run.recorded_image,
     )
 
 

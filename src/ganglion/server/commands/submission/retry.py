@@ -80,7 +80,8 @@ def retry(draft: Transaction, ref: str, user: str, key: str = "", *, cap: str = 
     data = _document(known, [entry.workload.name for entry in draft.book.entries.values()])
     digest, account = f"retry {known.id}", known.workload.account
     request = checked(data, user=user, key=key, digest=digest, account=account, cap=cap)
-    return submit(draft, replace(request, model=known.workload.model))
+    frozen = {"model": known.workload.model, "image": known.workload.run.resolved}
+    return submit(draft, replace(request, **frozen))
 
 
 def _known(draft: Transaction, ref: str) -> _Known:

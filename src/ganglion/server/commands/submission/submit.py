@@ -23,7 +23,7 @@ from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, FieldError, InputError, PlanChanged
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.plan import Verdict
-from ganglion.model.workload import Kind, ResolvedModel, UnixAccount, Workload
+from ganglion.model.workload import Kind, ResolvedImage, ResolvedModel, UnixAccount, Workload
 from ganglion.server.commands.secrets import digest_of, kept_document, needed
 from ganglion.server.commands.submission.submit_rules import (
     check_deadline,
@@ -66,6 +66,7 @@ class Request(Struct, frozen=True):
         if_plan: hash of the plan that was shown; empty = take it whatever would happen.
         model: what its reference to a model means now; None = it has none.
         cap: id of the token within whose spending cap it has to stay; empty = of none.
+        image: what its image is; None = it has none, or was not looked for.
     """
 
     file: WorkloadFile
@@ -77,6 +78,7 @@ class Request(Struct, frozen=True):
     if_plan: str = ""
     model: ResolvedModel | None = None
     cap: str = ""
+    image: ResolvedImage | None = None
 
 
 def checked(data: dict[str, Any], raw: bytes = b"", **others: Any) -> Request:  # noqa: ANN401 - fields of Request
@@ -266,7 +268,8 @@ def _understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Wor
             hint="as `2h`",
         )
     own = {"account": request.account, "model": request.model, "cap": request.cap}
-    return replace(workload, after=after, after_any=after_any, **own)
+    run = replace(workload.run, resolved=request.image)
+    return replace(workload, after=after, after_any=after_any, run=run, **own)
 
 
 def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:
@@ -349,7 +352,7 @@ def _file(
     )
     gangs = gangs_of(key, workload, draft.now)
     for gang in gangs:
-        draft.apply(GangSubmitted(draft.now, gang, workload.run.image, workload.account))
+        draft.apply(GangSubmitted(draft.now, gang, workload.run.recorded_image, workload.account))
         if workload.kind is Kind.SERVICE and not workload.replicas and not workload.held:
             draft.apply(GangUpdated(draft.now, gang.id, held=True, cause=Cause(CauseKind.ASLEEP)))
     return _accepted(key, workload.name, len(gangs))

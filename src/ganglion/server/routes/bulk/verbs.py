@@ -25,7 +25,7 @@ from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
 from ganglion.server.routes.bulk import turns as bulk_turns
-from ganglion.server.routes.models.requests import found_models
+from ganglion.server.routes.models.requests import found_images, found_models
 from ganglion.server.routes.workloads import Update, admitted, changes_of
 from ganglion.server.state.refs import Referent, resolve
 from ganglion.server.state.transaction import Mind, Transaction
@@ -152,7 +152,21 @@ def _with_models(
             made.append(bulk_turns.refusal(each.file.name, found))
         else:
             made.append(replace(each, model=found))
-    return made
+    return _with_images(here, made)
+
+
+def _with_images(
+    here: ServerContext, requests: list[submit.Request | Refusal]
+) -> list[submit.Request | Refusal]:
+    """Ask the registries of images; what they do not say refuses nothing."""
+    asking = [each for each in requests if isinstance(each, submit.Request) and each.file.image]
+    known = from_thread.run(found_images, here, asking) if asking else {}
+    return [
+        replace(each, image=known.get(each.file.image))
+        if isinstance(each, submit.Request)
+        else each
+        for each in requests
+    ]
 
 
 @router.post("/workloads:cancel")

@@ -1,0 +1,57 @@
+"""What a container image is by its digest, asked of its registry before a submission's turn.
+
+The local world runs no images. The digest is recorded all the same: it says what was asked for.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from ganglion.model.errors import FieldError, GanglionError
+from ganglion.model.workload import ResolvedImage, ResolvedModel
+from ganglion.specs.grammar.rules.models import reference_of
+
+DEADLINE_S = 3.0
+"""Longest that a submission waits for what it does not need."""
+DEFAULT_HOST, DEFAULT_OWNER, DEFAULT_TAG = "docker.io", "library", "latest"
+"""What container runtimes mean by a name without a registry, an owner, a tag."""
+
+FindModel = Callable[[str], Awaitable[ResolvedModel]]
+
+
+def has_digest(image: str) -> bool:
+    """Whether an image has its digest in its name, so that nothing is to be found out."""
+    return "@" in image
+
+
+def reference_to(image: str) -> str:
+    """The reference of an image as that of a model in an OCI registry is written."""
+    first, slash, rest = image.partition("/")
+    is_host = slash and (set(first) & set(".:") or first == "localhost")
+    host, name = (first, rest) if is_host else (DEFAULT_HOST, image)
+    if host == DEFAULT_HOST and "/" not in name:
+        name = f"{DEFAULT_OWNER}/{name}"
+    tag = "" if ":" in name.rpartition("/")[2] else f":{DEFAULT_TAG}"
+    return f"oci://{host}/{name}{tag}"
+
+
+async def found_image(image: str, find: FindModel) -> ResolvedImage:
+    """Say what an image is now, or why that is not known; raises nothing.
+
+    Args:
+        image: as the workload file has it.
+        find: asks the registry, of which `models.yaml` knows the host.
+    """
+    reference = reference_to(image)
+    try:
+        reference_of(reference)
+    except FieldError:
+        return ResolvedImage(problem="it is no name of an image in a registry")
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            return ResolvedImage((await find(reference)).digest)
+    except TimeoutError:
+        return ResolvedImage(problem=f"its registry did not answer within {DEADLINE_S:g} s")
+    except FieldError as error:
+        return ResolvedImage(problem=error.problem)
+    except GanglionError as error:
+        return ResolvedImage(problem=error.message)
