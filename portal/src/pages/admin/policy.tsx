@@ -18,6 +18,7 @@ import type { Column } from "../../ui/table";
 import { harmless } from "../../ui/text";
 import type { PolicyVersion } from "../../api/schema";
 import type { TabProps } from "./admin";
+import { keepQuestion } from "../whatif/asked";
 import { differences } from "./differences";
 
 const KEPT = "policy-draft";
@@ -160,7 +161,7 @@ function Editor({ present }: { present: PolicyView }) {
                 {overtaken && <p className="notice warn">It was changed meanwhile: look at the difference first.</p>}
               </Confirm>
               {draft && !(outcome instanceof Error) && (
-                <Link className="button" to="/whatif" search={{ policy: draft.text }}>
+                <Link className="button" to="/what-if" onClick={() => keepQuestion({ policy: draft.text })}>
                   Try it on the past
                 </Link>
               )}
