@@ -11,10 +11,10 @@ interface Sort {
 
 const USED: Record<string, Sort> = {
   gpu_busy_milli: { title: "GPUs active", unit: "%", per: 10, most: 100 },
-  gpu_memory_mib: { title: "GPU memory", unit: "GiB", per: 1024 },
+  gpu_memory_mib: { title: "GPU memory", unit: "MiB", per: 1 },
   power_mw: { title: "Power of its GPUs", unit: "W", per: 1000 },
   cpu_milli: { title: "CPU", unit: "cores", per: 1000 },
-  memory_mib: { title: "Memory", unit: "GiB", per: 1024 },
+  memory_mib: { title: "Memory", unit: "MiB", per: 1 },
 };
 
 export interface Drawn {
@@ -31,7 +31,9 @@ export interface Drawn {
 
 /** A curve as it is drawn: in a unit for people, by step where all of its points have one. */
 export function drawn(curve: CurveView): Drawn {
-  const sort = curve.kind === "used" ? USED[curve.name] : undefined;
+  const known = curve.kind === "used" ? USED[curve.name] : undefined;
+  const large = known?.unit === "MiB" && Math.max(...curve.values) >= 1024;
+  const sort = known && large ? { ...known, unit: "GiB", per: 1024 } : known;
   const values = curve.values.map((each) => each / (sort?.per ?? 1));
   const stepped = curve.kind === "reported" && rising(curve.steps);
   const [low, high] = [Math.min(...values), Math.max(...values)];

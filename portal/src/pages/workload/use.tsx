@@ -4,9 +4,11 @@ import { useState } from "react";
 import { curves, use } from "../../api/reads";
 import type { CurveView, DeviceUse, GangUse, WorkloadDetail } from "../../api/schema";
 import { CsvButton, type Saved } from "../../ui/csv_button";
-import { count, memory, plural } from "../../ui/numbers";
-import { Command, Empty, Failure, Loading, Meter, Name, Time } from "../../ui/parts";
+import { useNow } from "../../ui/clock";
+import { absolute, count, memory, plural } from "../../ui/numbers";
+import { Command, Empty, Failure, Loading, Meter, Name } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
+import { useSettings } from "../../ui/settings";
 import { harmless } from "../../ui/text";
 import { corners, drawn, type Drawn } from "./lines";
 
@@ -187,7 +189,9 @@ function Line({ line }: { line: Drawn }) {
   const number = (value: number) => `${Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 })}${line.unit && ` ${line.unit}`}`;
   const title = harmless(line.title, 64);
   const [first, last] = [line.at[0] ?? 0, line.at.at(-1) ?? 0];
-  const place = (at: number) => (line.by === "step" ? `step ${count(at)}` : <Time at={at} exact />);
+  const now = useNow();
+  const { zone } = useSettings();
+  const place = (at: number) => (line.by === "step" ? `step ${count(at)}` : absolute(at, now, zone));
   return (
     <figure className="days curve">
       <figcaption>
