@@ -152,7 +152,7 @@ def unknown(wanted: ModelReference, said: str = "") -> FieldError:
     more = f": {said[:200]}" if said else ""
     where = wanted.name if wanted.scheme != "file" else f"/{wanted.name.lstrip('/')}"
     hint = f"look {where} up in the registry; an alias or tag may be gone"
-    return FieldError(f"there is no model {wanted}{more}", key="model", hint=hint)
+    return FieldError(f"{wanted} is not there{more}", key="model", hint=hint)
 
 
 def _json(said: RegistryAnswer, url: str) -> dict[str, Any]:
