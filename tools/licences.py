@@ -62,6 +62,7 @@ What `pip install` brings along, by extra:
 | `pip install 'ganglion[router]'` | `python -m ganglion.router` alone |
 | `pip install 'ganglion[kubernetes]'` | `ganglion scheduler` for clusters |
 | `pip install 'ganglion[postgres]'` | a server with its ledger in PostgreSQL |
+| `pip install 'ganglion[mcp]'` | `ganglion mcp`, for [agents](agents.md) |
 
 A command whose extra is missing names it. `make setup` installs all of them in the exact versions
 of `requirements/runtime.txt`, each file checked by its hash; `make sbom` writes them with hashes

@@ -113,7 +113,7 @@ export async function change<T>(
   method: "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   body?: unknown,
-  more: { query?: Query; key?: string; etag?: string; signal?: AbortSignal } = {},
+  more: { query?: Query; key?: string; etag?: string; signal?: AbortSignal; /** Sent even where the page is left. */ leaving?: boolean } = {},
 ): Promise<T> {
   const headers: Record<string, string> = { "X-CSRF-Token": csrf };
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -122,6 +122,7 @@ export async function change<T>(
   const init: RequestInit = { method, headers };
   if (body !== undefined) init.body = JSON.stringify(body);
   if (more.signal) init.signal = more.signal;
+  if (more.leaving) init.keepalive = true;
   const response = await send(address(path, more.query), init);
   return (await response.json()) as T;
 }

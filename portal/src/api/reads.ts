@@ -195,6 +195,16 @@ export const attempts = (ref: string) =>
     queryFn: ({ signal }) => get("/workloads/{ref}/attempts", { ref }, {}, signal),
   });
 
+const CURVES_MS = 10_000;
+
+/** What the attempts of a gang used and reported over their time; the server measures as often. */
+export const curves = (ref: string, index: number, live: boolean) =>
+  queryOptions({
+    queryKey: ["curves", ref, index],
+    queryFn: ({ signal }) => get("/workloads/{ref}/curves", { ref }, { index }, signal),
+    refetchInterval: live ? CURVES_MS : false,
+  });
+
 const MEASURED_MS = 5_000;
 
 /** What gangs use now; the server measures when it is asked. */

@@ -99,6 +99,11 @@ class PastPeriod(Struct, frozen=True):
     limits: PastLimits
 
     @property
+    def rated(self) -> tuple[PriceSet, ...]:
+        """Prices by which the past is rated: none where it is not known what was held."""
+        return () if self.missing_ms else self.prices
+
+    @property
     def missing_ms(self) -> int:
         """For how much of the period records are missing."""
         parts = (

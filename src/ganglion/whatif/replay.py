@@ -65,7 +65,7 @@ def answered(
 
     def as_it_was() -> bytes:
         fates, _ = replayed(past, past.scenario, beginning(past.state), told if same else _silent)
-        return msgspec.msgpack.encode(_compared(past, fates, PriceBook(list(past.prices))))
+        return msgspec.msgpack.encode(_compared(past, fates, PriceBook(list(past.rated))))
 
     if same:
         replay = changed = msgspec.msgpack.decode(as_it_was(), type=Compared)
@@ -77,7 +77,7 @@ def answered(
         changed = _compared(past, fates, PriceBook(prices_with(past, change)))
         starts = tuple(_start(run, fates, gang.id) for gang in change.gangs)
         replay = msgspec.msgpack.decode(awaited(), type=Compared)
-    book = PriceBook(list(past.prices))
+    book = PriceBook(list(past.rated))
     found = Three(measured(past.fates, until, book), dict(replay.groups), dict(changed.groups))
     missing = past.missing_ms
     winners, losers = movers(past.fates, replay.waits, changed.waits, until, missing)

@@ -20,12 +20,14 @@ from ganglion.model.events import (
     GangSubmitted,
     NodeAdded,
     PolicySet,
+    PriceSet,
     QueueSet,
     RecordLoss,
     RecordsLost,
     SchedulerSettled,
     SchedulerStarted,
 )
+from ganglion.model.fleet.price import Price
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Policy
 from ganglion.server.whatif.answering import WhatIfTask, answer
@@ -37,6 +39,7 @@ JOBS = 6
 CYCLES = cycles_of(
     scenario(*(job(f"j{n}", at=10 * n, gpus=8, seconds=100 + 30 * n) for n in range(JOBS)))
 )
+PRICE = PriceSet(0, Price("GPU", 0, 2_500_000, currency="EUR"))
 MORE = WhatIfChange(nodes=(OtherNodes(1, "GPU", 8),))
 UNTIL = 1_000 * S
 
@@ -48,6 +51,7 @@ class Cluster:
         self.path, self._name = path, name
         self._ledger = Ledger.open(path)
         self._scheduler, self._number = "", 0
+        self._ledger.append(Batch(0, [PRICE]))
 
     def begins(self, scheduler: str, at: int, *found: Delivered) -> None:
         """A scheduler begins, and says what it finds."""
@@ -110,6 +114,7 @@ def found_in(state: ClusterState, at: int) -> list[Delivered]:
 def own(path: Path) -> WhatIfReport:
     """The same past of a server's own nodes."""
     ledger = Ledger.open(path)
+    ledger.append(Batch(0, [PRICE]))
     for each in CYCLES:
         ledger.append(Batch(each.at, list(each.incoming), list(each.decisions)))
     ledger.close()
@@ -155,12 +160,16 @@ def test_missing_records_widen_the_bars_and_are_said(tmp_path: Path) -> None:
     assert not any("are missing" in each for each in sound.assumptions)
     assert any("3 records of the period are missing, in 1 gaps" in e for e in found.assumptions)
     for name, before in sound.groups[0].figures.items():
+        if name == "spend_micro":
+            continue
         more = {"wait_p50_ms": 800 * S, "wait_p95_ms": 800 * S}.get(name, 800 * S * 8)
         after = found.groups[0].figures[name]
         assert after.bar - before.bar == more, name
     assert any(each.visible for each in sound.groups[0].figures.values())
     assert not any(each.visible for each in found.groups[0].figures.values())
     assert found.winners == ()
+    assert "spend_micro" in sound.groups[0].figures
+    assert "spend_micro" not in found.groups[0].figures
 
 
 def test_a_cluster_that_delivered_nothing_is_refused(tmp_path: Path) -> None:

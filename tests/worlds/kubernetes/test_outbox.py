@@ -166,6 +166,13 @@ def test_history_and_audit_of_a_cluster_survive_kills_of_its_scheduler_and_of_th
         assert {pod["node"] for pod in gang["placement"]["pods"]} == set(where["c"].values())
         (image,) = json.loads(text)["document"]["images"]
         assert image.endswith(f": {DIGEST}")
+        code, text = server.run("whatif", "--cluster", "east", "--since", "1d", "-o", "json")
+        assert code == 0, text
+        report = json.loads(text)["report"]
+        assert report["jobs"] == len(where)
+        (queue,) = [each for each in report["groups"] if each["by"] == "queue"]
+        assert queue["name"] == "east:default"
+        assert "wait_p50_ms" in queue["figures"]
     _check(server, where)
 
 

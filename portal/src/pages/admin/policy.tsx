@@ -1,6 +1,7 @@
 /** The policy: what is in force, what was, and setting another one without losing what others set. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
+import { Link } from "@tanstack/react-router";
 import { Button } from "react-aria-components";
 import { stringify } from "yaml";
 import { change, get, Problem } from "../../api/client";
@@ -17,6 +18,7 @@ import type { Column } from "../../ui/table";
 import { harmless } from "../../ui/text";
 import type { PolicyVersion } from "../../api/schema";
 import type { TabProps } from "./admin";
+import { keepQuestion } from "../whatif/asked";
 import { differences } from "./differences";
 
 const KEPT = "policy-draft";
@@ -158,6 +160,11 @@ function Editor({ present }: { present: PolicyView }) {
                 </p>
                 {overtaken && <p className="notice warn">It was changed meanwhile: look at the difference first.</p>}
               </Confirm>
+              {draft && !(outcome instanceof Error) && (
+                <Link className="button" to="/what-if" onClick={() => keepQuestion({ policy: draft.text })}>
+                  Try it on the past
+                </Link>
+              )}
               {draft && <Button onPress={() => setDraft(null)}>Discard</Button>}
               {!text.trim() && (
                 <Button onPress={() => write(stringify(present.document))}>Begin with every setting</Button>

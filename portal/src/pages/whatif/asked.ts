@@ -25,6 +25,22 @@ export const NOTHING: QuestionForm = {
   at: "",
 };
 
+const KEPT = "what-if";
+
+/** What was written in the form, in this tab. */
+export function keptQuestion(): Partial<QuestionForm> {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "{}") as Partial<QuestionForm>;
+  } catch {
+    return {};
+  }
+}
+
+/** Keep it for the next time that the form is shown. */
+export function keepQuestion(form: Partial<QuestionForm>): void {
+  sessionStorage.setItem(KEPT, JSON.stringify(form));
+}
+
 /** One wish a line; spaces part them too, as in a command. */
 export function wishes(text: string): string[] {
   return text.split(/\s+/).filter(Boolean);
@@ -39,6 +55,7 @@ export function questionOf(form: QuestionForm): Question | string {
     queues: wishes(form.queues),
     prices: wishes(form.prices),
     at: form.workload.trim() ? form.at.trim() : "",
+    cluster: "",
   };
   if (form.policy.trim()) asked.policy = { text: form.policy, file: "policy.yaml" };
   if (form.workload.trim()) {

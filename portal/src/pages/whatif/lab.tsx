@@ -9,10 +9,9 @@ import type { WhatIf } from "../../api/schema";
 import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Table, type Column } from "../../ui/table";
 import { harmless } from "../../ui/text";
-import { NOTHING, commandOf, questionOf, type QuestionForm } from "./asked";
+import { NOTHING, commandOf, questionOf, type QuestionForm, keepQuestion, keptQuestion } from "./asked";
 
 const route = getRouteApi("/what-if");
-const KEPT = "what-if";
 const TONES: Record<string, string> = { done: "good", failed: "bad", running: "busy", waiting: "wait" };
 
 const COLUMNS: readonly Column<WhatIf>[] = [
@@ -41,11 +40,7 @@ const COLUMNS: readonly Column<WhatIf>[] = [
 ];
 
 function draft(given: Partial<QuestionForm>): QuestionForm {
-  try {
-    return { ...NOTHING, ...JSON.parse(sessionStorage.getItem(KEPT) ?? "{}"), ...given };
-  } catch {
-    return { ...NOTHING, ...given };
-  }
+  return { ...NOTHING, ...keptQuestion(), ...given };
 }
 
 export function LabPage() {
@@ -97,7 +92,7 @@ function Ask() {
   const [wrong, setWrong] = useState("");
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
-  useEffect(() => sessionStorage.setItem(KEPT, JSON.stringify(form)), [form]);
+  useEffect(() => keepQuestion(form), [form]);
   const edit = (more: Partial<QuestionForm>) => setForm((was) => ({ ...was, ...more }));
   const ask = async (event: FormEvent) => {
     event.preventDefault();

@@ -11,6 +11,7 @@ it("asks as the command line does", () => {
     queues: ["red=quota:H100:16"],
     prices: [],
     at: "",
+    cluster: "",
   });
   expect(commandOf(form)).toBe(
     "ganglion whatif --nodes +4xH100:8 --nodes -1xA100 --queue red=quota:H100:16 --since 14d",

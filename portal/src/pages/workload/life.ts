@@ -45,6 +45,8 @@ export interface Step {
   more?: string;
   /** For what it waited before that; null = it is not known. */
   waited?: readonly WaitedFor[] | null;
+  /** Whether it goes on. */
+  open?: boolean;
 }
 
 /** For what a gang waited before an attempt; nothing where it did not wait for as long as one sees. */
@@ -87,7 +89,7 @@ export function stepsOf(job: WorkloadDetail, past: readonly Attempt[] = []): Ste
       });
     else {
       if (own?.end) steps.push({ at: own.end, what: `attempt ${last} over${of}` });
-      if (next.length) steps.push({ at: Math.max(...next.map((each) => each.until)), what: `waits${of}`, ...waited });
+      if (next.length) steps.push({ at: Math.max(...next.map((each) => each.until)), what: `waits${of}`, open: true, ...waited });
     }
   }
   return steps.sort((a, b) => a.at - b.at);

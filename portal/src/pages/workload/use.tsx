@@ -1,13 +1,16 @@
-/** What a workload uses now, and since the page was opened. */
+/** What a workload uses now, and what its attempts used and reported over their time. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
-import { use } from "../../api/reads";
-import type { DeviceUse, GangUse, WorkloadDetail } from "../../api/schema";
-import { count, memory, plural } from "../../ui/numbers";
+import { useState } from "react";
+import { curves, use } from "../../api/reads";
+import type { CurveView, DeviceUse, GangUse, WorkloadDetail } from "../../api/schema";
+import { CsvButton, type Saved } from "../../ui/csv_button";
+import { useNow } from "../../ui/clock";
+import { absolute, count, memory, plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Loading, Meter, Name } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
-
-const MOST_SAMPLES = 240;
+import { useSettings } from "../../ui/settings";
+import { harmless } from "../../ui/text";
+import { corners, drawn, type Drawn } from "./lines";
 
 const percent = (milli: number | null) => (milli === null ? "unknown" : `${count(Math.round(milli / 10))} %`);
 const watts = (mw: number | null) => (mw === null ? "unknown" : `${count(Math.round(mw / 1000))} W`);
@@ -72,40 +75,19 @@ const GANGS: readonly PlainColumn<GangUse>[] = [
   { key: "processes", title: "Processes", align: "end", wide: true, value: (row) => row.processes, cell: (row) => row.processes ?? "unknown" },
 ];
 
-interface Sample {
-  at: number;
-  busy: number | null;
-  cpu: number | null;
-}
-
-export function UsePanel({ job }: { job: WorkloadDetail }) {
-  const found = useQuery(use);
-  const [samples, setSamples] = useState<readonly Sample[]>([]);
+export function UsePanel({ job, gang: index, over }: { job: WorkloadDetail; gang: number; over: boolean }) {
+  const found = useQuery({ ...use, enabled: !over });
   const gangs = found.data?.gangs.filter((each) => each.workload === job.id) ?? [];
-  const at = found.data?.at;
-  useEffect(() => {
-    if (at === undefined || !found.data) return;
-    const mine = found.data.gangs.filter((each) => each.workload === job.id);
-    const sample = { at, busy: mean(mine), cpu: sum(mine.map((each) => each.cpu_milli)) };
-    setSamples((was) => (was.at(-1)?.at === at ? was : [...was, sample].slice(-MOST_SAMPLES)));
-  }, [at, found.data, job.id]);
-  if (found.error && !found.data) return <Failure error={found.error} />;
-  if (!found.data) return <Loading what="what it uses" />;
-  if (!gangs.length)
-    return (
-      <Empty title="It holds nothing now">
-        <p>What it uses is measured while it runs; what it used is not kept.</p>
-      </Empty>
-    );
   const names = new Set(gangs.map((each) => each.gang));
-  const devices = found.data.devices.filter((each) => each.gangs.some((gang) => names.has(gang)));
+  const devices = found.data?.devices.filter((each) => each.gangs.some((gang) => names.has(gang))) ?? [];
+  if (found.error && !found.data && !over) return <Failure error={found.error} />;
+  if (!found.data && !over) return <Loading what="what it uses" />;
   return (
     <>
-      <PlainTable label="What its gangs use" file={`${job.id}-use`} one="gang" columns={GANGS} rows={gangs} id={(row) => row.gang} />
-      <div className="pair">
-        <Line title="GPUs active, in %" values={samples.map((each) => (each.busy === null ? null : each.busy / 10))} most={100} />
-        <Line title="CPU, in cores" values={samples.map((each) => (each.cpu === null ? null : each.cpu / 1000))} />
-      </div>
+      {gangs.length > 0 && (
+        <PlainTable label="What its gangs use" file={`${job.id}-use`} one="gang" columns={GANGS} rows={gangs} id={(row) => row.gang} />
+      )}
+      <Curves job={job} index={index} live={gangs.length > 0} />
       {devices.length > 0 && (
         <PlainTable
           label="Its GPUs"
@@ -116,48 +98,126 @@ export function UsePanel({ job }: { job: WorkloadDetail }) {
           id={(row) => `${row.node}/${row.index}`}
         />
       )}
-      <Command line="ganglion top" />
+      {!over && <Command line="ganglion top" />}
     </>
   );
 }
 
-function sum(values: readonly (number | null)[]): number | null {
-  const known = values.filter((each) => each !== null);
-  return known.length ? known.reduce((all, each) => all + each, 0) : null;
-}
-
-function mean(gangs: readonly GangUse[]): number | null {
-  const known = gangs.filter((each) => each.gpu_busy_milli !== null && each.gpus > 0);
-  const gpus = known.reduce((all, each) => all + each.gpus, 0);
-  return gpus ? known.reduce((all, each) => all + (each.gpu_busy_milli ?? 0) * each.gpus, 0) / gpus : null;
-}
-
-/** A curve over what was seen since the page was opened. */
-function Line({ title, values, most }: { title: string; values: readonly (number | null)[]; most?: number }) {
-  const known = values.filter((each) => each !== null);
-  const top = most ?? Math.max(1, ...known);
-  const points = values.flatMap((each, n) =>
-    each === null ? [] : [`${(100 * n) / Math.max(1, values.length - 1)},${40 - (40 * each) / top}`],
-  );
-  const last = known.at(-1);
+/** What the attempts of one gang used and reported, over their time. */
+function Curves({ job, index, live }: { job: WorkloadDetail; index: number; live: boolean }) {
+  const found = useQuery(curves(job.id, index, live));
+  const [chosen, choose] = useState<number | undefined>();
+  if (found.error && !found.data) return <Failure error={found.error} />;
+  if (!found.data) return <Loading what="its curves" />;
+  const attempts = [...new Set(found.data.items.map((each) => each.attempt))];
+  const attempt = chosen !== undefined && attempts.includes(chosen) ? chosen : attempts.at(-1);
+  const mine = found.data.items.filter((each) => each.attempt === attempt);
+  if (!mine.length)
+    return (
+      <Empty title="There are no curves">
+        <p>
+          What an attempt uses is measured every ten seconds while it runs, and what it reports is kept with that, for as long as its
+          log is.
+        </p>
+      </Empty>
+    );
+  const parts = [
+    ["What it reports", mine.filter((each) => each.kind === "reported")],
+    ["What it uses over time", mine.filter((each) => each.kind === "used")],
+  ] as const;
   return (
-    <figure className="days">
+    <section aria-label="Curves">
+      <div className="line-with-button">
+        {attempts.length > 1 ? (
+          <label>
+            Attempt{" "}
+            <select value={attempt} onChange={(event) => choose(Number(event.target.value))}>
+              {attempts.map((each) => (
+                <option key={each} value={each}>
+                  {each}
+                </option>
+              ))}
+            </select>
+          </label>
+        ) : (
+          <span className="quiet">{job.gangs.length > 1 ? `gang ${index}, attempt ${attempt}` : `attempt ${attempt}`}</span>
+        )}
+        <CsvButton file={`${job.id}-${index}-${attempt}-curves`} columns={POINTS} rows={mine.flatMap(pointsOf)} />
+      </div>
+      {parts.map(
+        ([title, of]) =>
+          of.length > 0 && (
+            <section key={title}>
+              <h3>{title}</h3>
+              <div className="pair">
+                {of.map((each) => (
+                  <Line key={each.name} line={drawn(each)} />
+                ))}
+              </div>
+            </section>
+          ),
+      )}
+    </section>
+  );
+}
+
+interface Point {
+  name: string;
+  at: number;
+  step: number;
+  value: number;
+}
+
+const POINTS: readonly Saved<Point>[] = [
+  { title: "name", value: (row) => row.name },
+  { title: "time", value: (row) => new Date(row.at).toISOString() },
+  { title: "step", value: (row) => row.step || null },
+  { title: "value", value: (row) => row.value },
+];
+
+function pointsOf(curve: CurveView): Point[] {
+  return curve.values.map((value, n) => ({
+    name: curve.name,
+    at: curve.times[n] ?? 0,
+    step: curve.steps[n] ?? 0,
+    value,
+  }));
+}
+
+/** A curve with the numbers at its ends. */
+function Line({ line }: { line: Drawn }) {
+  const number = (value: number) => `${Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 })}${line.unit && ` ${line.unit}`}`;
+  const title = harmless(line.title, 64);
+  const [first, last] = [line.at[0] ?? 0, line.at.at(-1) ?? 0];
+  const now = useNow();
+  const { zone } = useSettings();
+  const place = (at: number) => (line.by === "step" ? `step ${count(at)}` : absolute(at, now, zone));
+  return (
+    <figure className="days curve">
       <figcaption>
-        {title}: {last === undefined ? "unknown" : count(Math.round(last * 100) / 100)}
+        {title} <strong>{number(line.values.at(-1) ?? 0)}</strong>
       </figcaption>
-      {points.length > 1 ? (
+      <div className="curve-plot">
+        <span>{number(line.most)}</span>
+        <span>{number(line.least)}</span>
         <svg
           className="line"
           role="img"
-          aria-label={`${title}, ${plural(known.length, "sample")}, at most ${count(Math.max(...known))}`}
+          aria-label={`${title}: ${plural(line.values.length, "point")}, from ${number(Math.min(...line.values))} to ${number(Math.max(...line.values))}`}
           viewBox="0 0 100 40"
           preserveAspectRatio="none"
         >
-          <polyline points={points.join(" ")} vectorEffect="non-scaling-stroke" />
+          {line.values.length > 1 ? (
+            <polyline points={corners(line)} vectorEffect="non-scaling-stroke" />
+          ) : (
+            <polyline points={`0,${20} 100,${20}`} vectorEffect="non-scaling-stroke" />
+          )}
         </svg>
-      ) : (
-        <p className="quiet">{last === undefined ? "Nothing measures it on this machine." : "The curve begins now."}</p>
-      )}
+      </div>
+      <p className="curve-axis quiet">
+        <span>{place(first)}</span>
+        {last > first && <span>{place(last)}</span>}
+      </p>
     </figure>
   );
 }

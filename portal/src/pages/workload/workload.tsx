@@ -11,6 +11,7 @@ import { Confirm } from "../../ui/confirm";
 import { count, duration, gpuHours as gpuHoursOf, money, plural } from "../../ui/numbers";
 import { Badge, Command, Failure, Figure, Loading, Name, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
+import { useLater } from "../../ui/undo";
 import { attemptsOf, stepsOf } from "./life";
 import { Logs } from "./logs";
 import { PlacementPanel } from "./placement";
@@ -67,7 +68,7 @@ export function WorkloadPage() {
         <TabPanel id="use" className="panel">
           <h2 className="sr">Use</h2>
           <Suspense fallback={<Loading what="what it uses" />}>
-            <UsePanel job={job} />
+            <UsePanel job={job} gang={search.gang ?? 0} over={ENDED.has(job.state)} />
           </Suspense>
         </TabPanel>
         <TabPanel id="placement" className="panel">
@@ -90,6 +91,8 @@ function Head({ job }: { job: WorkloadDetail }) {
   const over = ENDED.has(job.state);
   const held = job.reason === "held";
   const path = `/workloads/${part(job.id)}`;
+  const later = useLater("It is cancelled");
+  const cancel = (leaving: boolean) => change("POST", `${path}/cancel`, { force: false }, { leaving });
   return (
     <header className="head">
       <div>
@@ -130,17 +133,21 @@ function Head({ job }: { job: WorkloadDetail }) {
         </Figure>
         {job.cost && <Cost cost={job.cost} over={over} />}
       </dl>
+      {!over && later.shown}
       <div className="buttons">
-        {!over && (
+        {!over && !later.waits && (
           <Confirm
             danger
             label="Cancel"
             title={`Cancel ${harmless(job.id, 60)}?`}
             line={`ganglion cancel ${word(job.id)}`}
-            act={() => change("POST", `${path}/cancel`, { force: false })}
+            act={async () => {
+              if (job.state === "QUEUED") later.begin(() => cancel(true));
+              else await cancel(false);
+            }}
           >
             <p>
-              What waits ends at once; what runs is asked to save and leave within its grace. A cancelled
+              What waits ends in some seconds, until which you can take it back; what runs is asked to save and leave within its grace. A cancelled
               workload does not come back; it can be submitted again.
             </p>
           </Confirm>
@@ -207,9 +214,9 @@ function Timeline({ job }: { job: WorkloadDetail }) {
           return (
             <li key={`${each.at}-${each.what}`}>
               {before && <span className="gap">{duration(each.at - before.at)}</span>}
-              <strong>{harmless(each.what, 60)}</strong> <Time at={each.at} exact />
+              <strong>{harmless(each.what, 60)}</strong> {!each.open && <Time at={each.at} exact />}
               {each.more && <span className="quiet"> {harmless(each.more, 120)}</span>}
-              {each.waited !== undefined && <Waited parts={each.waited} />}
+              {each.waited !== undefined && <Waited parts={each.waited} open={each.open ?? false} />}
             </li>
           );
         })}
@@ -225,11 +232,11 @@ function Timeline({ job }: { job: WorkloadDetail }) {
 }
 
 /** For what it waited before a step, and how long. */
-function Waited({ parts }: { parts: readonly WaitedFor[] | null }) {
+function Waited({ parts, open }: { parts: readonly WaitedFor[] | null; open: boolean }) {
   if (!parts) return <span className="waited">waited, for what is unknown</span>;
   return (
-    <span className="waited">
-      waited for{" "}
+    <span className={open ? "quiet" : "waited"}>
+      {open ? "" : "waited "}for{" "}
       {parts.map((each, n) => (
         <span key={each.reason}>
           {n > 0 && ", "}

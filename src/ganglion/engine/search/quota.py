@@ -94,12 +94,14 @@ def _over_budget(
     """As `spent`, for budgets alone; that a gang fits in no flavor is said of the cheapest."""
     if not state.queues.budgets.accounts or not wanted.gpu_milli:
         return None, {}
+    gang, budgets, milli = record.gang, state.queues.budgets, wanted.gpu_milli
     usable = state.fleet.totals.flavors_for(record.shapes)
-    refusals = {
-        flavor: reason
-        for flavor in usable
-        if (reason := unaffordable(state, record, {flavor: wanted}))
-    }
+    path, limit = state.queues.payers(gang), gang.time_limit_ms or 0
+    refusals = dict[str, Reason]()
+    for flavor in usable:
+        reason = budgets.refuses(path, gang.kind, {flavor: milli}, limit, gang.id)
+        if reason:
+            refusals[flavor] = reason
     if not usable or len(refusals) < len(usable):
         return None, refusals
     return min(refusals.values(), key=lambda each: each.evidence["asked_micro"]), {}

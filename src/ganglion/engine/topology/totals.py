@@ -11,6 +11,8 @@ from ganglion.model.resources import WHOLE
 
 SUMS = 64
 """Sums of what is visible that are kept up to date."""
+SHAPES = 1_024
+"""Gangs by their shapes of which the flavors are remembered."""
 
 
 class Totals:
@@ -20,6 +22,7 @@ class Totals:
         self._table, self._tree = table, tree
         self._flavors: tuple[int, tuple[str, ...]] = (0, ())
         self._with: tuple[int, dict[tuple[str, ...], tuple[str, ...]]] = (0, {})
+        self._usable: tuple[int, dict[tuple[Shape, ...], tuple[str, ...]]] = (0, {})
         self._version = (-1, -1)
         self._devices: dict[str, Visible] = {}
         self._sums: dict[Visible, _Sum] = {}
@@ -46,14 +49,20 @@ class Totals:
 
     def flavors_for(self, shapes: Sequence[Shape]) -> tuple[str, ...]:
         """Flavors that the GPU pods (or, without GPUs, all pods) may use."""
-        wanted = [each for each in shapes if each.request.gpu.count] or list(shapes)
-        found = {
-            node_class.flavor
-            for index, node_class in enumerate(self._table.classes)
-            for shape in wanted
-            if not self._table.view(self._table.sight(shape), index).obstacle
-        }
-        return tuple(sorted(found))
+        key, classes = tuple(shapes), self._table.classes
+        if self._usable[0] != len(classes) or len(self._usable[1]) >= SHAPES:
+            self._usable = (len(classes), {})
+        known = self._usable[1].get(key)
+        if known is None:
+            wanted = [each for each in shapes if each.request.gpu.count] or shapes
+            found = {
+                node_class.flavor
+                for index, node_class in enumerate(classes)
+                for shape in wanted
+                if not self._table.view(self._table.sight(shape), index).obstacle
+            }
+            known = self._usable[1][key] = tuple(sorted(found))
+        return known
 
     def capacity(self) -> dict[str, int]:
         """Thousandths of GPUs, free or not, of well devices on open nodes, by flavor and `*`."""

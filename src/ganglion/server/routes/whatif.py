@@ -177,7 +177,7 @@ def _check_cluster(here: ServerContext, question: Question) -> None:
 
     Raises:
         NotFound: no such cluster delivers, as far as the caller may see.
-        FieldError: it is about prices, or about a workload that is submitted.
+        FieldError: it is about a workload that is submitted.
     """
     name = question.cluster
     with here.service.read() as mind:
@@ -185,12 +185,6 @@ def _check_cluster(here: ServerContext, question: Question) -> None:
         places = [place_of(name), *(place_of(name, each) for each in book.parents)] if book else []
     if not any(map(here.caller.sees, places)):
         raise NotFound(f"there is no cluster {name!r}", "see: ganglion clusters")
-    if question.prices:
-        raise FieldError(
-            "prices are those of the server's own nodes, and what a cluster costs is not recorded",
-            key="prices",
-            hint="leave them out",
-        )
     if question.workload is not None:
         raise FieldError(
             "which pods a cluster would make of a workload is known to its scheduler alone",

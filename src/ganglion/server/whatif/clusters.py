@@ -7,8 +7,9 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.reader import Reader
 from ganglion.lifecycle.clusters import place_of
 from ganglion.model.errors import GanglionError, NotFound
-from ganglion.model.events import DeliveredEvent, Event
+from ganglion.model.events import DeliveredEvent, Event, PriceSet
 from ganglion.model.policy import Policy
+from ganglion.server.recovery.recover import beginning
 from ganglion.whatif.delivered import ClusterNews
 from ganglion.whatif.past import PastPeriod, PastReader
 
@@ -23,13 +24,17 @@ def read_cluster(reader: Reader, cluster: str, since: int, until: int) -> PastPe
         NotFound: the cluster has delivered nothing.
         InputError: there were no jobs.
         EnvironmentFault: the database does not answer.
+        PluginError: as of `beginning`.
     """
+    mind, after = beginning(reader, Policy())
     news, known = ClusterNews(cluster), _Begin(since)
-    base = reader.base()
-    for cycle in reader.cycles(base.seq if base else 0):
+    prices = list(mind.book.prices.records)
+    for cycle in reader.cycles(after):
         known.damaged += len(cycle.flaws)
         for event in (*cycle.incoming, *cycle.decisions):
-            if isinstance(event, DeliveredEvent):
+            if isinstance(event, PriceSet):
+                prices.append(event)
+            elif isinstance(event, DeliveredEvent):
                 for each in news.of(event):
                     known.take(each, until, decided=event.decision)
     if not news.heard:
@@ -37,7 +42,7 @@ def read_cluster(reader: Reader, cluster: str, since: int, until: int) -> PastPe
     past = known.reader(until).past()
     gaps = tuple(e for e in news.gaps if e.until >= past.since and e.since <= past.until)
     limits = replace(past.limits, cluster=cluster, gaps=gaps, unseen=news.unseen)
-    return replace(past, limits=limits)
+    return replace(past, limits=limits, prices=tuple(prices))
 
 
 class _Begin:

@@ -164,7 +164,7 @@ def test_a_reason_is_no_longer_than_people_read_whatever_it_repeats() -> None:
     assert "topology-required" in reason(stage, "odd")
 
 
-@settings(max_examples=examples(200, nightly=100_000), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(500, nightly=100_000), suppress_health_check=list(HealthCheck))
 @given(GROUPS)
 def test_whatever_objects_say_others_are_bound_and_nothing_raises(
     groups: Sequence[list[Body]],
