@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2
@@ -29,7 +30,7 @@ class Far:
         self.taken, self.answers = unix.bind(path), list[bytes | None]()
         self.heard, self.callers = list[bytes](), 0
         self.taken.listen(8)
-        self._open = list[socket.socket]()
+        self._open, self._answering = list[socket.socket](), list[threading.Thread]()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -41,7 +42,9 @@ class Far:
                 return
             self.callers += 1
             self._open.append(caller)
-            threading.Thread(target=self._answer, args=(caller,), daemon=True).start()
+            answering = threading.Thread(target=self._answer, args=(caller,), daemon=True)
+            self._answering.append(answering)
+            answering.start()
 
     def _answer(self, caller: socket.socket) -> None:
         while heard := caller.recv(1 << 16):
@@ -59,6 +62,11 @@ class Far:
         self.taken.shutdown(socket.SHUT_RDWR)
         self.taken.close()
         self._thread.join()
+        for each in self._open:
+            with suppress(OSError):  # it has hung up itself
+                each.shutdown(socket.SHUT_RDWR)
+        for answering in self._answering:
+            answering.join()
         for each in self._open:
             each.close()
 
