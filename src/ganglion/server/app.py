@@ -198,10 +198,18 @@ def guarded(
 def _uses(context: ServerContext) -> Iterator[AttemptUse]:
     """What attempts use now, as far as the machine says."""
     with context.service.read() as mind:
-        found = snapshot(mind.state)
+        found, fleet = snapshot(mind.state), capacity(mind.state)
     if not found.holders:
+        context.metrics.utilised(fleet, ())
         return
     page = measured(found, context.home.root, context.uses, context.service.now())
+    queues = {each.gang: each.queue for each in page.gangs}
+    busy = (
+        (queues[each.gangs[0]], each.busy_milli)
+        for each in page.devices
+        if each.gangs and each.busy_milli is not None
+    )
+    context.metrics.utilised(fleet, busy)
     for holder, used in zip(found.holders, page.gangs, strict=True):
         known = {name: getattr(used, name) for name in CURVES}
         values = {name: value for name, value in known.items() if value is not None}

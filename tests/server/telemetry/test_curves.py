@@ -1,12 +1,15 @@
 """Curves of attempts lie beside their logs."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import pytest
+from fastapi.testclient import TestClient
 
 from ganglion.ledger.records import Entry
 from ganglion.model import events as ev
+from ganglion.server.requests.context import ServerContext
 from ganglion.server.telemetry.curves import (
     FILE,
     REPORTED,
@@ -14,9 +17,14 @@ from ganglion.server.telemetry.curves import (
     AttemptCurves,
     AttemptUse,
 )
+from ganglion.worlds.local.machine.use import GpuUse
 from ganglion.worlds.local.run_files import paths
+from tests.server.conftest import Rig
+from tests.server.test_workloads import post, wait_for
 
 GANG = "a-1/0"
+ALLOCATED, ACTIVE = "ganglion_gpu_allocated_ratio", "ganglion_gpu_active_ratio"
+LABELS = {ALLOCATED: {"flavor": "H100"}, ACTIVE: {"queue": "default"}}
 
 
 def entry(event: ev.Event) -> Entry:
@@ -85,3 +93,19 @@ def test_nothing_is_written_of_attempts_whose_folder_is_gone(tmp_path: Path, gan
     one.curves.save(everything=True)
     assert one.curves.of(gang) == {}
     assert not paths.run_dir(tmp_path, GANG, 2).exists()
+
+
+def test_how_much_of_the_gpus_was_in_use_and_busy_is_a_histogram(
+    client: TestClient, context: ServerContext, rig: Rig
+) -> None:
+    def seen(name: str) -> float:
+        found = rig.metrics.registry.get_sample_value(f"{name}_sum", LABELS[name])
+        return found or 0.0
+
+    context.curves.sample()
+    assert (seen(ALLOCATED), seen(ACTIVE)) == (0, 0)
+    post(client, resources={"gpus": 4})
+    wait_for(client, "a", "RUNNING")
+    with patch.object(context.uses, "gpus", lambda uuids: [GpuUse(busy_milli=250) for _ in uuids]):
+        context.curves.sample()
+    assert (seen(ALLOCATED), seen(ACTIVE)) == (0.25, 1.0)

@@ -42,6 +42,8 @@ def exposed(client: TestClient, rig: Rig, context: ServerContext) -> dict[str, s
     wait_for(client, "a", "SUCCEEDED")
     context.metrics.failed("events")
     context.metrics.ready("default", 1_000)
+    context.metrics.utilised([], [("default", 500)])
+    context.curves.sample()
     context.metrics.ended(GangEnded(0, "b-2/0", 1, Outcome.FAILED, lost_gpu_ms=1_000), "default")
     found: dict[str, set[str]] = {}
     for line in client.get("/metrics").text.splitlines():

@@ -23,6 +23,8 @@ from ganglion.model.fleet.capacity import FlavorReport
 from ganglion.model.reasons import Token
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 
+RATIOS = tuple(each / 10 for each in range(11))
+"""Bounds of parts of the GPUs and of their time."""
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _ANSWERS = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 WAITS = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
@@ -195,6 +197,20 @@ class Metrics:
                 ("ganglion_ready_seconds", "From the decision until a replica answers."),
             )
         )
+        self._allocated = Histogram(
+            "ganglion_gpu_allocated_ratio",
+            "Part of the healthy GPUs that was in use, looked at every ten seconds.",
+            ["flavor"],
+            buckets=RATIOS,
+            registry=self.registry,
+        )
+        self._active = Histogram(
+            "ganglion_gpu_active_ratio",
+            "How busy each GPU in use was by its driver, looked at every ten seconds.",
+            ["queue"],
+            buckets=RATIOS,
+            registry=self.registry,
+        )
         self._lost = Counter(
             "ganglion_gpu_hours_lost",
             "Lost work, by cause: of the last checkpoint, or the start.",
@@ -238,6 +254,21 @@ class Metrics:
             self._refused.inc()
             raise
         self._commits.observe(self._clock.monotonic() - began)
+
+    def utilised(self, fleet: Iterable[FlavorReport], busy: Iterable[tuple[str, int]]) -> None:
+        """GPUs were looked at.
+
+        Args:
+            fleet: what there is and what is in use, by flavor.
+            busy: of each GPU in use whose driver says it, the queue and the thousandths of the time
+                in which it computed.
+        """
+        for each in fleet:
+            if each.gpu_total_milli:
+                ratio = each.gpu_used_milli / each.gpu_total_milli
+                self._allocated.labels(each.flavor).observe(ratio)
+        for queue, milli in busy:
+            self._active.labels(self._queues.of(queue)).observe(milli / 1000)
 
     def placed(self, queue: str, size: str, waited_ms: int) -> None:
         """A gang, of a class of `metering.waits`, got its first place."""
