@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
@@ -20,6 +21,7 @@ from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.services import Ready, ServicesController
 from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.loop.timekeeping import newest_time
+from ganglion.server.models.images import image_now
 from ganglion.server.models.keeper import ModelsKeeper
 from ganglion.server.models.watch import ModelWatch
 from ganglion.server.notify.notifier import Notifier
@@ -75,7 +77,8 @@ def keepers_of(
     stack.callback(scraper.stop)
     services = ServicesController(door, Loads(scraper), ready)
     failures, sweeps = FailuresController(), SweepsController()
-    schedules, watching = SchedulesKeeper(models.latest), ModelsKeeper(models)
+    schedules = SchedulesKeeper(models.latest, partial(image_now, models))
+    watching = ModelsKeeper(models)
     others = (BookingsKeeper(), failures, services, watching, sweeps, BudgetsController())
     return [schedules, *others]
 

@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from ganglion.model.events import GangSubmitted
 from ganglion.server.commands.schedules import SchedulesKeeper
+from ganglion.server.models.images import image_now, watched_as
 from ganglion.server.models.keeper import ModelsKeeper
 from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.models.watch import ModelWatch
 from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
-from tests.server.models.registry import FakeRegistry, fake_registry
+from tests.server.models.registry import DIGEST, FakeRegistry, fake_registry
 from tests.server.process import until
 
 ALIAS = "models:/chat@champion"
@@ -28,8 +31,8 @@ def fake() -> Iterator[FakeRegistry]:
 
 @pytest.fixture
 def watch(tmp_path: Path, fake: FakeRegistry) -> Iterator[ModelWatch]:
-    text = f"mlflow: {{url: '{fake.url}'}}\ndeadline: 1s\nevery: 100ms\n"
-    (tmp_path / "models.yaml").write_text(text)
+    text = f"mlflow: {{url: '{fake.url}'}}\noci: {{'reg.example': {{url: '{fake.url}'}}}}\n"
+    (tmp_path / "models.yaml").write_text(f"{text}deadline: 1s\nevery: 100ms\n")
     made = ModelWatch(ModelResolver(tmp_path))
     made.start()
     yield made
@@ -38,7 +41,8 @@ def watch(tmp_path: Path, fake: FakeRegistry) -> Iterator[ModelWatch]:
 
 @pytest.fixture
 def rig(tmp_path: Path, watch: ModelWatch) -> Iterator[Rig]:
-    made = Rig(tmp_path / "home", lambda: [SchedulesKeeper(watch.latest), ModelsKeeper(watch)])
+    schedules = SchedulesKeeper(watch.latest, partial(image_now, watch))
+    made = Rig(tmp_path / "home", lambda: [schedules, ModelsKeeper(watch)])
     yield made
     made.ledger.close()
 
@@ -132,3 +136,26 @@ def test_a_run_of_a_schedule_has_what_its_reference_means_then(
     rig.machine.time += 60_000
     until(lambda: client.get("/api/v1/models").json()["items"])
     assert client.get("/api/v1/workloads/nightly").json()["model"]["uri"] == "models:/chat/5"
+
+
+@pytest.mark.parametrize(
+    ("image", "recorded"),
+    [
+        ("reg.example/team/chat:v3", f"reg.example/team/chat:v3@{DIGEST}"),
+        ("ubuntu", "ubuntu (unresolved: no registry docker.io is known to this server, for"),
+        ("Not an image", "Not an image (unresolved: it is no name of an image in a registry)"),
+        (f"reg.example/chat@{DIGEST}", f"reg.example/chat@{DIGEST}"),
+    ],
+)
+def test_a_run_of_a_schedule_is_recorded_with_what_its_image_is_then(
+    client: TestClient, rig: Rig, watch: ModelWatch, image: str, recorded: str
+) -> None:
+    asked = watched_as(image)
+    body = {"name": "nightly", "run": "eval", "image": image, "schedule": {"cron": "* * * * *"}}
+    assert client.post("/api/v1/workloads", json=body).status_code == 201
+    if asked:
+        until(lambda: watch.found(asked))
+    rig.machine.time += 60_000
+    until(lambda: client.get("/api/v1/workloads").json()["items"])
+    (event,) = [each for each in rig.ledger.replay() if isinstance(each, GangSubmitted)]
+    assert event.image.startswith(recorded)

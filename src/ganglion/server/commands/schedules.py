@@ -9,7 +9,7 @@ import structlog
 from ganglion.lifecycle.schedules import Answer, answer, due, next_date
 from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.events import ScheduleFired, ScheduleRemoved
-from ganglion.model.workload import ResolvedModel
+from ganglion.model.workload import ResolvedImage, ResolvedModel
 from ganglion.server.commands import live as commands
 from ganglion.server.commands.submission.submit import Request, submit_run
 from ganglion.server.state.schedules import StandingSchedule
@@ -41,6 +41,7 @@ def remove(draft: Transaction, name: str, user: str, *, own: bool = False) -> No
 
 
 Latest = Callable[[str], ResolvedModel | None]
+LatestImage = Callable[[str], ResolvedImage | None]
 
 
 class SchedulesKeeper:
@@ -50,12 +51,18 @@ class SchedulesKeeper:
 
     Args:
         latest: what a reference to a model meant when that was found out last; None = never.
+        image: what an image was by its digest when that was found out last, or why it is not known;
+            None = there is nothing to find out.
     """
 
     name = "schedules"
 
-    def __init__(self, latest: Latest = lambda _reference: None) -> None:
-        self._latest = latest
+    def __init__(
+        self,
+        latest: Latest = lambda _reference: None,
+        image: LatestImage = lambda _image: None,
+    ) -> None:
+        self._latest, self._image = latest, image
 
     def note(self, event: object) -> None:
         """The book notes everything."""
@@ -72,50 +79,44 @@ class SchedulesKeeper:
     def tend(self, draft: Transaction) -> int | None:
         """Act upon the dates that have come; returns the next one."""
         standing = list(draft.book.schedules.live.values())
-        dates = [_tended(draft, each, self._latest) for each in standing]
+        dates = [self._tended(draft, each) for each in standing]
         return min((date for date in dates if date is not None), default=None)
 
+    def _tended(self, draft: Transaction, standing: StandingSchedule) -> int | None:
+        found = due(standing.schedule, standing.since, draft.wall)
+        if found and not (found.again and found.date == standing.last):
+            known = tuple(run for run in standing.runs if run in draft.book.entries)
+            draft.book.schedules.keep(standing.name, known)
+            live = tuple(run for run in known if draft.book.ended_at(run) is None)
+            what = answer(standing.schedule, found, live, draft.stepped_ms)
+            run, message = "", what.message
+            if what.submit:
+                run, message = self._submitted(draft, standing, what)
+            fired = (standing.name, found.date, run, message, found.again)
+            draft.record(ScheduleFired(draft.now, *fired))
+        upcoming = next_date(standing.schedule, draft.wall)
+        return None if upcoming is None else draft.now + upcoming - draft.wall
 
-def _tended(draft: Transaction, standing: StandingSchedule, latest: Latest) -> int | None:
-    found = due(standing.schedule, standing.since, draft.wall)
-    if found and not (found.again and found.date == standing.last):
-        known = tuple(run for run in standing.runs if run in draft.book.entries)
-        draft.book.schedules.keep(standing.name, known)
-        live = tuple(run for run in known if draft.book.ended_at(run) is None)
-        known_model = standing.model and (latest(standing.model.reference) or standing.model)
-        _act(
-            draft,
-            msgspec.structs.replace(standing, model=known_model),
-            found.date,
-            answer(standing.schedule, found, live, draft.stepped_ms),
-            again=found.again,
-        )
-    upcoming = next_date(standing.schedule, draft.wall)
-    return None if upcoming is None else draft.now + upcoming - draft.wall
-
-
-def _act(
-    draft: Transaction, standing: StandingSchedule, date: int, what: Answer, *, again: bool
-) -> None:
-    run, message = "", what.message
-    if what.submit:
-        run, message = _submitted(draft, standing, what)
-    draft.record(ScheduleFired(draft.now, standing.name, date, run, message, again))
-
-
-def _submitted(draft: Transaction, standing: StandingSchedule, what: Answer) -> tuple[str, str]:
-    """The new run, and what to say."""
-    data: dict[str, Any] = msgspec.json.decode(standing.document)
-    if what.cancel:
-        data["after"] = [*data.get("after", ()), *(f"any:{run}" for run in what.cancel)]
-    try:
-        request = Request(
-            from_document(data), standing.user, account=standing.account, model=standing.model
-        )
-        accepted = submit_run(draft, standing.name, request, standing.runs)
-    except GanglionError as error:
-        log.warning("schedule failed", schedule=standing.name, error=error.message)
-        return "", f"it could not be submitted: {error.message}"
-    for run in what.cancel:
-        commands.cancel(draft, run, f"the schedule {standing.name}: the next date has come")
-    return accepted.id, what.message
+    def _submitted(
+        self, draft: Transaction, standing: StandingSchedule, what: Answer
+    ) -> tuple[str, str]:
+        """The new run, and what to say."""
+        data: dict[str, Any] = msgspec.json.decode(standing.document)
+        if what.cancel:
+            data["after"] = [*data.get("after", ()), *(f"any:{run}" for run in what.cancel)]
+        model = standing.model and (self._latest(standing.model.reference) or standing.model)
+        try:
+            request = Request(
+                from_document(data),
+                standing.user,
+                account=standing.account,
+                model=model,
+                image=self._image(data.get("image", "")),
+            )
+            accepted = submit_run(draft, standing.name, request, standing.runs)
+        except GanglionError as error:
+            log.warning("schedule failed", schedule=standing.name, error=error.message)
+            return "", f"it could not be submitted: {error.message}"
+        for run in what.cancel:
+            commands.cancel(draft, run, f"the schedule {standing.name}: the next date has come")
+        return accepted.id, what.message

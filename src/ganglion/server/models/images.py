@@ -8,12 +8,15 @@ from collections.abc import Awaitable, Callable
 
 from ganglion.model.errors import FieldError, GanglionError
 from ganglion.model.workload import ResolvedImage, ResolvedModel
+from ganglion.server.models.watch import ModelWatch
 from ganglion.specs.grammar.rules.models import reference_of
 
 DEADLINE_S = 3.0
 """Longest that a submission waits for what it does not need."""
 DEFAULT_HOST, DEFAULT_OWNER, DEFAULT_TAG = "docker.io", "library", "latest"
 """What container runtimes mean by a name without a registry, an owner, a tag."""
+
+NO_NAME = "it is no name of an image in a registry"
 
 FindModel = Callable[[str], Awaitable[ResolvedModel]]
 
@@ -34,6 +37,33 @@ def reference_to(image: str) -> str:
     return f"oci://{host}/{name}{tag}"
 
 
+def watched_as(image: str) -> str:
+    """The reference by which what an image is can be asked for; empty = there is nothing to ask."""
+    reference = "" if not image or has_digest(image) else reference_to(image)
+    try:
+        return reference if reference and reference_of(reference) else ""
+    except FieldError:
+        return ""
+
+
+def image_now(watch: ModelWatch, image: str) -> ResolvedImage | None:
+    """What a watched image was when that was found out last; None = there is nothing to find out.
+
+    Args:
+        watch: asks about the images of schedules.
+        image: as the workload file has it.
+    """
+    if not image or has_digest(image):
+        return None
+    reference = watched_as(image)
+    found = watch.found(reference) if reference else None
+    if found and found.model:
+        return ResolvedImage(found.model.digest)
+    if not reference:
+        return ResolvedImage(problem=NO_NAME)
+    return ResolvedImage(problem=found.trouble if found else "its registry was not asked yet")
+
+
 async def found_image(image: str, find: FindModel) -> ResolvedImage:
     """Say what an image is now, or why that is not known; raises nothing.
 
@@ -45,7 +75,7 @@ async def found_image(image: str, find: FindModel) -> ResolvedImage:
     try:
         reference_of(reference)
     except FieldError:
-        return ResolvedImage(problem="it is no name of an image in a registry")
+        return ResolvedImage(problem=NO_NAME)
     try:
         async with asyncio.timeout(DEADLINE_S):
             return ResolvedImage((await find(reference)).digest)

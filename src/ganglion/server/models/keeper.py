@@ -1,7 +1,11 @@
 """Proposes another model to services whose reference means one by now; see `Controller`."""
 
+import msgspec
+from msgspec import Struct
+
 from ganglion.model.workload import ResolvedModel
 from ganglion.server.controllers.alarms import settle
+from ganglion.server.models.images import watched_as
 from ganglion.server.models.watch import ModelWatch
 from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Transaction
@@ -13,8 +17,17 @@ MOVED = "model.moved"
 """Alarm: a reference means another model than the service has."""
 
 
+class _Imaged(Struct):
+    image: str = ""
+
+
+_IMAGED = msgspec.json.Decoder(_Imaged)
+
+
 class ModelsKeeper:
-    """Watches the references of services and schedules. All it knows is in the book.
+    """Watches the references of services and schedules, and the images of schedules.
+
+    All it knows is in the book.
 
     Args:
         watch: asks registries, in a thread of its own.
@@ -41,13 +54,15 @@ class ModelsKeeper:
         """Say what is to be watched, and propose what has moved."""
         services = [draft.book.entries[each] for each in draft.book.replicas.issued]
         wanted = {each.id: moving(each.workload.model) for each in services}
-        standing = (each.model for each in draft.book.schedules.live.values())
-        references = frozenset(filter(None, (*wanted.values(), *map(moving, standing))))
+        standing = draft.book.schedules.live.values()
+        models = (moving(each.model) for each in standing)
+        images = (watched_as(_IMAGED.decode(each.document).image) for each in standing)
+        references = frozenset(filter(None, (*wanted.values(), *models, *images)))
         self._watch.want(references)
         for entry in services:
             if entry.workload.model:
                 self._propose(draft, entry, wanted[entry.id])
-        return draft.now + LOOK_MS if references else None
+        return draft.now + LOOK_MS if any(wanted.values()) else None
 
     def _propose(self, draft: Transaction, entry: LiveWorkload, reference: str) -> None:
         now, own = self._watch.latest(reference), entry.workload.model

@@ -7,7 +7,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.model.errors import GanglionError
+from ganglion.model.errors import FieldError, GanglionError
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.models.resolver import ModelResolver
@@ -125,7 +125,8 @@ class ModelWatch:
         try:
             await self.resolve(reference)
         except GanglionError as error:
-            self._note(reference, ModelReading(asked, at, trouble=error.message))
+            why = error.problem if isinstance(error, FieldError) else error.message
+            self._note(reference, ModelReading(asked, at, trouble=why))
         except Exception as error:  # whatever one registry does must not end the thread
             log.exception("cannot ask", model=reference)
             self._note(reference, ModelReading(asked, at, trouble=repr(error)))
