@@ -1,5 +1,6 @@
 """Starting and ending a server."""
 
+import gc
 import getpass
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -157,8 +158,8 @@ def serve(
         EnvironmentFault: another server uses the home, the port is taken, the disk refuses.
     """
     check_host(host, tls=tls is not None, behind_proxy=behind_proxy)
-    relax()
     with ExitStack() as stack:
+        stack.callback(gc.set_threshold, *relax())
         # Whatever is made from here on is for its owner only; jobs get back what users set.
         umask, most_files = stack.enter_context(_umasked()), raise_file_limit()
         place, processes, user = _locked(stack, home, effects), effects.processes, _user()

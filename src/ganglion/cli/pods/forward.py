@@ -144,6 +144,9 @@ class Carrier:
         """Break what is still carried: its threads would keep this process alive."""
         for far in list(self._live):
             with contextlib.suppress(Exception):  # it breaks by itself at this moment
+                # A thread that reads goes on until the server answers, if it ever does.
+                far.stream.get_extra_info("socket").shutdown(socket.SHUT_RD)
+            with contextlib.suppress(Exception):
                 far.close()
 
 

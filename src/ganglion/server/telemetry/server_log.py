@@ -60,6 +60,7 @@ def open_journal(path: Path) -> logging.Handler:
 def close_journal(handler: logging.Handler) -> None:
     """Stop writing to the file, and log as a process that is no server does."""
     logging.getLogger().removeHandler(handler)
+    logging.getLogger().setLevel(logging.WARNING)
     handler.close()
     logging.raiseExceptions = True
     structlog.reset_defaults()
