@@ -36,6 +36,8 @@ NAMED = 3
 """Gangs named at most of those that make a start unknown."""
 
 SECOND_MS = 1_000
+UNKNOWN = "unknown"
+"""Reason of a wait of which none was found out."""
 
 BAR = 24
 """Columns of the longest bar."""
@@ -59,8 +61,13 @@ def waited(parts: "Iterable[WaitedFor]") -> str:
 
 
 def waits(sums: Mapping[str, int]) -> str:
-    """Return times by reason, the longest first; below a second as `<1s`."""
-    ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    """Return times by reason, the longest first; below a second as `<1s`.
+
+    A reason is known to the record of waits about a second after it is found: until then that
+    time is left out.
+    """
+    known = [each for each in sums.items() if each[0] != UNKNOWN or each[1] >= SECOND_MS]
+    ordered = sorted(known, key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{kind} {age(ms) if ms >= SECOND_MS else '<1s'}" for kind, ms in ordered)
 
 
