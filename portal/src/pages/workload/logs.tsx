@@ -48,7 +48,11 @@ export function Logs(props: {
   }, [lines.length, down, virtual]);
 
   if (!attempt)
-    return (
+    return over ? (
+      <Empty title="No log">
+        <p>It ended before it started.</p>
+      </Empty>
+    ) : (
       <Empty title="No log yet">
         <p>It has not started. The tab Why says what it waits for.</p>
       </Empty>
