@@ -309,7 +309,7 @@ class Meter:
                 self._close(attempt, name, attempt.open.pop(name))
         for name, share in shares.items():
             if name not in attempt.open:
-                pods = (each for each in (*attempt.wanted, *attempt.leaving) if each.node == name)
+                pods = self.nodes[name].pods[attempt.gang]
                 devices = ranges_of(device for pod in pods for device in pod.devices)
                 begun = not attempt.begun
                 attempt.open[name] = OpenUsage(self.now, share, begun=begun, devices=devices)

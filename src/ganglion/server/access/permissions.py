@@ -105,8 +105,7 @@ class Permissions:
                     found = (owners(self._owner), *_grants(rights))
                     known = Rulebook(-1, Grants(found), {}, {})
                     self._seen = rights.grants, rights.glasses
-                tree = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
-                tree |= mind.book.clusters.tree()
+                tree = mind.tree()
                 head = self._service.ledger.head
                 disabled = frozenset(k for k, each in rights.users.items() if each.disabled)
                 groups = {k: each.groups for k, each in rights.users.items() if each.groups}

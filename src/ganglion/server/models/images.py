@@ -56,11 +56,11 @@ def image_now(watch: ModelWatch, image: str) -> ResolvedImage | None:
     if not image or has_digest(image):
         return None
     reference = watched_as(image)
-    found = watch.found(reference) if reference else None
-    if found and found.model:
-        return ResolvedImage(found.model.digest)
     if not reference:
         return ResolvedImage(problem=NO_NAME)
+    found = watch.found(reference)
+    if found and found.model:
+        return ResolvedImage(found.model.digest)
     return ResolvedImage(problem=found.trouble if found else "its registry was not asked yet")
 
 
@@ -68,13 +68,11 @@ async def found_image(image: str, find: FindModel) -> ResolvedImage:
     """Say what an image is now, or why that is not known; raises nothing.
 
     Args:
-        image: as the workload file has it.
+        image: as the workload file has it, without a digest.
         find: asks the registry, of which `models.yaml` knows the host.
     """
-    reference = reference_to(image)
-    try:
-        reference_of(reference)
-    except FieldError:
+    reference = watched_as(image)
+    if not reference:
         return ResolvedImage(problem=NO_NAME)
     try:
         async with asyncio.timeout(DEADLINE_S):

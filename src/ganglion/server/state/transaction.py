@@ -86,6 +86,11 @@ class Mind(NamedTuple):
         book.watch(state.gangs.watcher)
         return cls(state, book)
 
+    def tree(self) -> dict[str, str]:
+        """Every queue, those of clusters included -> what is above it; empty = nothing."""
+        own = {name: queue.parent for name, queue in self.state.queues.by_name.items()}
+        return own | self.book.clusters.tree()
+
     def note(self, event: Event) -> None:
         """Have the book take in an event that the state has accepted."""
         self.book.note(event)

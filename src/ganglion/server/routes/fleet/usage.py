@@ -12,7 +12,6 @@ from ganglion.server.rest.filters import PeriodQuery, UsageQuery, leaves, past_p
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-from ganglion.server.state.transaction import Mind
 from ganglion.server.views.report import ReportWanted, SchedulerFigures, open_waits, report
 from ganglion.server.views.usage import opened, usage_report
 from ganglion.server.views.use import measured, snapshot
@@ -31,7 +30,7 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
     since, until = past_period(query.since, query.until, now)
     by = tuple(dict.fromkeys(query.by))
     with here.service.read() as mind:
-        found, tree = opened(mind, here.service.ledger, now), _tree(mind)
+        found, tree = opened(mind, here.service.ledger, now), mind.tree()
     queues, fleet = _queues(query, caller, tree), caller.sees_all and not query.queue
     report = usage_report(here.service.ledger, found, by, (since, until), queues, fleet=fleet)
     items, more = cut("usage", report.rows, _rank, query)
@@ -59,19 +58,13 @@ def show_report(here: Here, query: Annotated[PeriodQuery, Query()]) -> Report:
     since, until = past_period(query.since, query.until, now)
     with here.service.read() as mind:
         found = opened(mind, here.service.ledger, now)
-        waits, holding, tree = open_waits(mind), snapshot(mind.state), _tree(mind)
+        waits, holding, tree = open_waits(mind), snapshot(mind.state), mind.tree()
     using = measured(holding, here.home.root, here.uses, now).gangs
     fleet = caller.sees_all and not query.queue
     wanted = ReportWanted(since, until, _queues(query, caller, tree), fleet)
     overhead = tuple(OverheadRow(*each) for each in here.metrics.timings())
     figures = SchedulerFigures(here.metrics.lost(), overhead, here.metrics.cpu_ms())
     return report(here.service.ledger, found, waits, using, figures, wanted, now)
-
-
-def _tree(mind: Mind) -> dict[str, str]:
-    """Every queue, those of clusters included -> what is above it."""
-    own = {name: queue.parent for name, queue in mind.state.queues.by_name.items()}
-    return own | mind.book.clusters.tree()
 
 
 def _rank(row: UsageRow) -> Rank:
