@@ -1,12 +1,16 @@
-"""A small registry of models that may be down, slow, wrong, or move an alias."""
+"""A small registry of models that may be down, slow, wrong, or move an alias; and a watch."""
 
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from ganglion.server.models.resolver import ModelResolver
+from ganglion.server.models.watch import ModelWatch
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 DIGEST = f"sha256:{'a' * 64}"
@@ -52,6 +56,16 @@ class FakeRegistry:
             return 404, {}, json.dumps(said).encode()
         version = {"name": "chat", "version": str(number), "source": f"s3://b/{number}"}
         return 200, {}, json.dumps({"model_version": version}).encode()
+
+
+@contextmanager
+def watching(home: Path, settings: str) -> Iterator[ModelWatch]:
+    """What watches models by these settings, which become `models.yaml` of the home."""
+    (home / "models.yaml").write_text(settings)
+    made = ModelWatch(ModelResolver(home))
+    made.start()
+    yield made
+    made.close()
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from fastapi.testclient import TestClient
 from ganglion.model.events import GangSubmitted, ModelUpdated
 from ganglion.server.controllers.services import ServicesController
 from ganglion.server.models.keeper import ModelsKeeper
-from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.models.watch import ModelWatch
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.signals.loads import Loads
@@ -18,6 +17,7 @@ from ganglion.server.signals.router_link import Door
 from ganglion.server.signals.scraper import Scraper
 from tests.mlflow.server import MlflowServer, mlflow_server
 from tests.server.conftest import Rig
+from tests.server.models.registry import watching
 from tests.server.process import until
 from tests.server.services import FakeDoor, FakeScraper
 
@@ -33,12 +33,8 @@ def registry(tmp_path: Path) -> Iterator[MlflowServer]:
 
 @pytest.fixture
 def watch(tmp_path: Path, registry: MlflowServer) -> Iterator[ModelWatch]:
-    text = f"mlflow: {{url: '{registry.url}'}}\nevery: 200ms\n"
-    (tmp_path / "models.yaml").write_text(text)
-    made = ModelWatch(ModelResolver(tmp_path))
-    made.start()
-    yield made
-    made.close()
+    with watching(tmp_path, f"mlflow: {{url: '{registry.url}'}}\nevery: 200ms\n") as made:
+        yield made
 
 
 @pytest.fixture

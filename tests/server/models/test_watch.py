@@ -12,11 +12,10 @@ from ganglion.model.events import GangSubmitted
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.models.images import image_now, watched_as
 from ganglion.server.models.keeper import ModelsKeeper
-from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.models.watch import ModelWatch
 from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
-from tests.server.models.registry import DIGEST, FakeRegistry, fake_registry
+from tests.server.models.registry import DIGEST, FakeRegistry, fake_registry, watching
 from tests.server.process import until
 
 ALIAS = "models:/chat@champion"
@@ -32,11 +31,8 @@ def fake() -> Iterator[FakeRegistry]:
 @pytest.fixture
 def watch(tmp_path: Path, fake: FakeRegistry) -> Iterator[ModelWatch]:
     text = f"mlflow: {{url: '{fake.url}'}}\noci: {{'reg.example': {{url: '{fake.url}'}}}}\n"
-    (tmp_path / "models.yaml").write_text(f"{text}deadline: 1s\nevery: 100ms\n")
-    made = ModelWatch(ModelResolver(tmp_path))
-    made.start()
-    yield made
-    made.close()
+    with watching(tmp_path, f"{text}deadline: 1s\nevery: 100ms\n") as made:
+        yield made
 
 
 @pytest.fixture
