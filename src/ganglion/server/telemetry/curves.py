@@ -105,7 +105,7 @@ class AttemptCurves:
         Raises:
             OSError: the disk refuses.
         """
-        found = {each: self._read((gang, each)) for each in self._attempts(gang)}
+        found = {each: self._read((gang, each)) for each in paths.logged_attempts(self._home, gang)}
         with self._lock:
             for (name, attempt), kept in self._kept.items():
                 if name == gang:
@@ -142,9 +142,6 @@ class AttemptCurves:
         with self._lock:
             for key in over:
                 self._kept.pop(key, None)
-
-    def _attempts(self, gang: str) -> list[int]:
-        return paths.logged_attempts(self._home, gang)
 
     def _add(self, key: Key, kind: str, event: MetricReported) -> None:
         with self._lock:
