@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.harness import NOW_S, FakeServer, Ganglion
 
-from ganglion.api.use import FlavorUsage
+from ganglion.api.money.usage import FlavorUsage
 from ganglion.cli.output import screen
 from ganglion.cli.queues.usage import HUNDREDTH_US, reconciled
 

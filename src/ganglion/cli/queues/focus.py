@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ganglion.model.errors import Conflict
 
 if TYPE_CHECKING:
-    from ganglion.api.use import UsagePage, UsageRow
+    from ganglion.api.money.usage import UsagePage, UsageRow
 
 BY = ("queue", "user", "workload", "flavor", "kind", "day")
 COLUMNS = (

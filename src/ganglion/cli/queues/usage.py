@@ -15,7 +15,7 @@ from ganglion.cli.queues.focus import BY as ALL
 from ganglion.cli.queues.focus import print_focus
 
 if TYPE_CHECKING:
-    from ganglion.api.use import FlavorUsage, UsagePage, UsageRow
+    from ganglion.api.money.usage import FlavorUsage, UsagePage, UsageRow
 
 HUNDREDTH_US = 36_000_000
 """A hundredth of a GPU-hour, in GPU-microseconds."""
