@@ -33,7 +33,7 @@ from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
 from ganglion.metering import clusters as cluster_meters
-from ganglion.metering import meter, supply
+from ganglion.metering import lending, meter, supply
 from ganglion.model import (
     behaviour,
     causes,
@@ -80,6 +80,9 @@ KINDS: Mapping[str, type] = {
     "gates": gates.Gates,
     "gates_tally": gates.GangCounts,
     "guard": guard.FleetGuard,
+    "lending": lending.LendingMeter,
+    "lending_terms": lending.QueueTerms,
+    "lent": lending.LentInterval,
     "levels": service_levels.Levels,
     "local_user": rights.LocalUser,
     "meter": meter.Meter,
