@@ -20,6 +20,7 @@ from ganglion.model.events import (
     Outcome,
     PolicySet,
     QueueSet,
+    ReasonsChanged,
     RecordLoss,
     RecordsLost,
     SchedulerEnded,
@@ -118,7 +119,10 @@ def test_a_gang_that_waits_is_named_with_its_reason_and_a_restart_says_so_again(
     stage.turn(after_ms=STILL_MS)
     assert reported(reports, stage) == [WaitGroups(stage.now, {})]
     again = reported(TurnReports("pod-b", ()), stage)
-    assert [each.groups for each in again if isinstance(each, WaitGroups)] == [{"1": (gang,)}]
+    assert again[-2:] == [
+        WaitGroups(stage.now, {"1": (gang,)}),
+        ReasonsChanged(stage.now, {"capacity": (gang,)}),
+    ]
 
 
 def test_a_submission_names_images_and_what_made_the_pods() -> None:

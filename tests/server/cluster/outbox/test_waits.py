@@ -12,6 +12,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.clusters import ClusterBooks, DeliveredGang
 from ganglion.lifecycle.waiting.sums import UNKNOWN, WaitSum
+from ganglion.lifecycle.waiting.untold import BURST, EACH_MS
 from ganglion.model import events as ev
 from ganglion.model.fleet.node import Device, Node
 from ganglion.model.queue import Queue
@@ -162,7 +163,8 @@ def test_a_gang_that_waits_again_and_one_that_is_taken_back_are_told_apart(
 @given(st.integers(0, 2**32 - 1).map(Random))
 def test_a_server_adds_up_what_one_that_decides_itself_would(rng: Random) -> None:
     own, other = Watched(), Scheduler()
-    own.turn(*FLEET, after=0)
+    own.turn(*FLEET, after=BURST * EACH_MS)  # at zero nothing may be written
+    other.turn(after=BURST * EACH_MS)
     for count in range(25):
         after = rng.choice((0, 1, 999, 5_000, 60_000))
         at = own.now + after

@@ -11,7 +11,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.waiting.sums import UNKNOWN, waiting_place
 from ganglion.lifecycle.waiting.untold import UntoldReasons
 from ganglion.model.events import ReasonsChanged, WaitGroups
-from ganglion.model.plan import Plan
+from ganglion.model.plan import Plan, Wait
 
 STILL_MS = 60_000
 """After this time without a record it is said that what was said holds."""
@@ -68,7 +68,7 @@ class WaitReports:
             self._state, state.gangs.watcher = state, self
             self._moved |= dict.fromkeys(state.gangs.records)
         joined = [*self._joined(state)]
-        self._untold.found(state, plan.waits, now)
+        self._untold.found(state, (*_reasons(state, joined), *plan.waits), now)
         if self._is_lost and now - self._repeated >= AGAIN_MS:
             self._is_lost, self._repeated = False, now
             told = [*self._again(now)]
@@ -143,6 +143,14 @@ class WaitReports:
         if not self._members[place]:
             for each in (self._members, self._numbers, self._kinds):
                 each.pop(place, None)
+
+
+def _reasons(state: ClusterState, gangs: Iterable[str]) -> Iterator[Wait]:
+    """What is known already of lanes that gangs have joined: no cycle says that again."""
+    for gang in gangs:
+        record = state.gangs.records[gang]
+        if reason := state.gangs.reason(gang):
+            yield Wait(record.gang.queue, gang, 1, reason)
 
 
 def _event(now: int, groups: dict[str, list[str]]) -> WaitGroups:
