@@ -229,7 +229,7 @@ function Fields(
       {input("Weight beyond quotas", ["weight"], "1")}
       {input("Priority", ["priority"], "100")}
       {input("Most that wait", ["max_pending"], "no bound")}
-      <Labelled label="One that cannot start holds up later ones" wrong={wrong.get("strict")}>
+      <Labelled label="Strict order" wrong={wrong.get("strict")}>
         {(more) => (
           <select
             {...more}
@@ -237,8 +237,8 @@ function Fields(
             onChange={(event) => set(["strict"], event.target.value && event.target.value === "true")}
           >
             <option value="">as the policy says</option>
-            <option value="true">yes</option>
-            <option value="false">no</option>
+            <option value="true">yes: later ones wait too</option>
+            <option value="false">no: later ones may pass</option>
           </select>
         )}
       </Labelled>
