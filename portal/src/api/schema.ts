@@ -1660,6 +1660,7 @@ export interface Posts {
   "/nodes/{name}/cordon": Done;
   "/nodes/{name}/uncordon": Done;
   "/shutdown": Done;
+  "/queues/{name}/check": PolicyOutcome;
   "/policy/check": PolicyOutcome;
   "/policy/rollback": PolicyOutcome;
   "/budgets/{name}/requests": BudgetRequestView;
