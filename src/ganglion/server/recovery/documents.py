@@ -84,6 +84,8 @@ KINDS: Mapping[str, type] = {
     "gates_tally": gates.GangCounts,
     "guard": guard.FleetGuard,
     "lending": lending.LendingMeter,
+    "lending_level": lending.Level,
+    "lending_side": lending.Side,
     "lending_terms": lending.QueueTerms,
     "lent": lending.LentInterval,
     "levels": service_levels.Levels,
