@@ -50,7 +50,7 @@ class LentInterval(Struct, frozen=True):
         return part_of(self.lent_gpu_us, span, period), part_of(self.borrowed_gpu_us, span, period)
 
 
-class Side(Struct):
+class LendingSide(Struct):
     """What a queue could lend, or borrows, in an account.
 
     Attributes:
@@ -84,11 +84,11 @@ class QueueTerms(Struct):
 
     quota: int
     lend: int
-    unused: Side = field(default_factory=Side)
-    beyond: Side = field(default_factory=Side)
+    unused: LendingSide = field(default_factory=LendingSide)
+    beyond: LendingSide = field(default_factory=LendingSide)
 
 
-class Level(Struct):
+class LendingLevel(Struct):
     """The queues under one parent in one account.
 
     Attributes:
@@ -187,7 +187,7 @@ class LendingMeter(Struct):
     now: int = 0
     begin: int = 0
     parents: dict[str, str] = field(default_factory=dict)
-    levels: dict[str, dict[str, Level]] = field(default_factory=dict)
+    levels: dict[str, dict[str, LendingLevel]] = field(default_factory=dict)
     active: dict[str, None] = field(default_factory=dict)
     sums: dict[str, tuple[int, int]] = field(default_factory=dict)
     closed: list[LentInterval] = field(default_factory=list)
@@ -230,7 +230,9 @@ class LendingMeter(Struct):
         self.parents = {each.name: each.parent for each in known}
         counted = [each for each in accounts if each != ANY_FLAVOR] or [ANY_FLAVOR]
         for queue in known:
-            levels = self.levels.setdefault(queue.parent, {each: Level() for each in counted})
+            levels = self.levels.setdefault(
+                queue.parent, {each: LendingLevel() for each in counted}
+            )
             for account, level in levels.items():
                 quota = _milli(queue.quota, account, 0)
                 level.enter(queue.name, quota, _milli(queue.lend_limit, account, quota))
@@ -275,7 +277,7 @@ class LendingMeter(Struct):
         elif parent in self.active:
             del self.active[parent]
 
-    def _all(self) -> Iterator[Level]:
+    def _all(self) -> Iterator[LendingLevel]:
         for levels in self.levels.values():
             yield from levels.values()
 
