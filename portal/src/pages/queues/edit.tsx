@@ -13,7 +13,7 @@ import { Command, Failure, Name } from "../../ui/parts";
 import { harmless } from "../../ui/text";
 import { fieldOf, parsed, withField, type Parsed, type Path, type Value } from "../submit/file";
 import { mayBelow, possibleParents, type Rules } from "./may";
-import { AMOUNTS, amountPath, lineOf, nameIn, ownChanges, rowsOf, wrongOf } from "./rules";
+import { AMOUNTS, amountPath, lineOf, merged, nameIn, ownChanges, rowsOf, wrongOf } from "./rules";
 import { Try } from "./try";
 import type { Saved } from "./undo";
 
@@ -105,7 +105,13 @@ export default function QueueEditor(props: EditorProps) {
           what="queue"
           user=""
           changes={differences(draft.before, present.document)}
-          mine={() => setDraft({ text: draft.text, etag: present.etag, before: present.document })}
+          mine={() =>
+            setDraft({
+              text: file.body ? stringify(merged(draft.before, file.body, present.document), { lineWidth: 0 }) : draft.text,
+              etag: present.etag,
+              before: present.document,
+            })
+          }
           theirs={() => setDraft(null)}
         />
       )}

@@ -3,7 +3,7 @@ import { Problem } from "../../api/client";
 import type { QueueView, WhoAmI } from "../../api/schema";
 import { fieldOf, parsed, withField } from "../submit/file";
 import { mayBelow, mayChange, possibleParents } from "./may";
-import { amountPath, lineOf, ownChanges, rowsOf, wrongOf } from "./rules";
+import { amountPath, lineOf, merged, ownChanges, rowsOf, wrongOf } from "./rules";
 import { policyWith } from "./try";
 
 const queue = (name: string, parent = "") => ({ name, parent }) as QueueView;
@@ -56,4 +56,12 @@ it("asks about the past with the queue otherwise, added, and gone", () => {
   expect(policyWith(document, "a", { weight: 3 })["queues"]).toEqual([{ name: "b" }, { weight: 3, name: "a" }]);
   expect(policyWith(document, "c", {})["queues"]).toHaveLength(3);
   expect(policyWith(document, "a", null)).toEqual({ order: "fair", queues: [{ name: "b" }] });
+});
+
+it("keeps what another changed where it goes on with what was written", () => {
+  const before = { quota: { A: 1, B: 2 }, weight: 2, strict: true };
+  const mine = { quota: { A: 5, B: 2 }, weight: 3 };
+  const theirs = { quota: { A: 1, B: 4 }, weight: 9, strict: true, limit: { A: 8 } };
+  expect(merged(before, mine, theirs)).toEqual({ quota: { A: 5, B: 4 }, weight: 3, limit: { A: 8 } });
+  expect(merged({}, { quota: { A: 1 } }, { quota: { B: 1 } })).toEqual({ quota: { A: 1, B: 1 } });
 });
