@@ -9,14 +9,15 @@ import { policyWith } from "./try";
 const queue = (name: string, parent = "") => ({ name, parent }) as QueueView;
 const TREE = [queue("org"), queue("lab", "org"), queue("deep", "lab"), queue("other", "org")];
 const user = (role: string, on: string, more = {}) =>
-  ({ owner: false, grants: [{ role, queue: on, break_glass: false, ...more }] }) as unknown as WhoAmI;
+  ({ every_queue: false, grants: [{ role, queue: on, break_glass: false }], ...more }) as unknown as WhoAmI;
 
 it("offers changes to those with a grant above the queue alone", () => {
   expect(mayChange(user("owner", "lab"), TREE, "deep")).toBe(true);
   expect(mayChange(user("owner", "lab"), TREE, "lab")).toBe(false);
   expect(mayChange(user("maintainer", "org"), TREE, "deep")).toBe(false);
-  expect(mayChange(user("admin", ""), TREE, "org")).toBe(true);
-  expect(mayChange(user("admin", "", { break_glass: true }), TREE, "org")).toBe(false);
+  expect(mayChange(user("admin", "", { every_queue: true }), TREE, "org")).toBe(true);
+  const dormant = [{ role: "admin", queue: "org", break_glass: true }];
+  expect(mayChange(user("admin", "org", { grants: dormant }), TREE, "lab")).toBe(false);
   expect(mayBelow(user("owner", "org"), [])).toBe(false);
   expect(possibleParents(TREE, "lab", user("owner", "org")).map((each) => each.name)).toEqual(["org", "other"]);
 });
