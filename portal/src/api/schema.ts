@@ -1279,6 +1279,11 @@ export interface UsageRow {
   corrected_micro: number;
   idle_micro: number;
   unpriced_gpu_us: number;
+  active_gpu_us: number | null;
+  sampled_gpu_us: number;
+  active_by: string;
+  energy_mj: number | null;
+  energy_gpu_us: number;
 }
 
 export interface UsePage {
