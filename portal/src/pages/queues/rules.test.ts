@@ -38,7 +38,7 @@ it("names the command that does the same", () => {
     "ganglion queues set lab --quota H100:8 --limit 16.5 --weight 2",
   );
   for (const other of [to("quota.H100", null), to("strict", "true"), to("quota.cpu", "64"), to("user_limit.H100", "2")])
-    expect(lineOf("a b", [other])).toBe("ganglion queues set 'a b' -f queue.yaml");
+    expect(lineOf("a b", [other])).toBe("ganglion queues set 'a b' --file queue.yaml");
 });
 
 it("says what is wrong at its field, and what changes without the name of the queue", () => {

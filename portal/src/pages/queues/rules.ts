@@ -62,7 +62,7 @@ export function lineOf(name: string, changes: readonly PolicyChange[]): string {
     return FLAGS[key] ? `${FLAGS[key]} ${word(after)}` : null;
   });
   const shown = word(name || "NAME");
-  if (options.includes(null)) return `ganglion queues set ${shown} -f queue.yaml`;
+  if (options.includes(null)) return `ganglion queues set ${shown} --file queue.yaml`;
   return ["ganglion queues set", shown, ...options].join(" ");
 }
 
