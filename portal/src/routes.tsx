@@ -177,7 +177,8 @@ const fleet = createRoute({
 const queues = createRoute({
   getParentRoute: () => root,
   path: "/queues",
-  validateSearch: (search: Record<string, unknown>) => short({ queue: text(search["queue"]) }),
+  validateSearch: (search: Record<string, unknown>) =>
+    short({ queue: text(search["queue"]), edit: only(["rules", "new"], search["edit"]) }),
   component: lazyRouteComponent(() => import("./pages/queues/queues"), "QueuesPage"),
 });
 
