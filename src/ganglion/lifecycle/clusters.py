@@ -6,6 +6,7 @@ here: the newest one says anew what it finds.
 """
 
 from collections.abc import Iterator
+from hashlib import sha256
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,6 +31,7 @@ from ganglion.model.events import (
     SchedulerStarted,
 )
 from ganglion.model.placement import Placement, same_place
+from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Workload
 
@@ -61,6 +63,9 @@ class DeliveredGang(Struct):
         confirmed: whether the present scheduler has named it.
         holds: whether it holds its place.
         images: what the containers of its last attempt ran, as kubelets said.
+        seen: when a scheduler named it first, in ms.
+        first: when it got its first place, in ms; 0 = it has not, or it had it when it was seen.
+        first_milli: thousandths of GPUs of that place.
     """
 
     gang: Gang
@@ -84,6 +89,26 @@ class DeliveredGang(Struct):
     confirmed: bool = True
     holds: bool = False
     images: tuple[ReportedImage, ...] = ()
+    seen: int = 0
+    first: int = 0
+    first_milli: int = 0
+
+    @property
+    def phase(self) -> Phase:
+        """How far it is, as long as it lives."""
+        if not self.holds:
+            return Phase.PENDING
+        return Phase.RUNNING if self.started else Phase.STARTING
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that it is in."""
+        return self.gang.name.rpartition("/")[0]
+
+    @property
+    def own_name(self) -> str:
+        """Its name without its namespace."""
+        return self.gang.name.rpartition("/")[2]
 
     def take(self, event: Delivered) -> None:
         """Go on by one event about it."""
@@ -93,6 +118,8 @@ class DeliveredGang(Struct):
                 if self.holds and same_place(self.placement, place):
                     return  # a scheduler that has started says again where it found it
                 self._let_go(at)
+                if not self.attempts and at >= self.seen:
+                    self.first, self.first_milli = at, milli_of(place)
                 self.placement, self.placed, self.started = place, at, 0
                 self.attempts += 1
                 self.holds, self.images = True, ()
@@ -123,14 +150,24 @@ class DeliveredGang(Struct):
 
     def _charge(self, at: int) -> None:
         if self.holds and self.placement:
-            milli = sum(len(pod.devices) * pod.milli for pod in self.placement.pods)
-            self.gpu_ms += milli * max(at - self.placed, 0) // WHOLE
+            self.gpu_ms += milli_of(self.placement) * max(at - self.placed, 0) // WHOLE
 
     def _let_go(self, at: int) -> None:
         self._charge(at)
         if self.holds and self.started:
             self.run_ms += max(at - self.started, 0)
         self.holds, self.started = False, 0
+
+
+def milli_of(place: Placement) -> int:
+    """Thousandths of GPUs of all pods of a place."""
+    return sum(len(pod.devices) * pod.milli for pod in place.pods)
+
+
+def asked_milli(gang: Gang) -> int:
+    """Thousandths of GPUs that a gang asks for; a share in memory counts as the GPU."""
+    gpus = ((each.count, each.request.gpu) for each in gang.pod_sets)
+    return sum(count * gpu.count * (WHOLE if gpu.share_mib else gpu.milli) for count, gpu in gpus)
 
 
 def _moved(gang: Gang, queue: str) -> Gang:
@@ -148,6 +185,7 @@ class ClusterBook(Struct):
         open: schedulers that began and have not ended, as far as is known.
         gangs: those that live, by id.
         over: those that have ended since `close`.
+        placed: those that got their first place since `close`.
         parents: queue -> the queue above it.
         heard: when the last record came, in ms.
         lost: records that are known to be missing.
@@ -160,6 +198,7 @@ class ClusterBook(Struct):
     open: list[str] = field(default_factory=list)
     gangs: dict[str, DeliveredGang] = field(default_factory=dict)
     over: list[DeliveredGang] = field(default_factory=list)
+    placed: list[DeliveredGang] = field(default_factory=list)
     parents: dict[str, str] = field(default_factory=dict)
     heard: int = 0
     lost: int = 0
@@ -219,7 +258,7 @@ class ClusterBook(Struct):
             return  # a pod on its way out, which is no work of a user
         known = self.gangs.get(gang.id) or self._withdrawn(gang.id)
         if known is None:
-            self.gangs[gang.id] = DeliveredGang(gang, event.image, event.owner)
+            self.gangs[gang.id] = DeliveredGang(gang, event.image, event.owner, seen=event.at)
             return
         known.gang, known.image, known.owner = gang, event.image, event.owner
         known.confirmed = True
@@ -238,7 +277,10 @@ class ClusterBook(Struct):
         known = self.gangs.get(name) if isinstance(name, str) else None
         if known is None:
             return
+        waited = not known.first
         known.take(event)
+        if waited and known.first:
+            self.placed.append(known)
         if known.ended:
             self.over.append(self.gangs.pop(name))
 
@@ -259,10 +301,44 @@ class ClusterBooks(Struct):
             for gang in book.over:
                 yield cluster, gang
 
+    def queue_of(self, event: DeliveredEvent) -> str:
+        """The queue, as rights name it, of the gang that an event since `close` was about.
+
+        Empty = it is about none, or one of an earlier scheduler, and changed nothing.
+        """
+        book, name = self.of[event.cluster], getattr(event.event, "gang", "")
+        found = book.gangs.get(name) or next((e for e in book.over if e.gang.id == name), None)
+        if found is None or event.scheduler != book.scheduler:
+            return ""
+        return place_of(event.cluster, found.gang.queue)
+
+    def placed(self) -> Iterator[tuple[str, DeliveredGang]]:
+        """Gangs that got their first place since `close`, each with its cluster before it."""
+        for cluster, book in self.of.items():
+            for gang in book.placed:
+                yield cluster, gang
+
     def close(self) -> None:
-        """Forget gangs that have ended."""
+        """Forget gangs that have ended, and who got a first place."""
         for book in self.of.values():
             book.over.clear()
+            book.placed.clear()
+
+    def live(self) -> Iterator[tuple[str, DeliveredGang]]:
+        """Gangs that live, each with its cluster before it."""
+        for cluster, book in self.of.items():
+            for gang in book.gangs.values():
+                yield cluster, gang
+
+    def called(self, ref: str) -> list[tuple[str, DeliveredGang]]:
+        """Gangs that live and have this id, see `live_id`, or else this name; the newest first."""
+        cluster, colon, rest = ref.rpartition(":")
+        if colon:
+            book = self.of.get(cluster, ClusterBook())
+            begin = (each for each in book.gangs.values() if rest.startswith(f"{each.own_name}-"))
+            return [(cluster, each) for each in begin if live_id(cluster, each) == ref]
+        named = [(cluster, each) for cluster, each in self.live() if ref in _names(each)]
+        return sorted(named, key=lambda each: -each[1].gang.submitted)
 
     def tree(self) -> dict[str, str]:
         """Every cluster and its queues, as rights name them -> what is above each."""
@@ -277,6 +353,16 @@ class ClusterBooks(Struct):
 def place_of(cluster: str, queue: str = "") -> str:
     """How a queue of a cluster, or the cluster as a whole, is named at a server."""
     return f"{cluster}:{queue}"
+
+
+def _names(gang: DeliveredGang) -> tuple[str, str]:
+    return gang.own_name, gang.gang.name
+
+
+def live_id(cluster: str, gang: DeliveredGang) -> str:
+    """How a gang of a cluster is named at a server for as long as it lives."""
+    digest = sha256(gang.gang.id.encode()).hexdigest()[:8]
+    return place_of(cluster, f"{gang.own_name}-{digest}")
 
 
 def cluster_of(queue: str) -> str:
