@@ -80,6 +80,8 @@ FOLDERS: dict[str, dict[str, str]] = {
         "waiting": "",
         "workspaces": "",
         "autoscaling": "schedules",
+        "cluster_gangs": "waiting",
+        "clusters": "cluster_gangs waiting",
         "expand": "sweeps",
         "standby": "services",
     },

@@ -6,7 +6,8 @@ import msgspec
 
 from ganglion.api import reasons, workloads
 from ganglion.ledger.records import Ended, Filed, Submitted
-from ganglion.lifecycle.clusters import DeliveredGang, asked_milli, place_of, workload_of
+from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
+from ganglion.lifecycle.clusters import place_of, workload_of
 from ganglion.lifecycle.status import State, ended_as
 from ganglion.metering.clusters import metered_name
 from ganglion.model.events import Outcome
@@ -104,8 +105,16 @@ def _detail(
             run_ms=ended.run_ms,
             gpu_ms=ended.gpu_ms,
             attempts=ended.attempts,
+            waited=_totals(ended),
         ),
     )
+
+
+def _totals(ended: DeliveredGang) -> dict[str, int]:
+    found = dict[str, int]()
+    for each in ended.wait.over:
+        found[each.kind] = found.get(each.kind, 0) + each.total_ms
+    return found
 
 
 def gang_view(key: str, ended: DeliveredGang, phase: Phase) -> workloads.GangView:
@@ -127,6 +136,7 @@ def gang_view(key: str, ended: DeliveredGang, phase: Phase) -> workloads.GangVie
         placed=ended.placed or None,
         started=ended.began or None,
         ended=ended.ended or None,
+        waited=tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in ended.wait.over),
     )
 
 

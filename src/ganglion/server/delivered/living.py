@@ -3,8 +3,10 @@
 from typing import Any
 
 from ganglion.api import reasons, workloads
-from ganglion.lifecycle.clusters import DeliveredGang, asked_milli, live_id, milli_of, place_of
+from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli, milli_of
+from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.lifecycle.status import live_as
+from ganglion.lifecycle.waiting.sums import UNKNOWN
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
 from ganglion.server.delivered.filed import document_of, gang_view
@@ -28,15 +30,22 @@ def living_detail(cluster: str, found: DeliveredGang) -> workloads.WorkloadDetai
 
 
 def living_why(cluster: str, found: DeliveredGang) -> reasons.Why:
-    """Who says why it waits: reasons are not delivered."""
+    """For which reason it waits; its scheduler says more."""
     key, phase, name = live_id(cluster, found), found.phase, found.own_name
     said = "waits" if phase is Phase.PENDING else f"does not wait: it is {phase}"
     text = f"{key} {said}"
     if phase is Phase.PENDING:
         ask = f"ganglion why {name} --context CONTEXT -n {found.namespace}"
-        text += f" in cluster {cluster}, whose scheduler says why: {ask}"
+        cause = f" ({waits_for(found)})" if waits_for(found) else ""
+        text += f"{cause} in cluster {cluster}, whose scheduler says more: {ask}"
     told = reasons.Explained(gang=key, phase=phase, text=text, preemptions=found.preemptions)
     return reasons.Why(workload=key, gangs=1, explanations=(told,))
+
+
+def waits_for(found: DeliveredGang) -> str:
+    """Token of the reason that its scheduler said last; empty = unknown, or it does not wait."""
+    clock = None if found.holds else found.wait.clock
+    return clock.kind if clock and clock.kind != UNKNOWN else ""
 
 
 def _base(cluster: str, found: DeliveredGang) -> dict[str, Any]:
@@ -49,6 +58,7 @@ def _base(cluster: str, found: DeliveredGang) -> dict[str, Any]:
         "user": gang.user,
         "priority": gang.priority,
         "state": live_as(found.phase),
+        "reason": waits_for(found),
         "gpus": asked_milli(gang) / WHOLE,
         "gpus_held": milli_of(found.placement) / WHOLE if found.holds and found.placement else 0,
         "pods": sum(each.count for each in gang.pod_sets),

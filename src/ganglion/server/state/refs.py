@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from ganglion.ledger.records import Filed
-from ganglion.lifecycle.clusters import DeliveredGang
+from ganglion.lifecycle.cluster_gangs import DeliveredGang
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.server.state.transaction import Mind
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ganglion.ledger.records import Filed
-from ganglion.lifecycle.clusters import DeliveredGang, live_id, place_of
+from ganglion.lifecycle.cluster_gangs import DeliveredGang
+from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.lifecycle.status import live_as, state_of
 from ganglion.model.errors import FieldError
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery

@@ -17,7 +17,8 @@ from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, supply_held, usage_sums
 from ganglion.ledger.sql.waits import WaitCount, last_workload, wait_counts
-from ganglion.lifecycle.clusters import asked_milli, live_id, milli_of, place_of
+from ganglion.lifecycle.cluster_gangs import asked_milli, milli_of
+from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.metering.intervals import DAY_MS, UsageInterval
 from ganglion.metering.sums import Group, UsageBy, UsageSum, add_usage, date_of, overlap_ms
 from ganglion.metering.waits import percentile_ms, size_of, span_of, step_of

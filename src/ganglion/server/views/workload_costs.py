@@ -10,7 +10,7 @@ from ganglion.engine.search.cost_ahead import NO_LIMIT, NO_NODE, CostAhead, Cost
 from ganglion.engine.store.queue_rules import shapes_for
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted
-from ganglion.lifecycle.clusters import DeliveredGang, asked_milli
+from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.metering.clusters import ClusterMeter
 from ganglion.metering.intervals import UsageInterval
