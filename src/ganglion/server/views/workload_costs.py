@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from ganglion.api.money.costs import WorkloadCost
 from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.queues.budget_account import HOUR_MS
 from ganglion.engine.search.cost_ahead import NO_LIMIT, NO_NODE, CostAhead, CostsAhead
 from ganglion.engine.store.queue_rules import shapes_for
 from ganglion.ledger.ledger import Ledger
@@ -17,6 +18,7 @@ from ganglion.metering.intervals import UsageInterval
 from ganglion.metering.meter import UNKNOWN
 from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
 from ganglion.metering.sums import UsageBy
+from ganglion.model.placement import Placement
 from ganglion.model.workload import Workload
 from ganglion.pricing.book import PriceBook
 from ganglion.server.state.transaction import Mind
@@ -97,15 +99,36 @@ def _away(mind: Mind, workloads: Sequence[str], now: int) -> dict[str, CostAhead
     return found
 
 
+def away_reserved(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> int:
+    """What one of a cluster that holds a place will still cost at most, as exact money.
+
+    Without a time limit an hour counts; what has no price costs nothing.
+    """
+    if not found.holds or not found.placement:
+        return 0
+    known = mind.book.cluster_meters.of.get(cluster, ClusterMeter())
+    gang, worth = found.gang, 0
+    for flavor, milli in _held(known, found.placement).items():
+        worth += milli * (mind.book.prices.highest(now, flavor, gang.kind.value) or 0)
+    end = (found.started or found.placed) + gang.time_limit_ms
+    return worth * (max(end - now, 0) if gang.time_limit_ms else HOUR_MS)
+
+
+def _held(known: ClusterMeter, place: Placement) -> dict[str, int]:
+    """Thousandths of GPUs at a place of a cluster, by flavor."""
+    nodes, milli = known.meter.nodes, dict[str, int]()
+    for pod in place.pods:
+        flavor = nodes[pod.node].flavor if pod.node in nodes else UNKNOWN
+        milli[flavor] = milli.get(flavor, 0) + len(pod.devices) * pod.milli
+    return milli
+
+
 def _away_ahead(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> CostAhead:
     """What one of a cluster may still cost: where it is, or at the dearest flavor there."""
     gang, known = found.gang, mind.book.cluster_meters.of.get(cluster, ClusterMeter())
     nodes, limit = known.meter.nodes, gang.time_limit_ms
-    milli: dict[str, int] = {}
     if found.holds and found.placement:
-        for pod in found.placement.pods:
-            flavor = nodes[pod.node].flavor if pod.node in nodes else UNKNOWN
-            milli[flavor] = milli.get(flavor, 0) + len(pod.devices) * pod.milli
+        milli = _held(known, found.placement)
         left = max((found.started or found.placed) + limit - now, 0)
     else:
         asked, left = asked_milli(gang), limit
