@@ -103,13 +103,16 @@ def _milli(gpu: GpuRequest) -> int:
 
 
 def _gang(key: str, ended: DeliveredGang) -> workloads.GangView:
+    place = ended.placement
     return workloads.GangView(
         id=f"{key}/0",
         index=0,
         phase=Phase.ENDED,
         attempt=ended.attempts,
         ranks=sum(each.count for each in ended.gang.pod_sets),
-        placement=_placement(ended),
+        placement=None
+        if place is None
+        else msgspec.convert(place, reasons.Placement, from_attributes=True),
         outcome=ended.outcome,
         exit_code=ended.exit_code,
         message=ended.message,
@@ -121,11 +124,3 @@ def _gang(key: str, ended: DeliveredGang) -> workloads.GangView:
         started=ended.began or None,
         ended=ended.ended,
     )
-
-
-def _placement(ended: DeliveredGang) -> reasons.Placement | None:
-    place = ended.placement
-    if place is None:
-        return None
-    pods = tuple(reasons.PodPlacement(**msgspec.structs.asdict(pod)) for pod in place.pods)
-    return reasons.Placement(pods=pods, level=place.level, domain=place.domain)
