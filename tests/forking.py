@@ -5,6 +5,7 @@ process of tests imports a program once and becomes, by fork, that program again
 """
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
+from types import ModuleType
 from typing import Any
 
 MOST_BYTES = 1 << 20
@@ -198,6 +200,7 @@ def serve(number: int, listening: int) -> int:
         number: descriptor of the socket.
         listening: descriptor of one to which others connect.
     """
+    atexit.register(_leave)  # the first that is registered runs last
     ends = dict[int, int]()
     woken, wake = socket.socketpair()
     for each in (woken, wake):
@@ -228,16 +231,47 @@ def serve(number: int, listening: int) -> int:
             program = importlib.import_module(request["module"])
             if "ganglion.ledger.ledger" in sys.modules:
                 importlib.import_module("tests.ledgers").copied_from_now_on()
+            gc.freeze()  # no collection of a program looks at, and so copies, what it begins with
             pid = os.fork()
             if pid == 0:
                 for each in (*callers, listener, woken, wake):
                     each.detach()
                 _become(request, files)
-                return program.main(request["args"]) or 0
+                return _noted(program, request["args"])
             ends[pid] = files.pop()
             for file in files:
                 os.close(file)
             caller.send(str(pid).encode())
+
+
+def _noted(program: ModuleType, args: list[str]) -> int:
+    """Run a program, and keep its exit code for `_leave`; returns it."""
+    _codes.append(1)  # of an exception, which Python prints before it ends
+    try:
+        _codes.append(program.main(args) or 0)
+    except KeyboardInterrupt:
+        _codes.clear()  # a signal ends it
+        raise
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            _codes.append(end.code or 0)
+        raise
+    return _codes[-1]
+
+
+_codes: list[int] = []
+
+
+def _leave() -> None:
+    """End a program once all else that has to run at its end has.
+
+    Taking apart what it was forked with, module by module, takes ten times as long as most of
+    what a command does.
+    """
+    if _codes:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(_codes[-1])
 
 
 def _end_all(pids: Iterable[int]) -> int:

@@ -1,8 +1,13 @@
-"""Which tests one process runs in a row: those of modules with the same `xdist_group`."""
+"""Which tests one process runs in a row: those of a module, of modules with the same `xdist_group`.
+
+What the fixtures of a module start is started once so, and the process that distributes the tests
+sends some hundred lists instead of ten thousand names.
+"""
 
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from xdist.scheduler import LoadGroupScheduling
 
@@ -22,7 +27,15 @@ def group_of(module: str) -> str:
 
 
 class ByModule(LoadGroupScheduling):
-    """Tests go to processes one by one, but for those of a group."""
+    """Modules go to processes one by one, groups of modules at once and first."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return group_of(nodeid.partition("::")[0]) or nodeid
+        module = nodeid.partition("::")[0]
+        return group_of(module) or module
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        """Forget a unit whose tests have all run: xdist counts all that it remembers each time."""
+        super().mark_test_complete(node, item_index, duration)
+        scope = self._split_scope(self.registered_collections[node][item_index])
+        if all(self.assigned_work[node][scope].values()):
+            del self.assigned_work[node][scope]

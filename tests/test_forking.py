@@ -1,12 +1,15 @@
 """A forked program is as one that was started: its arguments, streams, folder, and its end."""
 
+import atexit
 import os
 import shlex
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Thread
 
 import pytest
 
@@ -18,6 +21,14 @@ def main(args: list[str]) -> int:
     """What is forked here: says where it is and what it was given, or waits for a signal."""
     if args == ["wait"]:
         signal.pause()
+    if args == ["fail"]:
+        raise ValueError("it failed")
+    if args == ["refuse"]:
+        sys.exit("it refused")
+    if args == ["end"]:
+        atexit.register(print, "at exit")
+        Thread(target=lambda: print("last of a thread")).start()  # noqa: T201 - its output
+        sys.exit(3)
     print(*args, Path.cwd(), os.environ.get("GIVEN"), input(), flush=True)  # noqa: T201 - its output
     return 7
 
@@ -37,6 +48,24 @@ def test_it_has_what_it_was_given_and_its_exit_code_is_told(tmp_path: Path) -> N
         assert made.wait(60) == 7
         out.seek(0)
         assert out.read() == f"x y {tmp_path} 1 a line\n"
+
+
+@pytest.mark.parametrize(
+    ("does", "code", "said"),
+    [
+        ("fail", 1, ["ValueError: it failed"]),
+        ("refuse", 1, ["it refused"]),
+        ("end", 3, ["last of a thread", "at exit"]),
+    ],
+)
+def test_whatever_it_leaves_to_its_end_is_done_and_its_exit_code_is_told(
+    does: str, code: int, said: list[str]
+) -> None:
+    with TemporaryFile("w+") as out:
+        made = Forked(__name__, [does], out.fileno())
+        assert made.wait(60) == code
+        out.seek(0)
+        assert out.read().splitlines()[-len(said) :] == said
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { screens } from "./screens.mjs";
 import { money } from "./money.mjs";
+import { changedQueues } from "./queues.mjs";
 
 const LINK = new URL(process.env.PORTAL_LINK);
 const [PROGRAM, ...ARGUMENTS] = JSON.parse(process.env.GANGLION);
@@ -211,6 +212,8 @@ try {
     await see("guaranteed none", { exact: false });
     await looked("queues");
   });
+
+  await changedQueues({ page, path, see, looked, accessible, pictures, step, check, ganglion });
 
   await money({ page, path, see, looked, step, check, ganglion, blocker, job });
 

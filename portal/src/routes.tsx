@@ -62,6 +62,7 @@ const workload = createRoute({
       tab: only(TABS, search["tab"]),
       gang: typeof search["gang"] === "number" ? search["gang"] : undefined,
       rank: typeof search["rank"] === "number" ? search["rank"] : undefined,
+      attempt: typeof search["attempt"] === "number" ? search["attempt"] : undefined,
       find: text(search["find"]),
     }),
   component: lazyRouteComponent(() => import("./pages/workload/workload"), "WorkloadPage"),
@@ -176,7 +177,8 @@ const fleet = createRoute({
 const queues = createRoute({
   getParentRoute: () => root,
   path: "/queues",
-  validateSearch: (search: Record<string, unknown>) => short({ queue: text(search["queue"]) }),
+  validateSearch: (search: Record<string, unknown>) =>
+    short({ queue: text(search["queue"]), edit: only(["rules", "new"], search["edit"]) }),
   component: lazyRouteComponent(() => import("./pages/queues/queues"), "QueuesPage"),
 });
 

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from tests.cli import answers
@@ -192,6 +193,22 @@ def test_a_queue_keeps_what_is_not_changed(ganglion: Ganglion, server: FakeServe
         "weight": 7,
         "preemption": {"preempt": "never"},
     }
+
+
+def test_a_file_gives_all_rules_of_a_queue(
+    ganglion: Ganglion, server: FakeServer, tmp_path: Path
+) -> None:
+    server.on(f"PUT {API}/queues/red", {})
+    file = tmp_path / "red.yaml"
+    file.write_text("quota: {H100: 8}\nstrict: true\n", "utf-8")
+    assert ganglion("queues", "set", "red", "-f", str(file)).out == "queue red set\n"
+    assert server.bodies(f"PUT {API}/queues/red") == [{"quota": {"H100": 8}, "strict": True}]
+    both = ganglion("queues", "set", "red", "-f", str(file), "--weight", "2")
+    assert (both.code, "leave the other options out" in both.err) == (2, True)
+    file.write_text("quota: {H100: 8\n", "utf-8")
+    wrong = ganglion("queues", "set", "red", "-f", str(file))
+    assert (wrong.code, "red.yaml" in wrong.err) == (2, True), wrong.err
+    assert len(server.bodies(f"PUT {API}/queues/red")) == 1
 
 
 def test_what_another_editor_changes_meanwhile_is_kept(

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import signal
 import socket
 import sys
 import threading
@@ -218,7 +220,16 @@ def test_ctrl_c_ends_it_while_connections_are_open(site: Site, pod: tuple[str, P
     with socket.create_connection(("127.0.0.1", local)) as one:
         one.sendall(b"kept open")
         until((folder / "met").exists)
+        blocked = interrupts_blocked(forwarding.process.pid)
         forwarding.type("\x03")
         code = forwarding.leave()
     forwarding.close()
     assert code == 0
+    assert blocked == {True}, "a thread that takes the signal leaves the main thread asleep"
+
+
+def interrupts_blocked(pid: int) -> set[bool]:
+    """Whether the threads of a process besides its main one block SIGINT."""
+    others = [each for each in Path(f"/proc/{pid}/task").iterdir() if each.name != str(pid)]
+    masks = [re.findall(r"SigBlk:\t(.*)", (each / "status").read_text())[0] for each in others]
+    return {bool(int(mask, 16) >> (signal.SIGINT - 1) & 1) for mask in masks}

@@ -33,7 +33,7 @@ class Watched:
     def __init__(self) -> None:
         self.state, self.sums, self.now = ClusterState(), WaitSums(), 0
         self.state.gangs.watcher = self.sums
-        self.untold = UntoldReasons(self.sums)
+        self.untold = UntoldReasons(self.sums.kind)
         self.log: list[tuple[int, list[ev.Event], list[ev.Event]]] = []
         self.since: dict[str, int] = {}
         self.waited: dict[str, int] = {}

@@ -113,12 +113,13 @@ export async function change<T>(
   method: "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   body?: unknown,
-  more: { query?: Query; key?: string; etag?: string; signal?: AbortSignal; /** Sent even where the page is left. */ leaving?: boolean } = {},
+  more: { query?: Query; key?: string; etag?: string; /** Only where it is not there yet. */ fresh?: boolean; signal?: AbortSignal; /** Sent even where the page is left. */ leaving?: boolean } = {},
 ): Promise<T> {
   const headers: Record<string, string> = { "X-CSRF-Token": csrf };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (more.key) headers["Idempotency-Key"] = more.key;
   if (more.etag) headers["If-Match"] = more.etag;
+  if (more.fresh) headers["If-None-Match"] = "*";
   const init: RequestInit = { method, headers };
   if (body !== undefined) init.body = JSON.stringify(body);
   if (more.signal) init.signal = more.signal;

@@ -1286,6 +1286,11 @@ export interface UsageRow {
   corrected_micro: number;
   idle_micro: number;
   unpriced_gpu_us: number;
+  active_gpu_us: number | null;
+  sampled_gpu_us: number;
+  active_by: string;
+  energy_mj: number | null;
+  energy_gpu_us: number;
 }
 
 export interface UsePage {
@@ -1662,6 +1667,7 @@ export interface Posts {
   "/nodes/{name}/cordon": Done;
   "/nodes/{name}/uncordon": Done;
   "/shutdown": Done;
+  "/queues/{name}/check": PolicyOutcome;
   "/policy/check": PolicyOutcome;
   "/policy/rollback": PolicyOutcome;
   "/budgets/{name}/requests": BudgetRequestView;

@@ -12,8 +12,8 @@ from sqlalchemy import Column, Connection, Engine, bindparam, delete, func, inse
 from ganglion.ledger.chain import GENESIS, ChainTail, Progress, Row, chained, silent
 from ganglion.ledger.executors import Executors
 from ganglion.ledger.history import TRIMMED, columns_of, ending_of, row_of, trimmed
+from ganglion.ledger.intervals import IntervalNumbers
 from ganglion.ledger.lock import FileLock
-from ganglion.ledger.metering import IntervalNumbers
 from ganglion.ledger.people.erasure import NEW_PEOPLE, erase, unwiped, wipe
 from ganglion.ledger.people.names import Names, Pseudonym
 from ganglion.ledger.reader import Reader

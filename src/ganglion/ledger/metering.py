@@ -5,95 +5,34 @@ from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
 from sqlalchemy import (
     BigInteger,
     Case,
     ColumnElement,
-    Connection,
     Integer,
     Table,
     case,
     func,
-    insert,
     literal_column,
     select,
 )
 
-from ganglion.ledger.reader import PAGE, Reader
-from ganglion.ledger.records import Batch
-from ganglion.ledger.sql.statements import Prepared, Session
-from ganglion.ledger.sql.tables import supply, usage, workloads
+from ganglion.ledger.reader import Reader
+from ganglion.ledger.sql.tables import activity, supply, usage, workloads
+from ganglion.metering.activity import AMOUNTS, ActivityInterval
 from ganglion.metering.day_runs import DayPart, DayRun
 from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
-from ganglion.metering.sums import Group, SupplySum, UsageBy, UsageSum, date_of
+from ganglion.metering.sums import (
+    ActivitySum,
+    Group,
+    SupplySum,
+    UsageBy,
+    UsageSum,
+    add_activity,
+    date_of,
+)
 from ganglion.metering.waits import DAYS_TO_MONDAY, SIZE_BOUNDS_MILLI, SIZES, WAIT_BOUNDS_MS
 from ganglion.pricing.book import PriceState
-
-_NEW_USAGE, _NEW_SUPPLY = (Prepared(insert(each)) for each in (usage, supply))
-
-
-class IntervalNumbers:
-    """Counts the rows of both tables, so that each has a number without gaps."""
-
-    def __init__(self) -> None:
-        self._usage = self._supply = 0
-
-    def refresh(self, writer: Connection) -> None:
-        """Read again where the tables end."""
-        self._usage, self._supply = (
-            int(writer.scalar(select(func.max(each.c.number))) or 0) for each in (usage, supply)
-        )
-
-    def write(self, session: Session, cycle: int, batch: Batch) -> None:
-        """Write the intervals that a cycle closes."""
-        if batch.usage:
-            session.execute(_NEW_USAGE, _rows(batch.usage, self._usage, cycle))
-        if batch.supply:
-            session.execute(_NEW_SUPPLY, _rows(batch.supply, self._supply, cycle))
-
-    def written(self, batch: Batch) -> None:
-        """They are committed."""
-        self._usage += len(batch.usage)
-        self._supply += len(batch.supply)
-
-
-def _rows(
-    intervals: Sequence[UsageInterval] | Sequence[SupplyInterval], last: int, cycle: int
-) -> list[dict[str, Any]]:
-    numbered = enumerate(intervals, last + 1)
-    return [asdict(each) | {"number": number, "cycle": cycle} for number, each in numbered]
-
-
-class ClosedInterval(Struct, frozen=True):
-    """An interval as it lies in the ledger, with the number of the cycle that closed it."""
-
-    cycle: int
-    interval: UsageInterval | SupplyInterval
-
-
-def closed_usage(reader: Reader, after: int) -> Iterator[ClosedInterval]:
-    """The intervals of usage that cycles after one closed, in order."""
-    return _closed(reader, usage, UsageInterval, after)
-
-
-def closed_supply(reader: Reader, after: int) -> Iterator[ClosedInterval]:
-    """The same for supply."""
-    return _closed(reader, supply, SupplyInterval, after)
-
-
-def _closed(
-    reader: Reader, table: Table, kind: type[UsageInterval | SupplyInterval], after: int
-) -> Iterator[ClosedInterval]:
-    columns = [table.c[name] for name in kind.__struct_fields__]
-    wanted = select(table.c.number, table.c.cycle, *columns).where(table.c.cycle > after)
-    last = 0
-    while rows := reader.rows(
-        wanted.where(table.c.number > last).order_by(table.c.number).limit(PAGE)
-    ):
-        for number, cycle, *values in rows:
-            last = number
-            yield ClosedInterval(cycle, kind(*values))
 
 
 def usage_between(
@@ -238,6 +177,28 @@ def _summed(
             yield _named(row[:width], wanted.by), (total, others)
 
 
+def activity_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, ActivitySum]:
+    """What GPUs did in a period, by group.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    table, groups = activity.c, [_group(each, activity) for each in wanted.by]
+    after, before = table.begin_ms >= wanted.since, table.end_ms <= wanted.until
+    chosen = [*_chosen(wanted, wanted.since, wanted.until, activity)]
+    amounts = [func.sum(table[name]) for name in AMOUNTS]
+    whole = select(*groups, table.source, *amounts).where(*chosen, after, before)
+    sums: dict[Group, ActivitySum] = {}
+    for row in reader.rows(whole.group_by(*groups, table.source)):
+        group, (source, *found) = _named(row[: len(groups)], wanted.by), row[len(groups) :]
+        sums.setdefault(group, ActivitySum()).add(source, *map(int, found))
+    columns = [table[name] for name in ActivityInterval.__struct_fields__]
+    cut = select(*columns).where(*chosen, ~(after & before))
+    parts = (ActivityInterval(*row) for row in reader.rows(cut))
+    add_activity(sums, parts, wanted.by, wanted.since, wanted.until)
+    return sums
+
+
 class WaitCount(Struct, frozen=True):
     """Workloads that got their first place in one span after equal waits.
 
@@ -350,8 +311,8 @@ def _shared(begin: Any, end: Any, low: int, high: int) -> ColumnElement[int]:  #
     return case((until > since, until - since), else_=0)
 
 
-def _group(by: UsageBy) -> ColumnElement[Any]:
-    return usage.c.begin_ms // DAY_MS if by is UsageBy.DAY else usage.c[by.value]
+def _group(by: UsageBy, table: Table = usage) -> ColumnElement[Any]:
+    return table.c.begin_ms // DAY_MS if by is UsageBy.DAY else table.c[by.value]
 
 
 def _overlap(table: Table, since: int, until: int) -> ColumnElement[int]:
@@ -376,16 +337,18 @@ def _within_days(since: int, until: int) -> tuple[ColumnElement[int], ColumnElem
     )
 
 
-def _chosen(wanted: UsageWanted, since: int, until: int) -> Iterator[ColumnElement[bool]]:
-    """Which rows of usage count in a period."""
-    yield from _within(usage, since, until)
+def _chosen(
+    wanted: UsageWanted, since: int, until: int, table: Table = usage
+) -> Iterator[ColumnElement[bool]]:
+    """Which rows of usage or activity count in a period."""
+    yield from _within(table, since, until)
     if since and not since % DAY_MS:
-        yield usage.c.begin_ms >= since
-    yield usage.c.cycle <= wanted.cycle
+        yield table.c.begin_ms >= since
+    yield table.c.cycle <= wanted.cycle
     if wanted.queues is not None:
-        yield usage.c.queue.in_(sorted(wanted.queues))
+        yield table.c.queue.in_(sorted(wanted.queues))
     if wanted.workloads is not None:
-        yield usage.c.workload.in_(sorted(wanted.workloads))
+        yield table.c.workload.in_(sorted(wanted.workloads))
 
 
 def _within(table: Table, since: int, until: int) -> tuple[ColumnElement[bool], ...]:

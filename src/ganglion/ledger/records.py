@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.model.events import Event
 from ganglion.model.workload import Workload
@@ -99,6 +100,7 @@ class Batch(Struct):
         supply: what nodes had likewise.
         erased: names of a person to be erased, that of the user first; empty = of none.
         past: workloads of clusters, which enter when they are over.
+        activity: what GPUs did meanwhile; it may be all that there is.
     """
 
     at: int
@@ -112,12 +114,13 @@ class Batch(Struct):
     supply: list[SupplyInterval] = field(default_factory=list)
     erased: tuple[str, ...] = ()
     past: list[tuple[Submitted, Ended]] = field(default_factory=list)
+    activity: list[ActivityInterval] = field(default_factory=list)
 
     @property
     def size(self) -> int:
         """Bytes that it takes on disk, about."""
         events = len(self.incoming) + len(self.decisions) + len(self.changed)
-        events += len(self.usage) + len(self.supply)
+        events += len(self.usage) + len(self.supply) + len(self.activity)
         documents = sum(len(new.document) for new in self.submitted)
         details = sum(len(end.detail) for end in (*self.ended, *(each for _, each in self.past)))
         return 512 * (events + 1) + 2 * documents + details

@@ -1,8 +1,8 @@
 """Ledgers as files: export, import, and backup while a server writes.
 
 An export is one JSON object a line: a header, the cycles, the events, the workloads, the intervals
-of usage and supply, the names of people, and a last line that counts them and names the head of
-the chain. A name that ends in `.gz` is compressed.
+of usage, supply and activity, the names of people, and a last line that counts them and names the
+head of the chain. A name that ends in `.gz` is compressed.
 """
 
 import contextlib
@@ -28,6 +28,7 @@ from ganglion.ledger.sql import database
 from ganglion.ledger.sql.faults import faults
 from ganglion.ledger.sql.tables import (
     SCHEMA,
+    activity,
     cuts,
     cycles,
     events,
@@ -41,9 +42,10 @@ from ganglion.model.errors import Conflict, EnvironmentFault, FileError
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import SYSTEM_FILES, Files, FileStream, install, remove
 
-FORMAT, CUT, METERED, NAMED = 1, 2, 3, 4
-"""Of exports of whole ledgers, of those that were cut, of those with intervals, and of those with
-names of people: each cannot be read by the versions before it."""
+FORMAT, CUT, METERED, NAMED, ACTIVE = 1, 2, 3, 4, 5
+"""Of exports of whole ledgers, of those that were cut, of those with intervals, of those with
+names of people, and of those that say what GPUs did: each cannot be read by the versions before
+it."""
 MOST = (1 << 63) - 1
 BINARY = ("document", "body", "detail")
 """Columns of workloads that hold bytes."""
@@ -110,7 +112,7 @@ def exported(
     with _appearing(file, effects) as scratch, _stream(scratch, file, effects.files) as out:
         base = _base(reader)
         metered, known = () if until else _metered(reader), reader.people()
-        _line(out, _header(cut=base is not None, metered=bool(metered), named=bool(known)))
+        _line(out, _header(base is not None, metered, named=bool(known)))
         if base:
             _line(out, base)
             checksum = base.cut.checksum
@@ -210,7 +212,7 @@ class _Import:
     def read(self, lines: IO[bytes]) -> TransferEnd:
         """Take every line in."""
         header = msgspec.json.decode(lines.readline(), type=Header)
-        if header.format > NAMED:
+        if header.format > ACTIVE:
             raise ValueError(f"format {header.format} is of a newer version")
         if header.cut or header.format == CUT:
             self._begin(msgspec.json.decode(lines.readline(), type=_Base))
@@ -242,7 +244,8 @@ class _Import:
             self._connection.execute(insert(people), rows)
             self._people += len(page)
         elif "begin_ms" in page[0]:
-            table = usage if "held_milli" in page[0] else supply
+            held, active = "held_milli" in page[0], "sampled_gpu_us" in page[0]
+            table = usage if held else activity if active else supply
             self._connection.execute(insert(table), page)
             self._intervals += len(page)
         elif "number" in page[0]:
@@ -278,15 +281,16 @@ class _Import:
         return end
 
 
-def _header(*, cut: bool, metered: bool, named: bool) -> Header:
+def _header(cut: bool, metered: tuple[Table, ...], *, named: bool) -> Header:
     if metered or named:
-        return Header(NAMED if named else METERED, SCHEMA, cut)
+        found = ACTIVE if activity in metered else NAMED if named else METERED
+        return Header(found, SCHEMA, cut)
     return Header(CUT if cut else FORMAT, SCHEMA)
 
 
 def _metered(reader: Reader) -> tuple[Table, ...]:
     """The tables of intervals that have rows."""
-    tables = (usage, supply)
+    tables = (usage, supply, activity)
     return tuple(each for each in tables if reader.rows(select(each.c.number).limit(1)))
 
 

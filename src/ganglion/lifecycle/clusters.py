@@ -6,10 +6,12 @@ here: the newest one says anew what it finds.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ganglion.lifecycle.waiting.delivered import ClusterWaits, DeliveredWait
 from ganglion.model.events import (
     Delivered,
     DeliveredEvent,
@@ -23,11 +25,13 @@ from ganglion.model.events import (
     Outcome,
     QueueRemoved,
     QueueSet,
+    ReasonsChanged,
     RecordsLost,
     ReportedImage,
     SchedulerEnded,
     SchedulerSettled,
     SchedulerStarted,
+    WaitGroups,
 )
 from ganglion.model.placement import Placement, same_place
 from ganglion.model.resources import WHOLE
@@ -61,6 +65,7 @@ class DeliveredGang(Struct):
         confirmed: whether the present scheduler has named it.
         holds: whether it holds its place.
         images: what the containers of its last attempt ran, as kubelets said.
+        wait: for what it has waited.
     """
 
     gang: Gang
@@ -84,6 +89,7 @@ class DeliveredGang(Struct):
     confirmed: bool = True
     holds: bool = False
     images: tuple[ReportedImage, ...] = ()
+    wait: DeliveredWait = field(default_factory=DeliveredWait)
 
     def take(self, event: Delivered) -> None:
         """Go on by one event about it."""
@@ -93,6 +99,7 @@ class DeliveredGang(Struct):
                 if self.holds and same_place(self.placement, place):
                     return  # a scheduler that has started says again where it found it
                 self._let_go(at)
+                self.wait.end(at)
                 self.placement, self.placed, self.started = place, at, 0
                 self.attempts += 1
                 self.holds, self.images = True, ()
@@ -118,8 +125,10 @@ class DeliveredGang(Struct):
             self.lost_gpu_ms += event.lost_gpu_ms
         if event.requeue:
             self.restarts += 1
+            self.wait.begin(self.attempts + 1, event.at)
         else:
             self.ended = max(event.at, 1)
+            self.wait.end(event.at)
 
     def _charge(self, at: int) -> None:
         if self.holds and self.placement:
@@ -151,6 +160,7 @@ class ClusterBook(Struct):
         parents: queue -> the queue above it.
         heard: when the last record came, in ms.
         lost: records that are known to be missing.
+        waits: what its newest scheduler has said of why gangs wait.
     """
 
     scheduler: str = ""
@@ -163,6 +173,7 @@ class ClusterBook(Struct):
     parents: dict[str, str] = field(default_factory=dict)
     heard: int = 0
     lost: int = 0
+    waits: ClusterWaits = field(default_factory=ClusterWaits)
 
     def unaccounted(self, scheduler: str, follows: tuple[str, ...]) -> list[str]:
         """Schedulers before one whose last records may be missing."""
@@ -187,12 +198,28 @@ class ClusterBook(Struct):
                 self._closed(said.scheduler)
             case _ if event.scheduler == self.scheduler:
                 self._take(said)
+        if event.scheduler == self.scheduler:
+            self._heard(said)
+
+    def _heard(self, said: Delivered) -> None:
+        """Until now holds what the newest scheduler has said of waits, unless it ends here."""
+        match said:
+            case SchedulerEnded(at=at):
+                self._interrupted(at, at)
+            case RecordsLost(scheduler=""):
+                self._interrupted(said.since_ms or self.waits.said, said.until_ms or said.at)
+                return
+        self.waits.said = max(self.waits.said, said.at)
+
+    def _interrupted(self, last: int, since: int) -> None:
+        self.waits.interrupted((each.wait for each in self.gangs.values()), last, since)
 
     def _began(self, scheduler: str, said: SchedulerStarted) -> None:
         for each in said.follows:
             self._closed(each)
         self.open.append(scheduler)
         if scheduler > self.scheduler:
+            self._interrupted(self.waits.said, said.at)
             self.scheduler, self.version, self.settled = scheduler, said.version, False
             for gang in self.gangs.values():
                 gang.confirmed = False
@@ -210,8 +237,23 @@ class ClusterBook(Struct):
                 self.parents.pop(name, None)
             case GangSubmitted():
                 self._submitted(event)
+            case WaitGroups():
+                self.waits.grouped(event, partial(self._waiting, event.at))
+            case ReasonsChanged():
+                self.waits.changed(event, [each.wait for each in self.gangs.values()], self._wait)
             case _:
                 self._happened(event)
+
+    def _wait(self, gang: str) -> DeliveredWait | None:
+        known = self.gangs.get(gang)
+        return known.wait if known else None
+
+    def _waiting(self, at: int, gang: str) -> DeliveredWait | None:
+        """The wait of a gang of which it is said that it waits; its begin may be missing."""
+        known = self.gangs.get(gang)
+        if known and known.wait.clock is None:
+            known.wait.begin(known.attempts + 1, at if known.attempts else known.gang.submitted)
+        return known.wait if known else None
 
     def _submitted(self, event: GangSubmitted) -> None:
         gang = event.gang
@@ -219,7 +261,8 @@ class ClusterBook(Struct):
             return  # a pod on its way out, which is no work of a user
         known = self.gangs.get(gang.id) or self._withdrawn(gang.id)
         if known is None:
-            self.gangs[gang.id] = DeliveredGang(gang, event.image, event.owner)
+            known = self.gangs[gang.id] = DeliveredGang(gang, event.image, event.owner)
+            known.wait.begin(1, gang.submitted)
             return
         known.gang, known.image, known.owner = gang, event.image, event.owner
         known.confirmed = True
@@ -230,6 +273,7 @@ class ClusterBook(Struct):
         found = next((e for e in self.over if e.gang.id == gang and not e.attempts), None)
         if found:
             self.over.remove(found)
+            found.wait.resume(found.ended)
             found.ended, found.outcome = 0, None
         return found
 

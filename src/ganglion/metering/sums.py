@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import chain
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval, by_day
 
 
@@ -42,6 +43,37 @@ class UsageSum(Struct):
         self.held_gpu_us += held_gpu_us
         self.requested_gpu_us += requested_gpu_us
         self.attempts += attempts
+
+
+class ActivitySum(Struct):
+    """What GPUs did over a period; amounts are as of `ActivityInterval`.
+
+    Attributes:
+        sources: what said how active they were.
+    """
+
+    sampled_gpu_us: int = 0
+    active_gpu_us: int = 0
+    energy_gpu_us: int = 0
+    energy_mj: int = 0
+    sources: set[str] = field(default_factory=set)
+
+    def add(
+        self, source: str, sampled_gpu_us: int, active_gpu_us: int, energy_gpu_us: int, mj: int
+    ) -> None:
+        """Add amounts of one source."""
+        self.sampled_gpu_us += sampled_gpu_us
+        self.active_gpu_us += active_gpu_us
+        self.energy_gpu_us += energy_gpu_us
+        self.energy_mj += mj
+        if sampled_gpu_us:
+            self.sources.add(source)
+
+    def plus(self, other: "ActivitySum") -> None:
+        """Add another one."""
+        self.add("", 0, other.active_gpu_us, other.energy_gpu_us, other.energy_mj)
+        self.sampled_gpu_us += other.sampled_gpu_us
+        self.sources |= other.sources
 
 
 class SupplySum(Struct):
@@ -83,12 +115,28 @@ def add_usage(
             found.add(each.held_milli * lasted, each.requested_milli * lasted, attempts)
 
 
-def group_of(interval: UsageInterval, by: Sequence[UsageBy]) -> Group:
+def add_activity(
+    sums: dict[Group, ActivitySum],
+    intervals: Iterable[ActivityInterval],
+    by: Sequence[UsageBy],
+    since: int,
+    until: int,
+) -> None:
+    """Add intervals, as far as they lie in a period, to the sums of their groups."""
+    for each in intervals:
+        part = each.within(since, until)
+        if part:
+            found = sums.setdefault(group_of(part, by), ActivitySum())
+            amounts = (part.sampled_gpu_us, part.active_gpu_us, part.energy_gpu_us)
+            found.add(part.source, *amounts, part.energy_mj)
+
+
+def group_of(interval: UsageInterval | ActivityInterval, by: Sequence[UsageBy]) -> Group:
     """The group that an interval, which lies within one day, counts in."""
     return tuple(_value(interval, each) for each in by)
 
 
-def _value(interval: UsageInterval, by: UsageBy) -> str:
+def _value(interval: UsageInterval | ActivityInterval, by: UsageBy) -> str:
     match by:
         case UsageBy.DAY:
             return date_of(interval.begin_ms // DAY_MS)

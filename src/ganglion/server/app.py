@@ -52,7 +52,7 @@ from ganglion.server.routes.money import budget_requests, budgets, prices
 from ganglion.server.telemetry.curves import AttemptUse
 from ganglion.server.telemetry.metrics import Gauges, ServerFigures
 from ganglion.server.views.cluster import waiting_by_reason
-from ganglion.server.views.use import CURVES, measured, snapshot
+from ganglion.server.views.use import CURVES, activity_looks, measured, snapshot
 from ganglion.transport.hosts import Hosts
 
 _ROUTES = (
@@ -197,8 +197,11 @@ def guarded(
 
 def _uses(context: ServerContext) -> Iterator[AttemptUse]:
     """What attempts use now, as far as the machine says."""
+    at = context.service.now()  # before it is asked who holds what: it is held then
     with context.service.read() as mind:
         found, fleet = snapshot(mind.state), capacity(mind.state)
+    context.curves.activity.look(at, activity_looks(found, context.counters))
+    context.curves.activity.flush(context.service.ask)
     if not found.holders:
         context.metrics.utilised(fleet, ())
         return

@@ -56,6 +56,7 @@ from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.set_apart import isolates, told_flaws
 from ganglion.server.state.transaction import Transaction
+from ganglion.server.telemetry.activity import GpuActivity
 from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
@@ -229,7 +230,7 @@ def serve(
         stack.enter_context(
             _running(
                 *(service, lambda d: _brought(d, policy, tuple(queues), user), warn),
-                (unhelped(), reviews.trouble()),
+                *((unhelped(), reviews.trouble()), curves.activity),
             )
         )
         retention = _started(
@@ -359,6 +360,7 @@ def _running(
     first: Callable[[Transaction], None],
     warn: Callable[[str], None],
     troubles: Sequence[str],
+    activity: GpuActivity,
 ) -> Iterator[None]:
     """The service's thread, from a state that agrees with the world, after a first command."""
     with service.read() as mind:
@@ -370,6 +372,7 @@ def _running(
         service.ask(first, timeout_s=120)
         yield
     finally:
+        activity.flush(partial(service.ask, timeout_s=5), everything=True)
         service.stop()
 
 

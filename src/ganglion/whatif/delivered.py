@@ -28,15 +28,22 @@ from ganglion.model.events import (
     ObjectRefused,
     Outcome,
     QueueSet,
+    ReasonsChanged,
     RecordsLost,
     SchedulerEnded,
     SchedulerSettled,
     SchedulerStarted,
+    WaitGroups,
 )
 from ganglion.model.fleet.node import Node
 from ganglion.model.placement import Placement, same_place
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang
+
+_OF_NO_CONCERN = (
+    *(SchedulerStarted, SchedulerEnded, RecordsLost, ObjectRefused),
+    *(ReasonsChanged, WaitGroups),  # a replay finds reasons of its own
+)
 
 
 class DeliveryGap(Struct, frozen=True):
@@ -107,7 +114,7 @@ class ClusterNews(Struct):
 
     def _told(self, said: Delivered) -> Iterator[Event]:
         match said:
-            case SchedulerStarted() | SchedulerEnded() | RecordsLost() | ObjectRefused():
+            case _ if isinstance(said, _OF_NO_CONCERN):
                 return
             case SchedulerSettled(at=at):
                 for name in [each for each in self._nodes if each not in self._named]:

@@ -13,7 +13,7 @@ import pytest
 @pytest.mark.parametrize("number", range(4))
 def test_it(number):
     with open({note!r}, "a") as file:
-        print(os.environ["PYTEST_XDIST_WORKER"], file=file)
+        print(__name__, os.environ["PYTEST_XDIST_WORKER"], file=file)
 """
 
 
@@ -28,7 +28,7 @@ def test_modules_name_their_groups() -> None:
 
 
 @pytest.mark.parametrize("group", ["", "one"])
-def test_a_group_stays_in_one_process(
+def test_a_module_stays_in_one_process_and_so_does_a_group(
     group: str, pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing all takes seconds
@@ -48,5 +48,6 @@ from tests.conftest import pytest_xdist_make_scheduler
     )
     done = pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup")
     done.assert_outcomes(passed=8)
-    workers = note.read_text().split()
-    assert len(set(workers)) == (1 if group else 2)
+    ran = [line.split() for line in note.read_text().splitlines()]
+    assert len({(module, worker) for module, worker in ran}) == 2
+    assert len({worker for _, worker in ran}) == (1 if group else 2)

@@ -12,6 +12,8 @@ ROW = {
     **{"queue": "vision", "user": "ada", "workload": "train-1", "flavor": "H100"},
     **{"kind": "train", "day": "2026-12-31", "held_gpu_us": HOUR_US * 3 // 2},
     **{"cost_micro": 3_000_001, "list_micro": 3_750_000, "corrected_micro": -750_000},
+    **{"active_gpu_us": HOUR_US // 4, "sampled_gpu_us": HOUR_US, "active_by": "nvml"},
+    "energy_mj": 1_800_000_000,
 }
 PAGE = {"since": 0, "until": 1, "items": [ROW], "total": {}, "currency": "EUR"}
 
@@ -39,10 +41,13 @@ def test_what_was_charged_and_its_correction_are_rows_of_their_own(
         **{"ResourceId": "train-1", "ResourceType": "train", "ServiceCategory": "Compute"},
         **{"ServiceName": "Ganglion", "ServiceProviderName": "Ganglion", "SkuId": "H100"},
         **{"SubAccountId": "vision", "SubAccountName": "vision"},
-        **{"Tags": '{"kind": "train", "user": "ada"}'},
+        **{"Tags": '{"kind": "train", "user": "ada"}', "x_ActiveGpuHours": "0.250000000"},
+        **{"x_ActiveSource": "nvml", "x_EnergyKwh": "0.500000000"},
+        **{"x_SampledGpuHours": "1.000000000"},
     }
     assert (corrected["BilledCost"], corrected["ChargeClass"]) == ("-0.75", "Correction")
     assert corrected["ConsumedQuantity"] == "0.000000000"
+    assert {corrected[name] for name in COLUMNS if name.startswith("x_")} == {""}
     (request,) = server.requests
     assert request.url.params.get_list("by") == [
         *("queue", "user", "workload", "flavor", "kind", "day")

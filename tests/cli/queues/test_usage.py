@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.harness import NOW_S, FakeServer, Ganglion
 
-from ganglion.api.use import FlavorUsage
+from ganglion.api.money.usage import FlavorUsage
 from ganglion.cli.output import screen
 from ganglion.cli.queues.usage import HUNDREDTH_US, reconciled
 
@@ -86,6 +86,24 @@ def test_once_there_are_prices_money_stands_beside_gpu_hours(
     assert "corrected: -1.50 EUR by price 2 of H100" in done.err
 
 
+def test_what_gpus_did_is_shown_where_anything_looked_with_how_much_of_it_is_known(
+    server: FakeServer, ganglion: Ganglion
+) -> None:
+    done = {"active_gpu_us": 3 * HOUR_US, "sampled_gpu_us": 5 * HOUR_US, "active_by": "nvml"}
+    done |= {"energy_mj": 4_500_000_000, "energy_gpu_us": 5 * HOUR_US}
+    vision = {**MONEY["items"][0], **done}  # type: ignore[index]
+    items, total = [vision, MONEY["items"][1]], {**MONEY["total"], **done}  # type: ignore[index, dict-item]
+    server.on(ROUTE, MONEY | {"items": items, "total": total})
+    shown = ganglion("usage")
+    assert shown.out.splitlines() == [
+        "QUEUE    HELD  SHARE  TRIES   ACTIVE  COST EUR  IDLE COST",
+        "vision  15.00    75%      0     3.00     37.50       0.00",
+        "speech   5.00    25%      0  unknown      0.00       0.00",
+    ]
+    assert "active 3.00 of 5.00 GPU-hours sampled (25% of held), by nvml\n" in shown.err
+    assert "energy 1.250 kWh in 5.00 GPU-hours\n" in shown.err
+
+
 def test_every_group_fits_a_terminal_of_80_columns(
     server: FakeServer, ganglion: Ganglion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,8 +121,8 @@ def test_programs_get_values_alone(server: FakeServer, ganglion: Ganglion) -> No
     server.on(ROUTE, PAGE)
     done = ganglion("usage", "--by", "queue", "-o", "csv", "-n", "1")
     assert done.out.splitlines() == [
-        "QUEUE,HELD,SHARE,REQUESTED,TRIES",
-        "vision,15.00,75%,0.00,1200",
+        "QUEUE,HELD,SHARE,REQUESTED,TRIES,ACTIVE,SAMPLED,ACTIVE BY,KWH",
+        "vision,15.00,75%,0.00,1200,unknown,0%,-,unknown",
     ]
     assert done.err == ""
 

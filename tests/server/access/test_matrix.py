@@ -40,7 +40,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_roles", "show_who_can"), AUDIT),
     **dict.fromkeys(("grant_role", "revoke_role"), OWNERS),
     # Each of these asks for a grant above the queue.
-    **dict.fromkeys(("set_queue", "delete_queue"), OWNERS),
+    **dict.fromkeys(("set_queue", "check_queue", "delete_queue"), OWNERS),
     **dict.fromkeys(("set_budget", "remove_budget"), ADMIN),
     **dict.fromkeys(("approve_budget_request", "deny_budget_request"), ADMIN),
     "request_budget": SUBMIT,

@@ -37,6 +37,51 @@ def test_an_owner_makes_changes_and_removes_a_queue_below(staff: Office, olga: T
     assert {each["actor"] for each in events[-5:]} == {"olga"}
 
 
+def check(client: TestClient, name: str, **body: Any) -> tuple[int, Any]:
+    answer = client.post(f"{API}/queues/{name}/check", json=body)
+    return answer.status_code, answer.json()
+
+
+def test_what_a_queue_would_change_is_said_and_nothing_is_set(
+    staff: Office, olga: TestClient
+) -> None:
+    before = staff.owner.get(f"{API}/queues").json()
+    status, found = check(olga, "audio", parent="research", quota={"H800": 2}, weight=0)
+    assert status == 200, found
+    changes = {each["key"]: (each["before"], each["after"]) for each in found["changes"]}
+    assert changes["queues.audio.quota.H800"] == (None, "2")
+    assert changes["queues.audio.weight"] == (None, "0")
+    assert any("no node has the flavor `H800`" in each for each in found["warnings"]), found
+    assert staff.owner.get(f"{API}/queues").json() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "key", "said"),
+    [
+        ("audio", {"quota": {"*": -1}}, 422, "quota.*", ""),
+        ("audio", {"parent": "research", "quota": {"*": 6}}, 422, "quota.*", "6 GPUs of 4"),
+        ("audio", {"parent": "nowhere"}, 404, "", "no queue 'nowhere'"),
+        ("research", {"parent": "research"}, 409, "", "cannot lie under itself"),
+        ("audio", {"weigth": 2}, 422, "weigth", "weight"),
+    ],
+)
+def test_a_check_refuses_what_setting_would_and_names_the_key(
+    staff: Office, olga: TestClient, name: str, body: Any, status: int, key: str, said: str
+) -> None:
+    del olga  # she made the queues
+    found, problem = check(staff.owner, name, **body)
+    wrong = [each["key"] for each in problem.get("errors", ())] or [""]
+    assert (found, wrong[0]) == (status, key), problem
+    assert said in str(problem)
+    answer = staff.owner.put(f"{API}/queues/{name}", json=body)
+    assert (answer.status_code, answer.json()["detail"]) == (found, problem["detail"])
+
+
+def test_a_check_is_for_those_who_may_set_the_queue(staff: Office, olga: TestClient) -> None:
+    assert check(olga, "research", quota={"*": 8}, parent="org")[0] == 403
+    assert check(staff.user("max", "maintainer", "research"), "a", parent="research")[0] == 403
+
+
 def test_a_new_queue_has_the_rules_of_its_parent_about_others(
     staff: Office, olga: TestClient
 ) -> None:

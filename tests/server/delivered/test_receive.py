@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from ganglion.api.reasons import WaitedFor
 from ganglion.audit.export import rows_of
 from ganglion.audit.placements import must_of, placements
 from ganglion.audit.records import SCHEDULER, DecisionContext, WantedRecords, records
@@ -15,9 +16,11 @@ from ganglion.model.events import (
     GangEnded,
     GangSubmitted,
     Outcome,
+    ReasonsChanged,
     RecordLoss,
     RecordsLost,
     SchedulerSettled,
+    WaitGroups,
 )
 from ganglion.model.policy import Policy
 from ganglion.server.delivered.receive import receive
@@ -122,6 +125,23 @@ def test_ended_work_of_a_cluster_is_in_the_history_by_its_name(rig: Rig) -> None
     spent = shown.spent
     assert spent is not None
     assert (spent.run_ms, spent.gpu_ms, spent.attempts) == (4_000, 12_000, 1)
+
+
+def test_for_what_work_of_a_cluster_waited_is_in_its_history(rig: Rig) -> None:
+    key = gang("train").id
+    whole = turns(
+        ([*begun(0), SchedulerSettled(0)], []),
+        ([submitted(0, "train"), WaitGroups(0, {"1": (key,)})], []),
+        ([ReasonsChanged(0, {"quota": (key,)})], []),
+        ([], [placed(3_000, "train", "n0")]),
+        ([ended(9_000, "train")], []),
+    )
+    deliver(rig, whole)
+    row = rig.ledger.history.latest("train")
+    assert row is not None
+    shown = filed_detail(row)
+    assert shown.gangs[0].waited == (WaitedFor(1, "quota", 3_000, 1, 3_000),)
+    assert shown.spent and shown.spent.waited == {"quota": 3_000}
 
 
 def test_equal_names_of_clusters_and_of_the_server_do_not_meet(rig: Rig) -> None:

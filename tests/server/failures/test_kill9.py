@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx2
 
+from ganglion.ledger.intervals import closed_usage
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import closed_usage
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted
 from ganglion.model.policy import Policy

@@ -9,14 +9,9 @@ from random import Random
 import pytest
 
 from ganglion import __version__
+from ganglion.ledger.intervals import closed_supply, closed_usage
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import (
-    UsageWanted,
-    closed_supply,
-    closed_usage,
-    supply_sums,
-    usage_sums,
-)
+from ganglion.ledger.metering import UsageWanted, supply_sums, usage_sums
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.transfer import exported, imported
 from ganglion.metering.sums import SupplySum, UsageBy, UsageSum, add_supply, add_usage

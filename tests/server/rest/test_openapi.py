@@ -26,6 +26,7 @@ DOCUMENTS = (
     "POST /api/v1/workloads:submit",
     "PUT /api/v1/bookings/{name}",
     "PUT /api/v1/queues/{name}",
+    "POST /api/v1/queues/{name}/check",
 )
 """Operations whose body is a file."""
 

@@ -80,6 +80,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "waiting": "",
         "workspaces": "",
         "autoscaling": "schedules",
+        "clusters": "waiting",
         "expand": "sweeps",
         "standby": "services",
     },

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { PriceView } from "../../api/schema";
-import { differences } from "./differences";
+import { differences } from "../../ui/differences";
 import { priceLine } from "./prices";
 import { grantLine } from "./roles";
 import { standingOf } from "./standing";

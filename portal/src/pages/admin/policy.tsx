@@ -6,8 +6,9 @@ import { Button } from "react-aria-components";
 import { stringify } from "yaml";
 import { change, get, Problem } from "../../api/client";
 import { policy, policyVersions } from "../../api/reads";
-import type { PolicyChange, PolicyOutcome, PolicyView } from "../../api/schema";
+import type { PolicyOutcome, PolicyView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
+import { Changes, Overtaken } from "../../ui/changes";
 import { Confirm } from "../../ui/confirm";
 import { Listing } from "../../ui/listing";
 import { may } from "../../ui/may";
@@ -19,7 +20,7 @@ import { harmless } from "../../ui/text";
 import type { PolicyVersion } from "../../api/schema";
 import type { TabProps } from "./admin";
 import { keepQuestion } from "../whatif/asked";
-import { differences } from "./differences";
+import { differences } from "../../ui/differences";
 
 const KEPT = "policy-draft";
 const PAUSE_MS = 400;
@@ -111,8 +112,9 @@ function Editor({ present }: { present: PolicyView }) {
       </p>
       {overtaken && draft && (
         <Overtaken
-          present={present}
-          draft={draft}
+          what="policy"
+          user={present.user}
+          changes={differences(draft.document, present.document)}
           mine={() => setDraft({ text: draft.text, etag: present.etag, document: present.document })}
           theirs={() => setDraft(null)}
         />
@@ -175,61 +177,6 @@ function Editor({ present }: { present: PolicyView }) {
         </section>
       </div>
     </section>
-  );
-}
-
-/** Another user set the policy since this draft was begun. */
-function Overtaken(props: { present: PolicyView; draft: Draft; mine(): void; theirs(): void }) {
-  const { present, draft } = props;
-  const changes = differences(draft.document, present.document);
-  return (
-    <section className="notice warn" role="alert" aria-label="Changed meanwhile">
-      <strong>
-        The policy was changed since you began to write
-        {present.user && (
-          <>
-            , last by <Name text={present.user} most={40} />
-          </>
-        )}
-        .
-      </strong>
-      {changes.length ? <Changes changes={changes} label="Changes of others" /> : <p>What it says is as before.</p>}
-      <p>Yours is kept. On the right you see what it would change now, theirs included.</p>
-      <div className="buttons">
-        <Button onPress={props.mine}>Go on with mine, on top of theirs</Button>
-        <Button onPress={props.theirs}>Take theirs</Button>
-      </div>
-    </section>
-  );
-}
-
-const SHOWN = 60;
-
-function Changes({ changes, label }: { changes: readonly PolicyChange[]; label: string }) {
-  return (
-    <div className="scroll-x" tabIndex={0} role="region" aria-label={label}>
-      <table className="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">Setting</th>
-            <th scope="col">Before</th>
-            <th scope="col">After</th>
-          </tr>
-        </thead>
-        <tbody>
-          {changes.slice(0, SHOWN).map((each) => (
-            <tr key={each.key}>
-              <th scope="row">
-                <code>{harmless(each.key, 120)}</code>
-              </th>
-              <td>{each.before === null ? <span className="quiet">not there</span> : harmless(each.before, 120)}</td>
-              <td>{each.after === null ? <span className="quiet">gone</span> : harmless(each.after, 120)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {changes.length > SHOWN && <p className="quiet">and {plural(changes.length - SHOWN, "further change")}</p>}
-    </div>
   );
 }
 

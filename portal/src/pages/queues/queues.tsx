@@ -1,16 +1,24 @@
 /** The tree of queues: what each is guaranteed, uses, borrows and may never pass. */
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { Suspense, lazy, useMemo, useState } from "react";
 import { Button } from "react-aria-components";
+import { change } from "../../api/client";
 import { queues } from "../../api/reads";
 import type { Amount, QueueView } from "../../api/schema";
+import { useVisitor } from "../../entrance";
+import { Confirm } from "../../ui/confirm";
 import { gpus } from "../../ui/numbers";
 import { Command, Failure, Loading, Meter, Name } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless, word } from "../../ui/text";
 import { standing } from "../overview/overview";
+import { lineage, mayBelow, mayChange } from "./may";
 import { branches, type Branch } from "./tree";
+import { Try } from "./try";
+import { Undo, type Saved } from "./undo";
+
+const QueueEditor = lazy(() => import("./edit"));
 
 const route = getRouteApi("/queues");
 
@@ -20,17 +28,45 @@ function total(amounts: Record<string, Amount>): number | null {
 }
 
 export function QueuesPage() {
-  const { queue: chosen } = route.useSearch();
+  const { queue: chosen, edit } = route.useSearch();
   const go = route.useNavigate();
+  const { me } = useVisitor();
   const found = useQuery(queues);
+  const [saved, setSaved] = useState<Saved | null>(null);
   const rows = useMemo(() => branches(found.data?.items ?? []), [found.data]);
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="the queues" />;
-  const picked = found.data.items.find((each) => each.name === chosen);
+  const { items } = found.data;
+  const picked = items.find((each) => each.name === chosen);
+  const show = (queue?: string) => void go({ search: queue ? { queue } : {}, replace: true });
+  if (edit === "new" || (edit && picked))
+    return (
+      <Suspense fallback={<Loading what="the rules" />}>
+        <QueueEditor
+          key={`${edit} ${chosen ?? ""}`}
+          items={items}
+          present={edit === "rules" && picked ? picked : null}
+          parent={edit === "new" && picked ? picked.name : ""}
+          leave={() => show(chosen)}
+          done={(found) => {
+            setSaved(found);
+            show(found.name);
+          }}
+        />
+      </Suspense>
+    );
   return (
     <>
       <h1>Queues</h1>
       <p className="lead">Work is charged to the leaves. The mark in a bar is the quota.</p>
+      {saved && <Undo key={saved.etag + saved.said} saved={saved} close={() => setSaved(null)} />}
+      {mayBelow(me, []) && (
+        <p>
+          <Link className="button" to="/queues" search={{ edit: "new" }}>
+            Add a queue
+          </Link>
+        </p>
+      )}
       <div className={picked ? "split" : ""}>
         <div>
           <PlainTable
@@ -43,7 +79,17 @@ export function QueuesPage() {
             chosen={chosen}
           />
         </div>
-        {picked && <QueuePanel queue={picked} close={() => void go({ search: {}, replace: true })} />}
+        {picked && (
+          <QueuePanel
+            queue={picked}
+            items={items}
+            close={() => show()}
+            gone={(removed) => {
+              setSaved(removed);
+              show();
+            }}
+          />
+        )}
       </div>
       <Command line="ganglion queues" />
     </>
@@ -147,7 +193,48 @@ const FLAVORS: readonly PlainColumn<FlavorRow>[] = [
   flavorColumn("lend_limit", "Lends"),
 ];
 
-function QueuePanel({ queue, close }: { queue: QueueView; close(): void }) {
+/** What may be done with a queue, by those who may. */
+function Acts({ queue, items, gone }: { queue: QueueView; items: readonly QueueView[]; gone(saved: Saved): void }) {
+  const { me } = useVisitor();
+  const queries = useQueryClient();
+  const changes = mayChange(me, items, queue.name);
+  const adds = mayBelow(me, lineage(items, queue.name));
+  if (!changes && !adds) return null;
+  const remove = async () => {
+    await change("DELETE", `/queues/${encodeURIComponent(queue.name)}`, undefined, { etag: queue.etag });
+    gone({ name: queue.name, said: "was removed", document: queue.document, etag: "" });
+    await queries.invalidateQueries({ queryKey: ["queues"] });
+  };
+  return (
+    <div className="buttons">
+      {changes && (
+        <Link className="button" to="/queues" search={{ queue: queue.name, edit: "rules" }}>
+          Change
+        </Link>
+      )}
+      {adds && (
+        <Link className="button" to="/queues" search={{ queue: queue.name, edit: "new" }}>
+          Add one below
+        </Link>
+      )}
+      {changes && (
+        <Confirm
+          danger
+          label="Remove"
+          title={`Remove the queue ${harmless(queue.name, 60)}?`}
+          line={`ganglion queues delete ${word(queue.name)}`}
+          act={remove}
+        >
+          <p>A queue goes only while no work and no queue is in it. What ended in it stays in the history.</p>
+          <Try name={queue.name} rules={null} />
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function QueuePanel(props: { queue: QueueView; items: readonly QueueView[]; close(): void; gone(saved: Saved): void }) {
+  const { queue, close } = props;
   const flavors = [...new Set([...Object.keys(queue.quota), ...Object.keys(queue.limit), ...Object.keys(queue.used)])]
     .filter((each) => each !== "*")
     .sort();
@@ -162,6 +249,7 @@ function QueuePanel({ queue, close }: { queue: QueueView; close(): void }) {
         </Button>
       </div>
       <p>It {standing(queue)}.</p>
+      <Acts {...props} />
       {flavors.length > 0 && (
         <PlainTable
           label="GPUs by flavor"

@@ -33,7 +33,8 @@ export const FIELDS = [
   { path: ["priority"], label: "Priority", hint: "0 to 100, or high" },
 ] as const;
 
-export type Path = (typeof FIELDS)[number]["path"];
+export type Path = readonly (string | number)[];
+export type Value = string | number | boolean;
 
 export function fieldOf(file: Parsed, path: Path): string {
   const found = file.document.errors.length ? undefined : file.document.getIn(path);
@@ -41,21 +42,24 @@ export function fieldOf(file: Parsed, path: Path): string {
 }
 
 /** The text with one field changed; comments and all else stay. */
-export function withField(text: string, path: Path, value: string): string {
+export function withField(text: string, path: Path, value: Value): string {
   const { document, body } = parsed(text);
   if (document.errors.length || (body === null && text.trim())) return text;
-  if (body === null) return value ? stringify(nested(path, value)) : "";
-  if (value) document.setIn(path, /^\d+$/.test(value) ? Number(value) : value);
+  const given = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
+  if (body === null) return value === "" ? "" : stringify(nested(path, given));
+  if (given !== "") document.setIn(path, given);
   else {
     document.deleteIn(path);
-    if (path.length === 2 && emptied(document.getIn([path[0]]))) document.deleteIn([path[0]]);
+    // What held nothing else goes too.
+    for (let above = path.slice(0, -1); above.length && emptied(document.getIn(above)); above = above.slice(0, -1))
+      document.deleteIn(above);
   }
   return document.toString({ lineWidth: 0 });
 }
 
-function nested(path: readonly string[], value: string): Record<string, unknown> {
+function nested(path: Path, value: Value): Record<string, unknown> {
   const [first = "", ...rest] = path;
-  return { [first]: rest.length ? nested(rest, value) : /^\d+$/.test(value) ? Number(value) : value };
+  return { [first]: rest.length ? nested(rest, value) : value };
 }
 
 function emptied(node: unknown): boolean {

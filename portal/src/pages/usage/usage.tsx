@@ -137,6 +137,13 @@ function Totals({ page }: { page: Page }) {
           <> {money(total.corrected_micro, currency)} by prices that were set afterwards</>
         )}
       </Figure>
+      {total.active_gpu_us !== null && (
+        <Figure label="Active GPU-hours" value={count(gpuHours(total.active_gpu_us))}>
+          of {count(gpuHours(total.sampled_gpu_us))} sampled by {total.active_by}, {sampled(total)} of what was held
+          {total.energy_mj !== null && <>; {energy(total)} drawn</>}
+          <Meter label="Active of what was sampled" used={total.active_gpu_us} of={total.sampled_gpu_us} />
+        </Figure>
+      )}
       {fleet && (
         <Figure label="Idle GPU-hours" value={count(gpuHours(sum("idle_gpu_us")))}>
           {currency ? `${money(sum("idle_micro"), currency)} for GPUs that nothing held` : "ready, and not held"}
@@ -183,6 +190,46 @@ function DayBars(props: {
     <Bars label={`${measure === "cost" ? "Cost" : "GPU-hours held"} by day of UTC`} bars={bars} said={said} />
   );
 }
+
+/** The part of what was held of which it is known how active it was. */
+function sampled(row: UsageRow): string {
+  return `${count(Math.floor((100 * row.sampled_gpu_us) / (row.held_gpu_us || 1)))} %`;
+}
+
+function energy(row: UsageRow): string {
+  return row.energy_mj === null ? "unknown" : `${count(row.energy_mj / 3.6e9)} kWh`;
+}
+
+/** Columns of what GPUs did, where anything was sampled. */
+const ACTIVITY: readonly Column<UsageRow>[] = [
+  {
+    key: "active",
+    title: "Active",
+    width: "minmax(6rem, 1fr)",
+    align: "end",
+    wide: true,
+    value: (row) => (row.active_gpu_us === null ? null : gpuHours(row.active_gpu_us)),
+    cell: (row) => (row.active_gpu_us === null ? "unknown" : count(gpuHours(row.active_gpu_us))),
+  },
+  {
+    key: "sampled",
+    title: "Sampled",
+    width: "minmax(5rem, 1fr)",
+    align: "end",
+    wide: true,
+    value: (row) => row.sampled_gpu_us / (row.held_gpu_us || 1),
+    cell: sampled,
+  },
+  {
+    key: "energy",
+    title: "Energy",
+    width: "minmax(6rem, 1fr)",
+    align: "end",
+    wide: true,
+    value: (row) => row.energy_mj,
+    cell: energy,
+  },
+];
 
 function columnsOf(by: By, page: Page): readonly Column<UsageRow>[] {
   const whole = page.total.held_gpu_us || 1;
@@ -233,6 +280,7 @@ function columnsOf(by: By, page: Page): readonly Column<UsageRow>[] {
       value: (row) => row.attempts,
       cell: (row) => count(row.attempts),
     },
+    ...(page.total.sampled_gpu_us ? ACTIVITY : []),
     ...(page.currency
       ? [
           micro("cost_micro", `Cost ${page.currency}`, false),

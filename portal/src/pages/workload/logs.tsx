@@ -6,6 +6,7 @@ import type { WorkloadDetail } from "../../api/schema";
 import { Command, Empty } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { download, word } from "../../ui/text";
+import { GangChoice } from "./gang_choice";
 import { NOTHING, readTail, type Tail } from "./tail";
 
 const LINE = 20;
@@ -15,7 +16,7 @@ export function Logs(props: {
   gang: number;
   rank: number;
   find: string;
-  set(more: { gang?: number; rank?: number; find?: string | undefined }): void;
+  set(more: { gang?: number; rank?: number; attempt?: undefined; find?: string | undefined }): void;
 }) {
   const { job, gang, rank, find, set } = props;
   const shown = job.gangs.find((each) => each.index === gang);
@@ -64,18 +65,7 @@ export function Logs(props: {
   return (
     <div className="logs">
       <div className="filters">
-        {job.gangs.length > 1 && (
-          <label>
-            Gang
-            <select value={gang} onChange={(event) => set({ gang: Number(event.target.value), rank: 0 })}>
-              {job.gangs.map((each) => (
-                <option key={each.index} value={each.index}>
-                  {each.index} {each.phase}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
+        <GangChoice job={job} gang={gang} choose={(gang) => set({ gang, rank: 0, attempt: undefined })} />
         <label>
           Rank
           <select value={rank} onChange={(event) => set({ rank: Number(event.target.value) })}>

@@ -1,6 +1,5 @@
 /** What a workload uses now, and what its attempts used and reported over their time. */
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { curves, use } from "../../api/reads";
 import type { CurveView, DeviceUse, GangUse, WorkloadDetail } from "../../api/schema";
 import { CsvButton, type Saved } from "../../ui/csv_button";
@@ -10,6 +9,7 @@ import { Command, Empty, Failure, Loading, Meter, Name } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { useSettings } from "../../ui/settings";
 import { harmless } from "../../ui/text";
+import { GangChoice } from "./gang_choice";
 import { corners, drawn, type Drawn } from "./lines";
 
 const percent = (milli: number | null) => (milli === null ? "unknown" : `${count(Math.round(milli / 10))} %`);
@@ -75,7 +75,16 @@ const GANGS: readonly PlainColumn<GangUse>[] = [
   { key: "processes", title: "Processes", align: "end", wide: true, value: (row) => row.processes, cell: (row) => row.processes ?? "unknown" },
 ];
 
-export function UsePanel({ job, gang: index, over }: { job: WorkloadDetail; gang: number; over: boolean }) {
+type Choose = (more: { gang?: number; rank?: number; attempt?: number | undefined }) => void;
+
+export function UsePanel(props: {
+  job: WorkloadDetail;
+  gang: number;
+  attempt: number | undefined;
+  over: boolean;
+  set: Choose;
+}) {
+  const { job, gang: index, attempt, over, set } = props;
   const found = useQuery({ ...use, enabled: !over });
   const gangs = found.data?.gangs.filter((each) => each.workload === job.id) ?? [];
   const names = new Set(gangs.map((each) => each.gang));
@@ -87,7 +96,7 @@ export function UsePanel({ job, gang: index, over }: { job: WorkloadDetail; gang
       {gangs.length > 0 && (
         <PlainTable label="What its gangs use" file={`${job.id}-use`} one="gang" columns={GANGS} rows={gangs} id={(row) => row.gang} />
       )}
-      <Curves job={job} index={index} live={gangs.length > 0} />
+      <Curves job={job} index={index} chosen={attempt} live={gangs.length > 0} set={set} />
       {devices.length > 0 && (
         <PlainTable
           label="Its GPUs"
@@ -104,9 +113,10 @@ export function UsePanel({ job, gang: index, over }: { job: WorkloadDetail; gang
 }
 
 /** What the attempts of one gang used and reported, over their time. */
-function Curves({ job, index, live }: { job: WorkloadDetail; index: number; live: boolean }) {
+function Curves(props: { job: WorkloadDetail; index: number; chosen: number | undefined; live: boolean; set: Choose }) {
+  const { job, index, chosen, live, set } = props;
   const found = useQuery(curves(job.id, index, live));
-  const [chosen, choose] = useState<number | undefined>();
+  const gang = <GangChoice job={job} gang={index} choose={(gang) => set({ gang, rank: 0, attempt: undefined })} />;
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="its curves" />;
   const attempts = [...new Set(found.data.items.map((each) => each.attempt))];
@@ -114,12 +124,15 @@ function Curves({ job, index, live }: { job: WorkloadDetail; index: number; live
   const mine = found.data.items.filter((each) => each.attempt === attempt);
   if (!mine.length)
     return (
-      <Empty title="There are no curves">
-        <p>
-          What an attempt uses is measured every ten seconds while it runs, and what it reports is kept with that, for as long as its
-          log is.
-        </p>
-      </Empty>
+      <section aria-label="Curves">
+        <div className="line-with-button">{gang}</div>
+        <Empty title={job.gangs.length > 1 ? `Gang ${index} has no curves` : "There are no curves"}>
+          <p>
+            What an attempt uses is measured every ten seconds while it runs, and what it reports is kept with that, for as long as its
+            log is.
+          </p>
+        </Empty>
+      </section>
     );
   const parts = [
     ["What it reports", mine.filter((each) => each.kind === "reported")],
@@ -128,10 +141,11 @@ function Curves({ job, index, live }: { job: WorkloadDetail; index: number; live
   return (
     <section aria-label="Curves">
       <div className="line-with-button">
+        {gang}
         {attempts.length > 1 ? (
           <label>
             Attempt{" "}
-            <select value={attempt} onChange={(event) => choose(Number(event.target.value))}>
+            <select value={attempt} onChange={(event) => set({ attempt: Number(event.target.value) })}>
               {attempts.map((each) => (
                 <option key={each} value={each}>
                   {each}
@@ -140,7 +154,7 @@ function Curves({ job, index, live }: { job: WorkloadDetail; index: number; live
             </select>
           </label>
         ) : (
-          <span className="quiet">{job.gangs.length > 1 ? `gang ${index}, attempt ${attempt}` : `attempt ${attempt}`}</span>
+          <span className="quiet">attempt {attempt}</span>
         )}
         <CsvButton file={`${job.id}-${index}-${attempt}-curves`} columns={POINTS} rows={mine.flatMap(pointsOf)} />
       </div>

@@ -12,6 +12,7 @@ import { count, duration, gpuHours as gpuHoursOf, money, plural } from "../../ui
 import { Badge, Command, Failure, Figure, Loading, Name, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
+import { gangOf } from "./gang_choice";
 import { attemptsOf, stepsOf } from "./life";
 import { Logs } from "./logs";
 import { PlacementPanel } from "./placement";
@@ -34,6 +35,7 @@ export function WorkloadPage() {
   const job = found.data;
   const usual: TabName = job.state === "QUEUED" ? "why" : "logs";
   const tab = search.tab ?? usual;
+  const gang = gangOf(job, search.gang)?.index ?? 0;
   return (
     <>
       <Head job={job} />
@@ -59,7 +61,7 @@ export function WorkloadPage() {
           <h2 className="sr">Log</h2>
           <Logs
             job={job}
-            gang={search.gang ?? 0}
+            gang={gang}
             rank={search.rank ?? 0}
             find={search.find ?? ""}
             set={(more) => void go({ search: (was) => ({ ...was, ...more }), replace: true })}
@@ -68,7 +70,13 @@ export function WorkloadPage() {
         <TabPanel id="use" className="panel">
           <h2 className="sr">Use</h2>
           <Suspense fallback={<Loading what="what it uses" />}>
-            <UsePanel job={job} gang={search.gang ?? 0} over={ENDED.has(job.state)} />
+            <UsePanel
+              job={job}
+              gang={gang}
+              attempt={search.attempt}
+              over={ENDED.has(job.state)}
+              set={(more) => void go({ search: (was) => ({ ...was, ...more }), replace: true })}
+            />
           </Suspense>
         </TabPanel>
         <TabPanel id="placement" className="panel">

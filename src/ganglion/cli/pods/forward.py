@@ -1,7 +1,9 @@
 """`ganglion port-forward`."""
 
 import contextlib
+import functools
 import re
+import signal
 import socket
 import threading
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +18,8 @@ from ganglion.cli.output.screen import note
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, StateError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from httpx2.websockets import WebSocketSession
 
     from ganglion.client import Client
@@ -57,6 +61,7 @@ def port_forward(
     local_only(where, "port-forward", "kubectl port-forward")
     with connect() as client, contextlib.ExitStack() as stack:
         ways = [parsed(text) for text in ports] or [_own(client, job)]
+        interrupted = stack.enter_context(_awaiting_interrupt())
         for way in ways:
             listener = stack.enter_context(_listen(way))
             port = listener.getsockname()[1]
@@ -64,8 +69,21 @@ def port_forward(
             carrier = Carrier(client, listener, job, way.remote, pod)
             stack.callback(carrier.close)
             threading.Thread(target=carrier.accept, daemon=True).start()
-        with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+        interrupted()
+
+
+@contextlib.contextmanager
+def _awaiting_interrupt() -> "Iterator[Callable[[], object]]":
+    """Yield what waits for Ctrl-C.
+
+    A thread that starts another one may take the signal; then a main thread that waits for a lock
+    sleeps on. So no thread that starts in the block sees the signal.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield functools.partial(signal.sigwait, {signal.SIGINT})
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def parsed(text: str) -> ForwardedPort:

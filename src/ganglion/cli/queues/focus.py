@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ganglion.model.errors import Conflict
 
 if TYPE_CHECKING:
-    from ganglion.api.use import UsagePage, UsageRow
+    from ganglion.api.money.usage import UsagePage, UsageRow
 
 BY = ("queue", "user", "workload", "flavor", "kind", "day")
 COLUMNS = (
@@ -26,10 +26,13 @@ COLUMNS = (
     *("HostProviderName", "InvoiceIssuerName", "ListCost", "PricingCategory"),
     *("PricingQuantity", "PricingUnit", "ResourceId", "ResourceType", "ServiceCategory"),
     *("ServiceName", "ServiceProviderName", "SkuId", "SubAccountId", "SubAccountName", "Tags"),
+    *("x_ActiveGpuHours", "x_ActiveSource", "x_EnergyKwh", "x_SampledGpuHours"),
 )
 """Names of the columns, in alphabetical order as the specification lists them."""
 NAME, UNIT = "Ganglion", "GPU-hours"
 HOUR_US = 3_600_000_000
+KWH_MJ = 3_600_000_000
+"""A kWh, in thousandths of a joule."""
 NANO = 1_000_000_000
 
 
@@ -50,9 +53,10 @@ def focus_rows(page: "UsagePage") -> Iterator[dict[str, str]]:
     """Return the rows, in the order of the groups; values are as FOCUS formats them."""
     for row in page.items:
         charged = row.cost_micro - row.corrected_micro
-        yield _row(page, row, charged, row.held_gpu_us, "")
+        yield _row(page, row, charged, row.held_gpu_us, "") | _done(row)
         if row.corrected_micro:
-            yield _row(page, row, row.corrected_micro, 0, "Correction")
+            nothing = dict.fromkeys(COLUMNS[-4:], "")
+            yield _row(page, row, row.corrected_micro, 0, "Correction") | nothing
 
 
 def _row(
@@ -101,9 +105,24 @@ def _row(
     }
 
 
+def _done(row: "UsageRow") -> dict[str, str]:
+    """Return what GPUs did, in columns of our own; what is unknown is null."""
+    energy = None if row.energy_mj is None else _decimal(row.energy_mj, KWH_MJ)
+    return {
+        "x_ActiveGpuHours": "" if row.active_gpu_us is None else _gpu_hours(row.active_gpu_us),
+        "x_ActiveSource": row.active_by,
+        "x_EnergyKwh": energy or "",
+        "x_SampledGpuHours": _gpu_hours(row.sampled_gpu_us),
+    }
+
+
 def _gpu_hours(gpu_us: int) -> str:
     """Return GPU-microseconds in GPU-hours, to nine digits, half up."""
-    nano = (2 * gpu_us * NANO + HOUR_US) // (2 * HOUR_US)
+    return _decimal(gpu_us, HOUR_US)
+
+
+def _decimal(amount: int, unit: int) -> str:
+    nano = (2 * amount * NANO + unit) // (2 * unit)
     return f"{nano // NANO}.{nano % NANO:09}"
 
 

@@ -44,6 +44,7 @@ def queues(ctx: click.Context, form: str) -> None:
     "set",
     "queues set research --parent acme --quota H100:8 --limit 12",
     "queues set research --weight 2",
+    "queues set research -f research.yaml",
 )
 @click.argument("name", shell_complete=complete_queues)
 @click.option("--parent", metavar="NAME", shell_complete=complete_queues, help="Parent queue.")
@@ -52,17 +53,33 @@ def queues(ctx: click.Context, form: str) -> None:
 @click.option("--weight", type=click.IntRange(0), help="Weight in dividing what is beyond quotas.")
 @click.option("--priority", type=int, help="Priority in that division; higher first.")
 @click.option("--max-pending", type=click.IntRange(0), help="Most waiting workloads; 0 = no bound.")
+@click.option(
+    "-f",
+    "--file",
+    metavar="FILE",
+    help="All its rules as YAML, in keys of a cluster file; - = standard input.",
+)
 def set_queue(
-    name: str, quota: Sequence[str], limit: Sequence[str], **flags: str | int | None
+    name: str,
+    quota: Sequence[str],
+    limit: Sequence[str],
+    file: str | None,
+    **flags: str | int | None,
 ) -> None:
     """Make a queue, or change one.
 
-    Options that are left out keep what an existing queue has.
+    Options that are left out keep what an existing queue has. Of a file everything counts: what
+    it leaves out is as for a new queue.
     """
     changes = {key: value for key, value in flags.items() if value is not None}
     amounts = {"quota": dict(map(_amount, quota)), "limit": dict(map(_amount, limit))}
+    if file and (changes or any(amounts.values())):
+        raise InputError("a file gives all rules of a queue", "leave the other options out")
     with connect() as client:
-        _change(client, name, changes, amounts)
+        if file:
+            client.set_queue(name, _read(file))
+        else:
+            _change(client, name, changes, amounts)
     click.echo(f"queue {name} set")
 
 
@@ -77,6 +94,19 @@ def delete_queue(name: str) -> None:
 
 queues.add_command(set_queue)
 queues.add_command(delete_queue)
+
+
+def _read(file: str) -> Document:
+    """Read the rules of a queue from a file. Raises FileError, FieldError."""
+    from ganglion.specs.reading.text import decode, read
+    from ganglion.specs.reading.yaml import parse_document
+    from ganglion.specs.wording import first_of
+
+    raw, name = read(file)
+    found = parse_document(decode(raw, name), name, "queue")
+    if found.problems:
+        raise first_of(found.problems)
+    return dict(found.data)
 
 
 def _amount(text: str) -> tuple[str, Document]:

@@ -15,10 +15,13 @@ from ganglion.cli.queues.focus import BY as ALL
 from ganglion.cli.queues.focus import print_focus
 
 if TYPE_CHECKING:
-    from ganglion.api.use import FlavorUsage, UsagePage, UsageRow
+    from ganglion.api.money.usage import FlavorUsage, UsagePage, UsageRow
 
 HUNDREDTH_US = 36_000_000
 """A hundredth of a GPU-hour, in GPU-microseconds."""
+WH_MJ = 3_600_000
+"""A thousandth of a kWh, in thousandths of a joule."""
+UNKNOWN = "unknown"
 BY = ("queue", "user", "workload", "flavor", "kind", "day")
 
 
@@ -88,6 +91,9 @@ def usage(
     `-o focus` prints comma-separated rows by FOCUS 1.4, one for each queue, user, workload, flavor
     and day, whatever `--by` says; corrections are rows of their own.
 
+    ACTIVE is GPU time in which GPUs computed that attempts had alone, as far as their driver was
+    asked; a line below the table says how much of what was held that is. `-o wide` adds energy.
+
     The lines below the table, on stderr, compare all that was held with the GPUs that there were,
     for those who may see the whole fleet.
     """
@@ -123,8 +129,38 @@ def columns(by: Sequence[str], page: "UsagePage") -> "list[Column[UsageRow]]":
         Column("SHARE", share, right=True),
         Column("REQUESTED", lambda row: hours(row.requested_gpu_us), right=True, wide=True),
         Column("TRIES", lambda row: str(row.attempts), right=True),
+        *_activity_columns(page),
         *(_money_columns(page) if page.currency else ()),
     ]
+
+
+def _activity_columns(page: "UsagePage") -> "list[Column[UsageRow]]":
+    """Return what GPUs did; without `-o wide` only where anything looked at them."""
+
+    def active(row: "UsageRow") -> str:
+        return UNKNOWN if row.active_gpu_us is None else hours(row.active_gpu_us)
+
+    def energy(row: "UsageRow") -> str:
+        return UNKNOWN if row.energy_mj is None else kwh(row.energy_mj)
+
+    return [
+        Column("ACTIVE", active, right=True, wide=not page.total.sampled_gpu_us),
+        Column("SAMPLED", lambda row: sampled(row) or DASH, right=True, wide=True),
+        Column("ACTIVE BY", lambda row: row.active_by or DASH, wide=True),
+        Column("KWH", energy, right=True, wide=True),
+    ]
+
+
+def sampled(row: "UsageRow") -> str:
+    """Return the part of what was held of which it is known how active it was: `63%`."""
+    known, held = row.sampled_gpu_us, row.held_gpu_us
+    return f"{known * 100 // held}%" if held else ""
+
+
+def kwh(energy_mj: int) -> str:
+    """Return thousandths of a joule in kWh, cut to three digits: `1.250`."""
+    wh = energy_mj // WH_MJ
+    return f"{wh // 1000}.{wh % 1000:03}"
 
 
 def _money_columns(page: "UsagePage") -> "list[Column[UsageRow]]":
@@ -160,11 +196,23 @@ def told(page: "UsagePage") -> list[str]:
     lines = [f"{each.flavor}: {reconciled(each)}" for each in page.fleet or () if _counts(each)]
     if page.fleet is None:
         lines = [f"held {hours(page.total.held_gpu_us)} GPU-hours"]
+    lines += _activity_told(page.total)
     lines += _money_told(page) if page.currency else []
     if page.metered_since is None:
         return [*lines, "nothing is metered yet"]
     if page.metered_since > page.since:
         lines.append(f"metered since {clock(page.metered_since)}")
+    return lines
+
+
+def _activity_told(total: "UsageRow") -> list[str]:
+    """Return how much is known of what GPUs did; nothing where that is nothing."""
+    lines: list[str] = []
+    if total.active_gpu_us is not None:
+        known = f"{hours(total.sampled_gpu_us)} GPU-hours sampled ({sampled(total)} of held)"
+        lines.append(f"active {hours(total.active_gpu_us)} of {known}, by {total.active_by}")
+    if total.energy_mj is not None:
+        lines.append(f"energy {kwh(total.energy_mj)} kWh in {hours(total.energy_gpu_us)} GPU-hours")
     return lines
 
 

@@ -9,8 +9,9 @@ import httpx2
 import msgspec
 
 from ganglion.api.events import ClusterDelivery, ClusterPage, EventView
+from ganglion.api.money.usage import UsagePage
 from ganglion.api.past.curves import CurvePage
-from ganglion.api.use import NodeDetail, Report, UsagePage, UsePage
+from ganglion.api.use import NodeDetail, Report, UsePage
 from ganglion.api.workloads import HistoryItem, HistoryPage
 from ganglion.client.calls.paging import paged
 from ganglion.client.errors import ended, fault_of

@@ -12,7 +12,7 @@ from ganglion.ledger.people.names import Names, escaped, swap, swap_words
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.sql.faults import faults
 from ganglion.ledger.sql.statements import Prepared, Session
-from ganglion.ledger.sql.tables import people, snapshots, usage, workloads
+from ganglion.ledger.sql.tables import activity, people, snapshots, usage, workloads
 from ganglion.model.errors import Conflict
 
 WAIT_MS = 5_000
@@ -24,9 +24,10 @@ _GONE = Prepared(
     .where(people.c.token == bindparam("of"))
     .values(salt=bindparam("no_salt"), name=bindparam("no_name"))
 )
-_USAGE = Prepared(
-    update(usage).where(usage.c.user == bindparam("of")).values(user=bindparam("now"))
-)
+_USAGE = [
+    Prepared(update(each).where(each.c.user == bindparam("of")).values(user=bindparam("now")))
+    for each in (usage, activity)
+]
 _WORKLOAD = Prepared(
     update(workloads)
     .where(workloads.c.number == bindparam("of"))
@@ -63,7 +64,8 @@ def erase(session: Session, reader: Reader, names: Names, erased: tuple[str, ...
     rows = [*_rewritten(reader, user, token)]
     if rows:
         session.execute(_WORKLOAD, rows)
-    session.execute(_USAGE, [{"of": user, "now": token}])
+    for each in _USAGE:
+        session.execute(each, [{"of": user, "now": token}])
     # The state is made anew from the events, which have nothing but the pseudonyms now.
     base = reader.base()
     session.execute(_SNAPSHOTS, [{"above": base.seq if base else -1}])
@@ -133,7 +135,7 @@ def _vacuumed(engine: Engine) -> bool:
         return int(blocked) == 0
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql(f"SET lock_timeout = {WAIT_MS}")
-        for table in (people, workloads, usage, snapshots):
+        for table in (people, workloads, usage, activity, snapshots):
             connection.exec_driver_sql(f"VACUUM (FULL) {table.name}")
         connection.exec_driver_sql("RESET lock_timeout")
     return True

@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0009"
+SCHEMA = "0010"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -144,6 +144,30 @@ supply = Table(
     Column("unavailable_milli", LONG, nullable=False),
 )
 
+activity = Table(
+    "activity",
+    metadata,
+    Column("number", LONG, primary_key=True, autoincrement=False),
+    # That it was written with.
+    Column("cycle", LONG, nullable=False),
+    # Both lie in one day of UTC: so a day is a group.
+    Column("begin_ms", LONG, nullable=False),
+    Column("end_ms", LONG, nullable=False),
+    Column("queue", String, nullable=False),
+    Column("user", String, nullable=False),
+    Column("workload", String, nullable=False),
+    Column("gang", String, nullable=False),
+    Column("attempt", LONG, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("flavor", String, nullable=False),
+    Column("node", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("sampled_gpu_us", LONG, nullable=False),
+    Column("active_gpu_us", LONG, nullable=False),
+    Column("energy_gpu_us", LONG, nullable=False),
+    Column("energy_mj", LONG, nullable=False),
+)
+
 people = Table(
     "people",
     metadata,
@@ -157,5 +181,6 @@ people = Table(
 Index("usage_ended", usage.c.end_ms)
 Index("usage_workload", usage.c.workload)
 Index("supply_ended", supply.c.end_ms)
+Index("activity_ended", activity.c.end_ms)
 Index("workloads_by_name", workloads.c.name, workloads.c.number)
 Index("workloads_ended", workloads.c.ended)

@@ -109,14 +109,14 @@ class OpenWait(Struct):
         if over > 0:  # it came before what was in force, which is taken to have held then too
             total, times, until = found.get(self.kind, (0, 1, 0))
             found[self.kind] = (total + over, times, max(until, min(at, self.joined - self.late)))
-        return _trimmed(found, -over) if over < 0 else found
+        return trimmed(found, -over) if over < 0 else found
 
     def _added(self, kind: str, length: int, times: int, until: int) -> tuple[int, int, int]:
         total, before, _ = self.sums.get(kind, (0, 0, 0))
         return total + length, before + max(times, 1), until
 
 
-def _trimmed(sums: Sums, excess: int) -> Sums:
+def trimmed(sums: Sums, excess: int) -> Sums:
     """Without some time at the end: a gang may have left before its reason was found out."""
     found = dict(sums)
     for kind in sorted(sums, key=lambda each: -sums[each][2]):
@@ -144,7 +144,7 @@ class WaitSums:
             if known:
                 self._close(gang, known, at)
             return
-        place = _place(record)
+        place = waiting_place(record)
         if known is None:
             self._open[gang] = self._begun(record, record.attempt + 1, at)
         elif known.place != place:
@@ -176,7 +176,7 @@ class WaitSums:
         """For what a gang has waited until now, the first first."""
         known = self._open.get(gang)
         over = self._over.get(gang, ())
-        return over + _parts(known.attempt, known.as_of(now)) if known else over
+        return over + parts_of(known.attempt, known.as_of(now)) if known else over
 
     def saved(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -218,7 +218,7 @@ class WaitSums:
     def _joined(
         self, record: GangRecord, attempt: int, at: int, sums: Sums, kind: str = UNKNOWN
     ) -> OpenWait:
-        place = _place(record)
+        place = waiting_place(record)
         if isinstance(place, str):
             clock = WaitClock(place, at)
         else:
@@ -235,12 +235,12 @@ class WaitSums:
     def _close(self, gang: str, known: OpenWait, at: int) -> None:
         self._open.pop(gang, None)
         self._leave(known)
-        found = (*self._over.get(gang, ()), *_parts(known.attempt, known.as_of(at)))
+        found = (*self._over.get(gang, ()), *parts_of(known.attempt, known.as_of(at)))
         if found:
-            self._over[gang] = _bounded(found)
+            self._over[gang] = bounded(found)
 
 
-def _place(record: GangRecord) -> Hashable:
+def waiting_place(record: GangRecord) -> Hashable:
     """Where a gang waits: the kind of its reason where that is its own, else its lane."""
     if record.phase is Phase.STARTING:
         return UNKNOWN
@@ -249,12 +249,13 @@ def _place(record: GangRecord) -> Hashable:
     return record.reason.token.value if record.reason else record.lane
 
 
-def _parts(attempt: int, sums: Sums) -> tuple[WaitSum, ...]:
+def parts_of(attempt: int, sums: Sums) -> tuple[WaitSum, ...]:
+    """The sums of the wait for an attempt, the first first."""
     found = (WaitSum(attempt, kind, *each) for kind, each in sums.items() if each[0])
     return tuple(sorted(found, key=lambda each: (each.until, each.kind)))
 
 
-def _bounded(parts: tuple[WaitSum, ...]) -> tuple[WaitSum, ...]:
+def bounded(parts: tuple[WaitSum, ...]) -> tuple[WaitSum, ...]:
     """With the earliest attempts as one, as soon as there are too many."""
     attempts = list(dict.fromkeys(each.attempt for each in parts))
     if len(attempts) <= MOST_ATTEMPTS:

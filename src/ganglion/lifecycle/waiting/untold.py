@@ -6,10 +6,9 @@ written is bounded over time, so that reasons that change to and fro fill no led
 the newest is written.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.lifecycle.waiting.sums import WaitSums
 from ganglion.model.events import ReasonsChanged
 from ganglion.model.plan import Wait
 
@@ -25,11 +24,11 @@ class UntoldReasons:
     """What is to be written.
 
     Args:
-        waits: what the ledger knows.
+        known: for what a gang waits as far as the ledger knows; empty = that is not known.
     """
 
-    def __init__(self, waits: WaitSums) -> None:
-        self._waits = waits
+    def __init__(self, known: Callable[[str], str]) -> None:
+        self._known = known
         self._lanes: dict[Hashable, str] = {}
         self._found = self._since = self._paid = 0
 
@@ -40,7 +39,7 @@ class UntoldReasons:
             if record is None or record.lane is None:
                 continue
             kind = each.reason.token.value
-            if self._waits.kind(each.first) == kind:
+            if self._known(each.first) == kind:
                 self._lanes.pop(record.lane, None)
             else:
                 self._since = self._since if self._lanes else at
@@ -62,7 +61,7 @@ class UntoldReasons:
         found, keys = dict[str, list[str]](), list(self._lanes)[:most]
         for key in keys:
             kind, head = self._lanes.pop(key), state.gangs.lanes.first_of(key)
-            if head and self._waits.kind(head) != kind:
+            if head and self._known(head) != kind:
                 found.setdefault(kind, []).append(head)
                 paid += EACH_MS
         self._paid, self._since = paid, now

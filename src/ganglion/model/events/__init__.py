@@ -42,6 +42,7 @@ from ganglion.model.events.gangs import (
     PodsLeft,
     ReasonsChanged,
     ReportedImage,
+    WaitGroups,
 )
 from ganglion.model.events.identity import (
     AccessDenied,
@@ -160,4 +161,5 @@ __all__ = [
     "UserErased",
     "UserGrouped",
     "UserRemoved",
+    "WaitGroups",
 ]

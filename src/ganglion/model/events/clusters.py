@@ -30,6 +30,8 @@ from ganglion.model.events.gangs import (
     GangUpdated,
     ImagesReported,
     PodsLeft,
+    ReasonsChanged,
+    WaitGroups,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
@@ -138,6 +140,8 @@ SchedulingEvent = (
 
 Delivered = (
     SchedulingEvent
+    | ReasonsChanged
+    | WaitGroups
     | SchedulerStarted
     | SchedulerSettled
     | SchedulerEnded

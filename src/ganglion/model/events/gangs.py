@@ -192,3 +192,15 @@ class ReasonsChanged(EventBase, frozen=True, tag="reasons_changed"):
     """
 
     reasons: dict[str, tuple[str, ...]]
+
+
+class WaitGroups(EventBase, frozen=True, tag="wait_groups"):
+    """Gangs that wait belong to other groups of equals from now on, which share their reasons.
+
+    A scheduler of clusters says so. All that it said before of waits holds still.
+
+    Attributes:
+        groups: number of a group, or the token of a reason that is the gang's own -> ids of gangs.
+    """
+
+    groups: dict[str, tuple[str, ...]]

@@ -92,6 +92,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "list_queues": Rule(_V.VIEW, _K.QUEUE, _W.NARROWED),
         "show_queue": Rule(_V.VIEW, _K.QUEUE, _W.QUEUE),
         "set_queue": _CHANGE_QUEUE,
+        "check_queue": _CHANGE_QUEUE,
         "delete_queue": _CHANGE_QUEUE,
         "list_nodes": _VIEW_FLEET,
         "show_node": _VIEW_FLEET,

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.model.causes import Cause, CauseKind, CordonKind, sentence
-from ganglion.model.errors import Conflict, FieldError
+from ganglion.model.errors import Conflict
 from ganglion.model.events import (
     GangEnded,
     GangStopping,
@@ -19,11 +19,10 @@ from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Deadline
 from ganglion.server.commands.drains import check_open
+from ganglion.server.commands.queue_changes import check_one
 from ganglion.server.commands.submission.submit_rules import check_deadline, check_queue
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Order, Transaction
-from ganglion.specs.policy.queue_tree import above_parent
-from ganglion.specs.wording import first_of
 from ganglion.worlds.world import ServedWorld
 
 NO_DEADLINE = Deadline()
@@ -185,15 +184,7 @@ def set_queue(draft: Transaction, queue: Queue) -> None:
         NotFound: its parent is unknown.
         Conflict: it would lie under itself, or hold gangs and queues at once.
     """
-    before = set(above_parent(tuple(draft.state.queues.by_name.values())))
-    after = {**draft.state.queues.by_name, queue.name: queue}
-    problems = [
-        FieldError(each.problem, key=f"{each.key}.{each.flavor}", hint=each.hint)
-        for each in above_parent(tuple(after.values()))
-        if each not in before
-    ]
-    if problems:
-        raise first_of(problems)
+    check_one(draft.state, queue)
     draft.apply(QueueSet(draft.now, queue))
 
 

@@ -24,6 +24,7 @@ from ganglion.specs.policy.queue_tree import (
     entitled_to_nothing,
     lent_beyond_quota,
     overcommitted,
+    parents_first,
 )
 from ganglion.specs.wording import first_of, noted
 
@@ -76,6 +77,22 @@ def check(mind: Mind, file: PolicyFile) -> PolicyOutcome:
     queue_changes.check(mind.state, file)
     found = _differences(mind, file, booked)
     return PolicyOutcome(current(mind).version, changed(found), tuple(warnings(mind, file)))
+
+
+def check_queue(mind: Mind, queue: Queue) -> PolicyOutcome:
+    """Say what setting one queue would do; nothing changes. Of warnings those that are new.
+
+    Raises:
+        FieldError: its guarantees do not fit those above and below it; all that is wrong.
+        Conflict: it would lie under itself, get gangs and queues at once, or move in use.
+    """
+    present = mind.state.queues.by_name
+    queue_changes.check_one(mind.state, queue)
+    after = parents_first({**present, queue.name: queue}.values())
+    policy, places = mind.state.config.policy, {queue.name: 0}
+    found = check(mind, PolicyFile(policy, after, places=places))
+    known = warnings(mind, PolicyFile(policy, tuple(present.values())))
+    return replace(found, warnings=tuple(each for each in found.warnings if each not in known))
 
 
 def changed(found: Iterable[Change]) -> tuple[PolicyChange, ...]:

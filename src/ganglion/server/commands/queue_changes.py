@@ -9,8 +9,9 @@ from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
 from ganglion.server.state.transaction import Transaction
 from ganglion.specs.policy.policy import PolicyFile
-from ganglion.specs.policy.queue_tree import parents_first
+from ganglion.specs.policy.queue_tree import above_parent, parents_first
 from ganglion.specs.reading.yaml import Path
+from ganglion.specs.wording import first_of
 
 SHOWN = 5
 """Most workloads that a refusal names."""
@@ -42,6 +43,26 @@ def check(state: ClusterState, file: PolicyFile) -> None:
             problem = f"the queue `{name}` holds {named}, and cannot get queues under it"
             raise _in_use(file, path, problem, "let the new queues have another parent")
         _check_move(state, file, path, wanted[name], named)
+
+
+def check_one(state: ClusterState, queue: Queue) -> None:
+    """A queue that is made or changed fits those above and below it.
+
+    Raises:
+        FieldError: its quota is above its parent's, or a child's would be above its own.
+        Conflict: it would lie under itself.
+    """
+    present = state.queues.by_name
+    if queue.parent in present and queue.name in state.queues.shares.path(queue.parent):
+        raise Conflict(f"queue {queue.name} cannot lie under itself", "give it another parent")
+    before = set(above_parent(tuple(present.values())))
+    problems = [
+        FieldError(each.problem, key=f"{each.key}.{each.flavor}", hint=each.hint)
+        for each in above_parent(tuple({**present, queue.name: queue}.values()))
+        if each not in before
+    ]
+    if problems:
+        raise first_of(problems)
 
 
 def _check_move(

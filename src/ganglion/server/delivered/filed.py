@@ -94,8 +94,16 @@ def _detail(
             run_ms=ended.run_ms,
             gpu_ms=ended.gpu_ms,
             attempts=ended.attempts,
+            waited=_totals(ended),
         ),
     )
+
+
+def _totals(ended: DeliveredGang) -> dict[str, int]:
+    found = dict[str, int]()
+    for each in ended.wait.over:
+        found[each.kind] = found.get(each.kind, 0) + each.total_ms
+    return found
 
 
 def _milli(gpu: GpuRequest) -> int:
@@ -123,4 +131,5 @@ def _gang(key: str, ended: DeliveredGang) -> workloads.GangView:
         placed=ended.placed or None,
         started=ended.began or None,
         ended=ended.ended,
+        waited=tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in ended.wait.over),
     )

@@ -154,7 +154,7 @@ class Turn:
             draft.batch.ended.append(Ended(workload, at, shown.state, body))
         for cluster, gang in draft.book.clusters.over():
             draft.batch.past.append(filed(cluster, gang, draft.ledger.next_number()))
-        if not draft.batch:
+        if not draft.batch and not draft.batch.activity:
             return []
         draft.batch.usage, draft.batch.supply = draft.book.metered()
         with self._metrics.commit():

@@ -30,6 +30,7 @@ from ganglion.ledger.records import Flaw
 from ganglion.lifecycle import budget_requests, clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
 from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
+from ganglion.lifecycle.waiting import delivered, sums
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
 from ganglion.metering import clusters as cluster_meters
@@ -68,6 +69,8 @@ KINDS: Mapping[str, type] = {
     "clusters": clusters.ClusterBooks,
     "cluster_book": clusters.ClusterBook,
     "cluster_gang": clusters.DeliveredGang,
+    "cluster_wait": delivered.DeliveredWait,
+    "cluster_waits": delivered.ClusterWaits,
     "cluster_meter": cluster_meters.ClusterMeter,
     "cluster_meters": cluster_meters.ClusterMeters,
     "comparison": comparison.Comparison,
@@ -106,6 +109,8 @@ KINDS: Mapping[str, type] = {
     "sweep_rung": halving.Rung,
     "times": expected_ends.Times,
     "trail": registry.Trail,
+    "wait_clock": sums.WaitClock,
+    "wait_sum": sums.WaitSum,
     "ward": wards.Ward,
     "ward_tally": wards.IdleTally,
     "ward_warned": rule.Warned,

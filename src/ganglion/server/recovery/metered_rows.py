@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ganglion import __version__
-from ganglion.ledger.metering import ClosedInterval, closed_supply, closed_usage
+from ganglion.ledger.intervals import ClosedInterval, closed_supply, closed_usage
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Cycle, Flaw
 from ganglion.metering.intervals import SupplyInterval, UsageInterval

@@ -40,6 +40,7 @@ from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.whatif.questions import WhatIfQuestions
 from ganglion.transport.tls.certificate import ServedCertificate
+from ganglion.worlds.local.machine.gpu_use import NvmlCounters
 from ganglion.worlds.local.machine.use import UseReader
 
 DRY_RUNS = 60
@@ -90,6 +91,7 @@ class ServerContext(Struct):
         portal_links: by which the owner opens the portal.
         portal_trouble: why there is no portal; empty = there is one.
         uses: reads what this machine uses.
+        counters: reads what GPUs did.
         curves: what attempts used and reported over their time.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -131,6 +133,7 @@ class ServerContext(Struct):
     portal_links: PortalLinks = field(default_factory=lambda: PortalLinks(SYSTEM.randomness))
     portal_trouble: str = ""
     uses: UseReader = field(default_factory=UseReader)
+    counters: NvmlCounters = field(default_factory=NvmlCounters)
     curves: AttemptCurves = field(default_factory=lambda: AttemptCurves(Path("/nonexistent"), int))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)

@@ -23,7 +23,7 @@ from ganglion.api import (
     use,
     workloads,
 )
-from ganglion.api.money import budgets, prices
+from ganglion.api.money import budgets, prices, usage
 from ganglion.api.past import curves, timeline, trail
 from ganglion.api.whatif import report
 from ganglion.transport import problem
@@ -66,6 +66,7 @@ ANSWERS = _structs(
     curves,
     timeline,
     trail,
+    usage,
     use,
     workloads,
 )

@@ -42,6 +42,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "cordon_node": {"reason": "new power supply"},
     "drain_nodes": {"by": 1_900_000_000_000, "reason": "new power supply"},
     "set_queue": {"quota": {"gpus": 8}, "limit": {"gpus": 16}, "weight": 2},
+    "check_queue": {"quota": {"gpus": 8}, "limit": {"gpus": 16}, "weight": 2},
     "set_policy": {"text": _POLICY},
     "check_policy": {"text": _POLICY, "file": "policy.yaml"},
     "roll_back_policy": {"version": 0},

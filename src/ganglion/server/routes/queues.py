@@ -6,14 +6,17 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 from msgspec.structs import replace
 
+from ganglion.api.policies import PolicyOutcome
 from ganglion.api.queues import QueuePage, QueueRules, QueueView
 from ganglion.api.server import Done
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.queue import Queue
 from ganglion.server.access.owned_queues import require_above, within_parent
 from ganglion.server.commands import live
+from ganglion.server.commands.policies import check_queue as checked
 from ganglion.server.commands.policies import flavors_of
-from ganglion.server.requests.context import Document, Here, document_body
+from ganglion.server.requests.context import Document, Here, ServerContext, document_body
 from ganglion.server.rest import etags
 from ganglion.server.rest.filters import TextQuery
 from ganglion.server.rest.problems import ERRORS, STALE
@@ -61,15 +64,12 @@ def set_queue(
 
     Owners of a queue make and change those under it, within its quota.
     """
-    with here.service.read() as mind:
-        rules = written(PreemptionFile, mind.state.config.policy.preemption)
-        flavors = flavors_of(mind.state)
-    queue = _queue(name, body.data, rules, flavors)
+    queue, _ = _understood(here, name, body.data)
 
     def command(draft: Transaction) -> None:
         require_above(here.caller, draft.state, name, queue.parent)
         _check_unchanged(draft, name, if_match, if_none_match)
-        _check_parent(draft, queue)
+        _check_parent(draft.state, queue)
         live.set_queue(draft, within_parent(here.caller, draft.state, queue))
 
     here.service.ask(command)
@@ -77,8 +77,26 @@ def set_queue(
         return cluster.queue_view(mind.state, name)
 
 
-def _check_parent(draft: Transaction, queue: Queue) -> None:
-    if queue.parent and queue.parent not in draft.state.queues.by_name:
+@router.post("/queues/{name}/check", openapi_extra=document_body("QueueFile"))
+def check_queue(here: Here, name: str, body: Document) -> PolicyOutcome:
+    """Say what is wrong with a queue and what it would change; nothing is set.
+
+    Each who may set the queue may ask. Keys of changes begin with `queues.NAME`.
+    """
+    queue, unknown = _understood(here, name, body.data)
+    with here.service.read() as mind:
+        require_above(here.caller, mind.state, name, queue.parent)
+        _check_parent(mind.state, queue)
+        try:
+            found = checked(mind, within_parent(here.caller, mind.state, queue))
+        except FieldError as error:
+            first, *others = map(_of_one, error.errors)
+            raise first.among(others) from error
+    return replace(found, warnings=(*map(str, unknown), *found.warnings))
+
+
+def _check_parent(state: ClusterState, queue: Queue) -> None:
+    if queue.parent and queue.parent not in state.queues.by_name:
         raise NotFound(f"there is no queue {queue.parent!r}", "see `ganglion queues`")
 
 
@@ -87,15 +105,17 @@ def _check_unchanged(draft: Transaction, name: str, if_match: str, if_none_match
     etags.check(present, if_match, if_none_match, f"the queue {name}")
 
 
-def _queue(name: str, data: dict[str, Any], rules: dict[str, Any], flavors: list[str]) -> Queue:
-    """The queue of a request; the path names it, and its parent need not be in the body.
+def _understood(
+    here: ServerContext, name: str, data: dict[str, Any]
+) -> tuple[Queue, tuple[FieldError, ...]]:
+    """The queue of a request, and flavors in it that no node has; nodes to come may.
 
-    Args:
-        name: of the path.
-        data: the body.
-        rules: what keys of `preemption` that the body leaves out are.
-        flavors: those of the nodes; others may be named for nodes to come.
+    The path names it, and its parent need not be in the body. Keys of `preemption` that the body
+    leaves out are as the policy says.
     """
+    with here.service.read() as mind:
+        rules = written(PreemptionFile, mind.state.config.policy.preemption)
+        flavors = flavors_of(mind.state)
     if data.get("name", name) != name:
         raise FieldError(
             f"the path names queue {name}, the body another", key="name", hint="leave it out"
@@ -111,7 +131,7 @@ def _queue(name: str, data: dict[str, Any], rules: dict[str, Any], flavors: list
         first, *others = map(_of_one, error.errors)
         raise first.among(others) from error
     (queue,) = file.queues or ()
-    return replace(queue, parent=parent.rpartition("/")[2])
+    return replace(queue, parent=parent.rpartition("/")[2]), tuple(map(_of_one, file.unknown))
 
 
 def _of_one(error: FieldError) -> FieldError:

@@ -165,7 +165,7 @@ class Registry:
 
     def watch(self, waits: WaitSums) -> None:
         """Wait times are added up there from now on."""
-        self.waits, self.untold = waits, UntoldReasons(waits)
+        self.waits, self.untold = waits, UntoldReasons(waits.kind)
 
     def parts(self) -> dict[str, Any]:
         """All of it but the live workloads, by names that stay."""

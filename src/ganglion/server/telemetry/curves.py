@@ -17,8 +17,9 @@ from ganglion.ledger.codec import UNREADABLE, decoded
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.reports.curve import Curve
 from ganglion.lifecycle.reports.line import MOST_METRICS
-from ganglion.model.events import GangEnded, MetricReported
+from ganglion.model.events import GangEnded, MetricReported, UserErased
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
+from ganglion.server.telemetry.activity import GpuActivity
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.run_files import paths
 
@@ -61,10 +62,14 @@ class AttemptCurves:
         home: Ganglion's home directory.
         now: the time in ms.
         clock: says when to measure and to save.
+
+    Attributes:
+        activity: what GPUs did, on its way to the ledger.
     """
 
     def __init__(self, home: Path, now: Callable[[], int], clock: Clock = SYSTEM_CLOCK) -> None:
         self._home, self._now, self._clock = home, now, clock
+        self.activity = GpuActivity()
         self._measure: Callable[[], Iterable[AttemptUse]] = tuple
         self._kept: dict[Key, _Kept] = {}
         self._lock, self._wake, self._ends = threading.Lock(), threading.Event(), False
@@ -88,7 +93,7 @@ class AttemptCurves:
     def note(self, entries: Iterable[Entry]) -> None:
         """Take in what was written to the ledger."""
         for entry in entries:
-            if entry.kind not in ("metric_reported", "gang_ended"):
+            if entry.kind not in ("metric_reported", "gang_ended", "user_erased"):
                 continue
             try:
                 event = decoded(entry.body)
@@ -97,7 +102,10 @@ class AttemptCurves:
             if isinstance(event, MetricReported) and event.value is not None:
                 self._add((event.gang, event.attempt), REPORTED, event)
             elif isinstance(event, GangEnded):
+                self.activity.ended(event.gang, event.attempt, event.at)
                 self._over((event.gang, event.attempt))
+            elif isinstance(event, UserErased):
+                self.activity.erased(event.user)
 
     def of(self, gang: str) -> dict[int, Curves]:
         """The curves of a gang: attempt -> kind and name -> curve.

@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.api.use import CorrectionView, FlavorUsage
+from ganglion.api.money.usage import CorrectionView, FlavorUsage
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, held_by_part, supply_held
 from ganglion.metering.day_runs import day_runs, days_of

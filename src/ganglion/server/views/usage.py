@@ -1,20 +1,23 @@
 """What was used over a period: what is closed in the ledger, and what is open until now."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.api.use import CorrectionView, FlavorUsage, UsageRow
+from ganglion.api.money.usage import CorrectionView, FlavorUsage, UsageRow
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import UsageWanted, supply_sums, usage_sums
+from ganglion.ledger.metering import UsageWanted, activity_sums, supply_sums, usage_sums
+from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
 from ganglion.metering.sums import (
+    ActivitySum,
     Group,
     SupplySum,
     UsageBy,
     UsageSum,
+    add_activity,
     add_supply,
     add_usage,
 )
@@ -31,12 +34,15 @@ from ganglion.server.views.costs import (
     usage_charges,
 )
 
+Unwritten = Callable[[int], tuple[ActivityInterval, ...]]
+
 
 class OpenIntervals(Struct, frozen=True):
     """What is open at one moment, between two turns.
 
     Attributes:
         usage, supply: as if they ended now.
+        activity: what the ledger does not have up to `cycle`.
         cycle: the last cycle that is written; what later ones close is in `usage` and `supply`.
         since: when metering began, in ms; None = it has not.
         prices: every price that is known.
@@ -47,14 +53,25 @@ class OpenIntervals(Struct, frozen=True):
     cycle: int
     since: int | None
     prices: PriceBook
+    activity: tuple[ActivityInterval, ...] = ()
 
 
-def opened(mind: Mind, ledger: Ledger, now: int) -> OpenIntervals:
-    """Note what is open, so that summing up need not hold the state still."""
+def opened(
+    mind: Mind, ledger: Ledger, now: int, unwritten: Unwritten = lambda _cycle: ()
+) -> OpenIntervals:
+    """Note what is open, so that summing up need not hold the state still.
+
+    Args:
+        mind: the state.
+        ledger: with what is closed.
+        now: the time in ms.
+        unwritten: gives what the ledger does not have, up to a cycle, of what GPUs did.
+    """
     book = mind.book
     usage, supply = tuple(book.open_usage(now)), tuple(book.open_supply(now))
     prices = PriceBook(list(book.prices.records))
-    return OpenIntervals(usage, supply, ledger.cycle, book.metered_since(), prices)
+    active = unwritten(ledger.cycle)
+    return OpenIntervals(usage, supply, ledger.cycle, book.metered_since(), prices, active)
 
 
 class UsageReport(Struct, frozen=True):
@@ -132,8 +149,11 @@ def usage_report(
         fine.index(UsageBy.FLAVOR),
         idle,
     )
-    rows = _rows(by, fine, sums, charges, shares)
-    (total,) = _rows((), fine, sums, charges, shares) or (UsageRow(),)
+    done = activity_sums(ledger, wanted)
+    unwritten = [each for each in found.activity if queues is None or each.queue in queues]
+    add_activity(done, unwritten, fine, since, until)
+    rows = _rows(by, fine, sums, charges, shares, done)
+    (total,) = _rows((), fine, sums, charges, shares, done) or (UsageRow(),)
     every = _charges_by(charges, fine, ()).get((), Charge())
     return UsageReport(
         tuple(rows),
@@ -149,10 +169,14 @@ def _rows(
     sums: Mapping[Group, UsageSum],
     charges: Mapping[Group, Charge],
     idle: Mapping[Group, int],
+    activity: Mapping[Group, ActivitySum],
 ) -> list[UsageRow]:
     """One row per group, sorted, whose money adds up to that of all of them."""
     groups, costs = _regrouped(sums, fine, by), _charges_by(charges, fine, by)
     places = [fine.index(each) for each in by]
+    done: dict[Group, ActivitySum] = {}
+    for group, each in activity.items():
+        done.setdefault(tuple(group[place] for place in places), ActivitySum()).plus(each)
     shares: dict[Group, int] = {}
     for group, amount in idle.items():
         coarse = tuple(group[place] for place in places)
@@ -168,7 +192,7 @@ def _rows(
     )
     return [
         replace(
-            _row(dict(zip(by, group, strict=True)), groups[group]),
+            _row(dict(zip(by, group, strict=True)), groups[group], done.get(group)),
             cost_micro=cost,
             list_micro=listed,
             corrected_micro=corrected,
@@ -204,11 +228,17 @@ def _regrouped(
     return made
 
 
-def _row(named: Mapping[UsageBy, str], found: UsageSum) -> UsageRow:
+def _row(named: Mapping[UsageBy, str], found: UsageSum, activity: ActivitySum | None) -> UsageRow:
+    done = activity or ActivitySum()
     row = UsageRow(
         held_gpu_us=found.held_gpu_us,
         requested_gpu_us=found.requested_gpu_us,
         attempts=found.attempts,
+        active_gpu_us=done.active_gpu_us if done.sampled_gpu_us else None,
+        sampled_gpu_us=done.sampled_gpu_us,
+        active_by="+".join(sorted(done.sources)),
+        energy_mj=done.energy_mj if done.energy_gpu_us else None,
+        energy_gpu_us=done.energy_gpu_us,
     )
     return replace(row, **{by.value: value for by, value in named.items()})
 

@@ -1,6 +1,6 @@
 """Who uses what now: what gangs hold, joined with what the machine says."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -8,8 +8,10 @@ from msgspec import Struct
 from ganglion.api.use import DeviceUse, GangUse, UsePage
 from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.metering.activity import ActivityInterval, AttemptLook, DeviceCounters
 from ganglion.model.resources import WHOLE
 from ganglion.server.views.workloads import held_by
+from ganglion.worlds.local.machine.gpu_use import SOURCE, NvmlCounters
 from ganglion.worlds.local.machine.use import GpuUse, TreeUse, UseReader
 from ganglion.worlds.local.run_files import paths, records
 
@@ -24,7 +26,7 @@ class _Holder(Struct, frozen=True):
     """A gang that holds resources.
 
     Attributes:
-        gang, workload, user, queue, phase: what they are called.
+        gang, workload, user, queue, phase, kind: what they are called.
         attempt: number of its attempt.
         nodes: where its pods are.
         devices: its devices -> thousandths that it holds of each.
@@ -36,6 +38,7 @@ class _Holder(Struct, frozen=True):
     user: str
     queue: str
     phase: str
+    kind: str
     attempt: int
     nodes: tuple[str, ...]
     devices: dict[Device, int]
@@ -48,10 +51,12 @@ class UseSnapshot(Struct, frozen=True):
     Attributes:
         devices: every device -> its type, identifier and memory in MiB.
         holders: gangs that hold resources.
+        flavors: of every node.
     """
 
     devices: dict[Device, tuple[str, str, int]]
     holders: tuple[_Holder, ...]
+    flavors: dict[str, str]
 
 
 def snapshot(state: ClusterState) -> UseSnapshot:
@@ -62,7 +67,8 @@ def snapshot(state: ClusterState) -> UseSnapshot:
         for index, device in enumerate(node.devices)
     }
     holding = (record for record in state.gangs.records.values() if record.phase in HOLDING)
-    return UseSnapshot(devices, tuple(_holder(record) for record in holding))
+    flavors = {name: node.kind for name, node in state.fleet.nodes.items()}
+    return UseSnapshot(devices, tuple(_holder(record) for record in holding), flavors)
 
 
 def _holder(record: GangRecord) -> _Holder:
@@ -75,11 +81,45 @@ def _holder(record: GangRecord) -> _Holder:
         gang.user,
         gang.queue,
         record.phase,
+        gang.kind.value,
         record.attempt,
         nodes,
         held,
         held_by(record),
     )
+
+
+def activity_looks(found: UseSnapshot, reader: NvmlCounters) -> list[AttemptLook]:
+    """What GPUs say that did something for one attempt alone, by attempt and node.
+
+    Args:
+        found: what is held.
+        reader: reads the counters of this machine.
+    """
+    alone = {
+        place
+        for place, holders in _by_device(found.holders).items()
+        if len(holders) == 1 and holders[0].devices[place] == WHOLE and place in found.devices
+    }
+    places = sorted(place for place in alone if found.devices[place][1])
+    counters = reader.read(found.devices[place][1] for place in places)
+    said = {place: DeviceCounters(*each) for place, each in zip(places, counters, strict=True)}
+    return [look for holder in found.holders for look in _looks(holder, found.flavors, said)]
+
+
+def _looks(
+    holder: _Holder, flavors: Mapping[str, str], said: Mapping[Device, DeviceCounters]
+) -> Iterator[AttemptLook]:
+    for node in holder.nodes:
+        devices = {
+            index: said[name, index]
+            for name, index in holder.devices
+            if name == node and (name, index) in said
+        }
+        if devices:
+            whose = (holder.queue, holder.user, holder.workload, holder.gang, holder.attempt)
+            of = ActivityInterval(0, 0, *whose, holder.kind, flavors[node], node, SOURCE)
+            yield AttemptLook(of, devices)
 
 
 def measured(found: UseSnapshot, home: Path, reader: UseReader, at: int) -> UsePage:

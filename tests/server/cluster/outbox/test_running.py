@@ -20,11 +20,13 @@ from ganglion.model.events import (
     Outcome,
     PolicySet,
     QueueSet,
+    ReasonsChanged,
     RecordLoss,
     RecordsLost,
     SchedulerEnded,
     SchedulerSettled,
     SchedulerStarted,
+    WaitGroups,
 )
 from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM
@@ -35,6 +37,7 @@ from ganglion.server.cluster.outbox.figures import OutboxFigures
 from ganglion.server.cluster.outbox.outbox import Outbox, OutboxWish
 from ganglion.server.cluster.outbox.post import DeliveryLine, DeliveryRefused
 from ganglion.server.cluster.outbox.turns import TurnReports, parts
+from ganglion.server.cluster.outbox.waits import STILL_MS
 from tests.controlplane import manifests
 from tests.server.access.office import Office, office
 from tests.server.conftest import Rig
@@ -98,6 +101,28 @@ def test_a_first_turn_says_who_began_and_what_it_has_read_found_and_decided() ->
     stage.turn()
     again = [type(each) for each in reported(reports, stage)]
     assert not {SchedulerStarted, SchedulerSettled, GangSubmitted} & set(again)
+
+
+def test_a_gang_that_waits_is_named_with_its_reason_and_a_restart_says_so_again() -> None:
+    stage, reports = staged(), TurnReports("pod-a", ())
+    stage.turn()
+    reported(reports, stage)
+    stage.show(*manifests.gang("late", 1, gpus=8))
+    stage.turn()
+    found = [each for each in reported(reports, stage) if isinstance(each, WaitGroups)]
+    ((group, (gang,)),) = found[0].groups.items()
+    assert group.isdigit()
+    assert "late" in gang
+    stage.turn(after_ms=2_000)
+    said = reported(reports, stage)
+    assert not [each for each in said if isinstance(each, WaitGroups)]
+    stage.turn(after_ms=STILL_MS)
+    assert reported(reports, stage) == [WaitGroups(stage.now, {})]
+    again = reported(TurnReports("pod-b", ()), stage)
+    assert again[-2:] == [
+        WaitGroups(stage.now, {"1": (gang,)}),
+        ReasonsChanged(stage.now, {"capacity": (gang,)}),
+    ]
 
 
 def test_a_submission_names_images_and_what_made_the_pods() -> None:

@@ -135,7 +135,8 @@ class Outbox:
     def decided(self, controller: ClusterController, now: int) -> None:
         """A turn is over; called before anything is written to clusters. Raises nothing."""
         try:
-            self._hand(self._reports.of(controller, now))
+            lost = self.writer.dropped + self.sender.missing
+            self._hand(self._reports.of(controller, now, lost))
         except Exception:
             # A defect here must not keep a scheduler from its work; it is a gap in the trail.
             log.exception("a turn was not reported")

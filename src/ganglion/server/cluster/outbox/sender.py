@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import DeliveryRecord
+from ganglion.model.events import DeliveryRecord, RecordsLost
 from ganglion.server.cluster.outbox.folder import OutboxFolder
 
 Post = Callable[[str, Sequence[DeliveryRecord]], int]
@@ -25,6 +25,7 @@ class Sender:
     Attributes:
         positions: number of the last record of each scheduler that has arrived.
         delivered: records that have arrived, since the start.
+        missing: gaps in the records of its own scheduler that were delivered.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class Sender:
     ) -> None:
         self._folder, self._post, self._freed = folder, post, freed
         self.positions: dict[str, int] = {}
-        self.delivered = 0
+        self.delivered = self.missing = 0
 
     def step(self) -> bool:
         """Send one batch; returns whether there may be more to send.
@@ -49,6 +50,8 @@ class Sender:
         batch = self._folder.batch(scheduler, position)
         if batch:
             self._sent(scheduler, position, self._post(scheduler, batch))
+            if scheduler == self._folder.own:
+                self.missing += sum(map(_has_gap, batch))
             return True
         if scheduler == self._folder.own:
             return False
@@ -64,3 +67,7 @@ class Sender:
         self.delivered += max(after - before, 0)
         self.positions[scheduler] = after
         self._freed(self._folder.trim(scheduler, after))
+
+
+def _has_gap(record: DeliveryRecord) -> bool:
+    return any(isinstance(each, RecordsLost) for each in record.facts)

@@ -10,13 +10,16 @@ from ganglion.model.events import (
     ObjectRefused,
     SchedulerSettled,
     SchedulerStarted,
+    WaitGroups,
 )
 from ganglion.model.placement import Placement
+from ganglion.server.cluster.outbox.waits import WaitReports
 from ganglion.worlds.kubernetes.controller import ClusterController
 
 MOST_WEIGHT = 512
 """KiB of one record, about: a turn with more is several records."""
 PODS_OF_A_KIB = 10
+GANGS_OF_A_KIB = 10
 
 Refusals = Mapping[tuple[str, str], str]
 """Kind and name of an object -> why it is left out."""
@@ -53,13 +56,15 @@ class TurnReports:
         self._identity, self._follows = identity, tuple(follows)
         self._is_first, self._is_settled = True, False
         self._refused: dict[tuple[str, str], str] = {}
+        self._waits, self._lost = WaitReports(), 0
 
-    def of(self, controller: ClusterController, now: int) -> list[TurnPart]:
+    def of(self, controller: ClusterController, now: int, lost: int = 0) -> list[TurnPart]:
         """What the turn that is over reports; empty = nothing.
 
         Args:
             controller: after the turn.
             now: time of the turn in ms.
+            lost: records that have not arrived and never will, so far.
         """
         scene = controller.scene
         facts: list[Delivered] = [*self._begun(now), *delivered(scene.facts.taken)]
@@ -72,6 +77,11 @@ class TurnReports:
         if is_whole and not self._is_settled:
             self._is_settled = True
             facts.append(SchedulerSettled(now))
+        if lost != self._lost:
+            self._lost = lost
+            self._waits.lost()
+        alone = not facts and not decisions
+        facts += self._waits.of(scene.state, controller.plan, now, alone=alone)
         return list(parts(now, facts, decisions))
 
     def _begun(self, now: int) -> Iterator[Delivered]:
@@ -117,5 +127,7 @@ def parts(
 
 def _weight(event: Delivered) -> int:
     """About how many KiB an event has as JSON."""
+    if isinstance(event, WaitGroups):
+        return 1 + sum(map(len, event.groups.values())) // GANGS_OF_A_KIB
     place = getattr(event, "placement", None)
     return 1 + (len(place.pods) // PODS_OF_A_KIB if isinstance(place, Placement) else 0)

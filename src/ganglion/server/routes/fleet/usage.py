@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import Query
 
-from ganglion.api.use import OverheadRow, Report, UsagePage, UsageRow
+from ganglion.api.money.usage import UsagePage, UsageRow
+from ganglion.api.use import OverheadRow, Report
 from ganglion.identity.grants import Tree, lineage
 from ganglion.server.access.caller import Caller
 from ganglion.server.requests.context import Here
@@ -30,7 +31,8 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
     since, until = past_period(query.since, query.until, now)
     by = tuple(dict.fromkeys(query.by))
     with here.service.read() as mind:
-        found, tree = opened(mind, here.service.ledger, now), mind.tree()
+        found = opened(mind, here.service.ledger, now, here.curves.activity.unwritten)
+        tree = mind.tree()
     queues, fleet = _queues(query, caller, tree), caller.sees_all and not query.queue
     report = usage_report(here.service.ledger, found, by, (since, until), queues, fleet=fleet)
     items, more = cut("usage", report.rows, _rank, query)

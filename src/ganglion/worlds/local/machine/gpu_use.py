@@ -4,13 +4,27 @@ NVML keeps the last samples of utilisation, so that nothing between two looks is
 reports PCIe at the moment it is asked.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from ganglion.lifecycle.workspaces.gpus import PER_CENT_MILLI, GpuReading
-from ganglion.worlds.local.machine.nvml import BINDING
+from ganglion.worlds.local.machine.nvml import BINDING, told
 
 KB, MIB = 1_000, 1 << 20
+SOURCE = "nvml"
+"""What says how active GPUs are: the utilisation that NVML reports."""
+
+
+class GpuCounters(NamedTuple):
+    """What one GPU did; None = unknown.
+
+    Attributes:
+        busy_milli: thousandths of the time since it was read before in which a kernel ran.
+        energy_mj: a counter of what it has drawn, in thousandths of a joule.
+    """
+
+    busy_milli: int | None = None
+    energy_mj: int | None = None
 
 
 class NvmlGpus:
@@ -74,6 +88,47 @@ class NvmlGpus:
             return sum(KB * int(nvml.nvmlDeviceGetPcieThroughput(handle, c)) for c in counters)
         except nvml.NVMLError_NotSupported:
             return None
+
+
+class NvmlCounters:
+    """Reads what GPUs did since they were read before; call it from one thread.
+
+    Args:
+        nvml: the NVML binding.
+    """
+
+    def __init__(self, nvml: Any = BINDING) -> None:  # noqa: ANN401 - a module without types
+        self._nvml, self._ready = nvml, False
+        self._seen: dict[str, int] = {}
+
+    def read(self, uuids: Iterable[str]) -> list[GpuCounters]:
+        """GPUs by the vendor's identifiers; of one without, as pretend GPUs are, nothing is known.
+
+        How busy one was is the mean of all samples that the driver has kept since then.
+        """
+        return [self._read(uuid) if uuid else GpuCounters() for uuid in uuids]
+
+    def _read(self, uuid: str) -> GpuCounters:
+        nvml = self._nvml
+        try:
+            if not self._ready:
+                nvml.nvmlInit()
+                self._ready = True
+            handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+        except nvml.NVMLError:
+            return GpuCounters()
+        energy_mj = told(nvml, nvml.nvmlDeviceGetTotalEnergyConsumption, handle)
+        return GpuCounters(self._busy_milli(uuid, handle), energy_mj)
+
+    def _busy_milli(self, uuid: str, handle: Any) -> int | None:  # noqa: ANN401 - a handle without type
+        nvml, before = self._nvml, self._seen.get(uuid, 0)
+        kind = nvml.NVML_GPU_UTILIZATION_SAMPLES
+        found = told(nvml, nvml.nvmlDeviceGetSamples, handle, kind, before)
+        new = [each for each in found[1] if each.timeStamp > before] if found else []
+        if not new:
+            return None
+        self._seen[uuid] = max(each.timeStamp for each in new)
+        return sum(int(each.sampleValue.uiVal) for each in new) * PER_CENT_MILLI // len(new)
 
 
 def _span(samples: list[Any], now: int) -> int:

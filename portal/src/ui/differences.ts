@@ -1,5 +1,5 @@
 /** What differs between two policies, in the words of the server: dotted keys, values as in a file. */
-import type { PolicyChange } from "../../api/schema";
+import type { PolicyChange } from "../api/schema";
 
 type Leaf = string | number | boolean | null;
 

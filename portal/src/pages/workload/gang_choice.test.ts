@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import type { GangView } from "../../api/schema";
+import { gangOf, saidOf } from "./gang_choice";
+
+const gang = (index: number, params: Record<string, string> = {}) => ({ index, phase: "running", params }) as unknown as GangView;
+
+it("shows the gang of the address, and the first one where it has left", () => {
+  const job = { gangs: [gang(2), gang(5)] };
+  expect(gangOf(job, 5)?.index).toBe(5);
+  expect(gangOf(job, 0)?.index).toBe(2);
+  expect(gangOf(job, undefined)?.index).toBe(2);
+  expect(gangOf({ gangs: [] }, 0)).toBeUndefined();
+});
+
+it("names a trial by its parameters", () => {
+  expect(saidOf(gang(3))).toBe("3 running");
+  expect(saidOf(gang(3, { lr: "0.1", seed: "7" }))).toBe("3 running lr=0.1 seed=7");
+});

@@ -1,0 +1,31 @@
+/** Chooses one of several gangs: replicas of a service, trials of a sweep. */
+import type { GangView, WorkloadDetail } from "../../api/schema";
+import { harmless } from "../../ui/text";
+
+/** The gang of an index; where there is none, as of a replica that has left, the first one. */
+export function gangOf(job: Pick<WorkloadDetail, "gangs">, index: number | undefined): GangView | undefined {
+  return job.gangs.find((each) => each.index === index) ?? job.gangs[0];
+}
+
+/** A gang in one line. */
+export function saidOf(gang: Pick<GangView, "index" | "phase" | "params">): string {
+  const params = Object.entries(gang.params).map(([name, value]) => `${name}=${value}`);
+  return harmless([`${gang.index} ${gang.phase}`, ...params].join(" "), 80);
+}
+
+export function GangChoice(props: { job: WorkloadDetail; gang: number; choose(gang: number): void }) {
+  const { job, gang, choose } = props;
+  if (job.gangs.length < 2) return null;
+  return (
+    <label>
+      Gang{" "}
+      <select value={gang} onChange={(event) => choose(Number(event.target.value))}>
+        {job.gangs.map((each) => (
+          <option key={each.index} value={each.index}>
+            {saidOf(each)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,237 @@
+"""What GPUs did while attempts had them alone, as intervals that are made of looks at counters.
+
+Looks are no events: what is between two of them is counted, and what is not looked at is missing.
+So every interval says how much GPU time it is about. Amounts are integers, and are cut at a time
+so that at each moment no more is active than was looked at, and no more of that than was held.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.metering.intervals import DAY_MS
+from ganglion.model.resources import WHOLE
+
+LONGEST_MS = 30_000
+"""Two looks that are further apart say nothing about the time between them."""
+INTERVAL_MS = 600_000
+"""An interval that is as long is closed. What is open is lost with a killed server."""
+MOST_MW = 10_000_000
+"""A counter of energy that runs faster is not believed."""
+
+
+class ActivityInterval(Struct, frozen=True):
+    """What the GPUs that one attempt had alone on one node did, within one day of UTC.
+
+    Attributes:
+        begin_ms, end_ms: from and before when.
+        queue, user, workload, gang, attempt, kind, flavor, node: as of `UsageInterval`.
+        source: what said how active they were: `nvml`: some kernel ran; empty = nothing did.
+        sampled_gpu_us: GPU-microseconds for which that is known.
+        active_gpu_us: those of them in which they were active.
+        energy_gpu_us: GPU-microseconds for which it is known what was drawn.
+        energy_mj: what was drawn then, in thousandths of a joule.
+    """
+
+    begin_ms: int
+    end_ms: int
+    queue: str
+    user: str
+    workload: str
+    gang: str
+    attempt: int
+    kind: str
+    flavor: str
+    node: str
+    source: str = ""
+    sampled_gpu_us: int = 0
+    active_gpu_us: int = 0
+    energy_gpu_us: int = 0
+    energy_mj: int = 0
+
+    @property
+    def place(self) -> "Place":
+        """Which attempt it is about, and where."""
+        return self.gang, self.attempt, self.node
+
+    @property
+    def key(self) -> tuple["Place", int]:
+        """What tells it from all others."""
+        return self.place, self.begin_ms
+
+    def within(self, since: int, until: int) -> "ActivityInterval | None":
+        """The part of it that lies at or after a time and before another one; None = none."""
+        begin, end = max(self.begin_ms, since), min(self.end_ms, until)
+        if begin >= end:
+            return None
+        if (begin, end) == (self.begin_ms, self.end_ms):
+            return self
+        return replace(
+            self,
+            begin_ms=begin,
+            end_ms=end,
+            **{name: self._part(getattr(self, name), begin, end) for name in AMOUNTS},
+        )
+
+    def _part(self, amount: int, begin: int, end: int) -> int:
+        """What of an amount belongs to a part of the interval.
+
+        It grows evenly in whole numbers: by `each` in every millisecond, by one more in the first
+        ones. So parts add up, and an amount that is not larger is not larger in any part.
+        """
+        each, more = divmod(amount, self.end_ms - self.begin_ms)
+        low, high = begin - self.begin_ms, end - self.begin_ms
+        return each * (high - low) + min(high, more) - min(low, more)
+
+
+AMOUNTS = ("sampled_gpu_us", "active_gpu_us", "energy_gpu_us", "energy_mj")
+"""Amounts of an interval."""
+Place = tuple[str, int, str]
+"""Gang, number of the attempt, node."""
+
+
+class DeviceCounters(NamedTuple):
+    """What one GPU says.
+
+    Attributes:
+        busy_milli: thousandths of the time since the look before in which it was active; None =
+            unknown.
+        energy_mj: a counter of what it has drawn, in thousandths of a joule; None = unknown.
+    """
+
+    busy_milli: int | None = None
+    energy_mj: int | None = None
+
+
+class AttemptLook(NamedTuple):
+    """What the GPUs say that an attempt has alone on one node.
+
+    Attributes:
+        of: whose, as an interval of no length and amounts.
+        devices: by index.
+    """
+
+    of: ActivityInterval
+    devices: Mapping[int, DeviceCounters]
+
+
+class ActivityMeter:
+    """Makes intervals of looks.
+
+    Its time never goes back. What was closed stays until it is written.
+    """
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._before: dict[Place, AttemptLook] = {}
+        self._open: dict[Place, ActivityInterval] = {}
+        self._closed: list[ActivityInterval] = []
+
+    def look(self, at: int, looks: Iterable[AttemptLook]) -> None:
+        """Take in what all GPUs that are held say.
+
+        Args:
+            at: the time in ms, before it was asked who holds them.
+            looks: of every attempt.
+        """
+        if at <= self._at:
+            return
+        since, self._at = self._at, at
+        found = {each.of.place: each for each in looks}
+        for place in [*self._open]:
+            if place not in found:
+                self._close(place)
+        for place, look in found.items():
+            before = self._before.get(place)
+            if before and at - since <= LONGEST_MS and _alike(before, look):
+                self._add(place, _between(before, look, since, at))
+            else:
+                self._close(place)
+        self._before = found
+
+    def ended(self, gang: str, attempt: int, at: int) -> None:
+        """An attempt ended, perhaps before GPUs were looked at for it."""
+        for place in [*self._open]:
+            if place[:2] == (gang, attempt):
+                self._close(place)
+                self._before.pop(place, None)
+        kept = list[ActivityInterval]()
+        for each in self._closed:
+            part = each.within(0, at) if (each.gang, each.attempt) == (gang, attempt) else each
+            kept += [part] if part else []
+        self._closed = kept
+
+    def erased(self, user: str) -> None:
+        """A user's name was erased: what is not written of the user's ended work is left out."""
+        self._closed = [each for each in self._closed if each.user != user]
+
+    def all(self) -> tuple[ActivityInterval, ...]:
+        """What is closed and not written, and what is open as if it ended now."""
+        return *self._closed, *(part for each in self._open.values() for part in by_day(each))
+
+    def due(self, *, everything: bool = False) -> tuple[ActivityInterval, ...]:
+        """What is to be written: what is closed.
+
+        Args:
+            everything: whether what is open is closed now, however short it is.
+        """
+        for place in [*self._open] if everything else ():
+            self._close(place)
+        return tuple(self._closed)
+
+    def written(self, intervals: Iterable[ActivityInterval]) -> None:
+        """These are written."""
+        gone = {each.key for each in intervals}
+        self._closed = [each for each in self._closed if each.key not in gone]
+
+    def _close(self, place: Place) -> None:
+        found = self._open.pop(place, None)
+        self._closed += by_day(found) if found else ()
+
+    def _add(self, place: Place, more: ActivityInterval) -> None:
+        found = self._open.get(place)
+        if found is None or found.end_ms - found.begin_ms >= INTERVAL_MS:
+            # It ended one look ago: an end of the attempt before that is known by now.
+            self._close(place)
+            self._open[place] = more
+            return
+        sums = {name: getattr(found, name) + getattr(more, name) for name in AMOUNTS}
+        self._open[place] = replace(found, end_ms=more.end_ms, **sums)
+
+
+def _alike(one: AttemptLook, other: AttemptLook) -> bool:
+    """Whether an attempt has the same GPUs, and is charged alike."""
+    return one.of == other.of and one.devices.keys() == other.devices.keys()
+
+
+def _between(before: AttemptLook, now: AttemptLook, since: int, at: int) -> ActivityInterval:
+    """What happened between two looks."""
+    lasted = at - since
+    sampled = active = energy_gpu_us = energy_mj = 0
+    for device, found in now.devices.items():
+        if found.busy_milli is not None:
+            sampled += WHOLE * lasted
+            active += min(max(found.busy_milli, 0), WHOLE) * lasted
+        drawn = _drawn(before.devices[device].energy_mj, found.energy_mj, lasted)
+        if drawn is not None:
+            energy_gpu_us += WHOLE * lasted
+            energy_mj += drawn
+    amounts = (sampled, active, energy_gpu_us, energy_mj)
+    return replace(now.of, begin_ms=since, end_ms=at, **dict(zip(AMOUNTS, amounts, strict=True)))
+
+
+def _drawn(before: int | None, now: int | None, lasted: int) -> int | None:
+    """What a counter says was drawn; None = it is new, was reset, or cannot be right."""
+    if before is None or now is None or not 0 <= now - before <= MOST_MW * lasted // 1000:
+        return None
+    return now - before
+
+
+def by_day(interval: ActivityInterval) -> Iterator[ActivityInterval]:
+    """Cut an interval at each midnight of UTC."""
+    for day in range(interval.begin_ms // DAY_MS, -(-interval.end_ms // DAY_MS)):
+        part = interval.within(day * DAY_MS, (day + 1) * DAY_MS)
+        if part:
+            yield part
