@@ -119,13 +119,16 @@ def _totals(ended: DeliveredGang) -> dict[str, int]:
 
 def gang_view(key: str, ended: DeliveredGang, phase: Phase) -> workloads.GangView:
     """The one gang of a workload of a cluster."""
+    place = ended.placement
     return workloads.GangView(
         id=f"{key}/0",
         index=0,
         phase=phase,
         attempt=ended.attempts,
         ranks=sum(each.count for each in ended.gang.pod_sets),
-        placement=_placement(ended),
+        placement=None
+        if place is None
+        else msgspec.convert(place, reasons.Placement, from_attributes=True),
         outcome=ended.outcome,
         exit_code=ended.exit_code,
         message=ended.message,
@@ -138,11 +141,3 @@ def gang_view(key: str, ended: DeliveredGang, phase: Phase) -> workloads.GangVie
         ended=ended.ended or None,
         waited=tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in ended.wait.over),
     )
-
-
-def _placement(ended: DeliveredGang) -> reasons.Placement | None:
-    place = ended.placement
-    if place is None:
-        return None
-    pods = tuple(reasons.PodPlacement(**msgspec.structs.asdict(pod)) for pod in place.pods)
-    return reasons.Placement(pods=pods, level=place.level, domain=place.domain)
