@@ -22,6 +22,9 @@ class Submitted(Struct, frozen=True):
         workload: what was understood.
         request_key: the client's idempotency key; None = it gave none.
         request_hash: digest of the request that came with the key.
+        metered: name of work of a cluster in usage; None = it has its id there.
+        first_at: when work of a cluster got its first place, in ms; None = unknown, or none.
+        first_milli: thousandths of GPUs of that place.
     """
 
     id: str
@@ -31,6 +34,9 @@ class Submitted(Struct, frozen=True):
     workload: Workload
     request_key: str | None = None
     request_hash: str = ""
+    metered: str | None = None
+    first_at: int | None = None
+    first_milli: int | None = None
 
 
 class Changed(Struct, frozen=True):
@@ -245,6 +251,7 @@ class Filed(Struct, frozen=True):
         state: the state it ended in; empty before.
         detail: everything there is to show about it as JSON; empty before it ends.
         flaw: what cannot be read of the row, in which case `workload` is made up; empty = nothing.
+        metered: its name in usage, where that is not its id; empty = it is, or unknown.
     """
 
     id: str
@@ -258,3 +265,4 @@ class Filed(Struct, frozen=True):
     state: str
     detail: bytes
     flaw: str = ""
+    metered: str = ""

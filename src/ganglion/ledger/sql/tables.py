@@ -88,6 +88,11 @@ workloads = Table(
     Column("ended", LONG),
     Column("state", String(20), nullable=False),
     Column("detail", LargeBinary, nullable=False),
+    # Of work of clusters, its name in usage, when it got its first place, and thousandths of its
+    # GPUs there; intervals of usage say the latter of that of the server.
+    Column("metered", String),
+    Column("first_at", LONG),
+    Column("first_milli", LONG),
 )
 
 executors = Table(
@@ -197,3 +202,4 @@ Index("activity_ended", activity.c.end_ms)
 Index("lent_ended", lent.c.end_ms)
 Index("workloads_by_name", workloads.c.name, workloads.c.number)
 Index("workloads_ended", workloads.c.ended)
+Index("workloads_first", workloads.c.first_at)

@@ -27,7 +27,7 @@ from ganglion.engine.gangs.typical_pods import Census
 from ganglion.engine.runtimes import estimates, expected_ends
 from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
-from ganglion.lifecycle import budget_requests, clusters, losses
+from ganglion.lifecycle import budget_requests, budgets, cluster_gangs, clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
 from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.waiting import delivered, sums
@@ -67,8 +67,10 @@ KINDS: Mapping[str, type] = {
     "budget_requests": budget_requests.BudgetRequests,
     "census": Census,
     "clusters": clusters.ClusterBooks,
+    "cluster_budgets": budgets.ClusterBudgets,
+    "cluster_budget_raised": budgets.RaisedBy,
     "cluster_book": clusters.ClusterBook,
-    "cluster_gang": clusters.DeliveredGang,
+    "cluster_gang": cluster_gangs.DeliveredGang,
     "cluster_wait": delivered.DeliveredWait,
     "cluster_waits": delivered.ClusterWaits,
     "cluster_meter": cluster_meters.ClusterMeter,

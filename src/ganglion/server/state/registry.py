@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Filed, Flaw
 from ganglion.lifecycle.budget_requests import BudgetRequests
+from ganglion.lifecycle.budgets import ClusterBudgets
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
@@ -56,7 +57,7 @@ PARTS = (
 """What a book consists of beside the live workloads."""
 LATER = (
     *("sessions", "visits", "rights", "meter", "clusters", "cluster_meters", "prices"),
-    *("budget_requests", "lending"),
+    *("budget_requests", "lending", "cluster_budgets"),
 )
 """More of it, which the first version had not."""
 
@@ -123,6 +124,7 @@ class Registry:
         meter: what attempts hold and what nodes have; see `Mind.note`.
         prices: every price that was set.
         budget_requests: for more than budgets allow.
+        cluster_budgets: budgets that schedulers of clusters keep.
         rebuilt: workloads whose rows are to be written again.
         clusters: those whose schedulers deliver what they decide.
         waits: for what gangs have waited; the engine notifies it, see `Mind.of`.
@@ -146,6 +148,7 @@ class Registry:
         self.meter, self.lending = Meter(), LendingMeter()
         self.prices = PriceBook()
         self.budget_requests = BudgetRequests()
+        self.cluster_budgets = ClusterBudgets()
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()
@@ -230,6 +233,7 @@ class Registry:
         self.clusters.note(event)
         self.prices.note(event)
         self.budget_requests.note(event)
+        self.cluster_budgets.note(event)
         self.waits.note(event)
         match event:
             case GangSubmitted(gang=gang):
