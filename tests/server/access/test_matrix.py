@@ -27,6 +27,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_clusters"), EVERY),
     **dict.fromkeys(("list_tokens", "revoke_token", "who_am_i", "mend_glass"), ANYONE),
+    **dict.fromkeys(("show_notices", "set_notices"), ANYONE),
     **dict.fromkeys(("list_sessions", "end_session"), ANYONE),
     **dict.fromkeys(("show_health", "show_readiness", "show_version"), ANYONE),
     **dict.fromkeys(("update_workload", "scale_service", "update_service_model"), UPDATE),
