@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { itemsOf, lineOf, rowsOf, wrongWith } from "./chosen";
+import { Problem } from "../../api/client";
+import { itemsOf, lineOf, refusedIn, rowsOf, wrongWith } from "./chosen";
 
 const MAIL = { to: " ada@example.org ", on: ["failure", "end"], signingKey: "" };
 const HOOK = { to: "secret:SLACK HOOK", on: ["start"], signingKey: "secret:KEY" };
@@ -23,4 +24,12 @@ it("names the command, and what is missing", () => {
   expect(lineOf([])).toBe("ganglion notify off");
   expect(wrongWith([MAIL, { ...HOOK, on: [] }])).toContain("secret:SLACK HOOK");
   expect(wrongWith([MAIL, { to: "", on: [], signingKey: "" }])).toBe("");
+});
+
+it("says what is wrong at the recipient, although empty rows are not sent", () => {
+  const trouble = { key: "items[1].mail[0]", detail: "no mail address", hint: "as ada@example.org", line: 0 };
+  const problem = new Problem(422, "input.field", "", "", [trouble, { ...trouble, key: "items[9].on" }]);
+  const rows = [MAIL, { to: "", on: [], signingKey: "" }, HOOK];
+  expect([...refusedIn(problem, rows)]).toEqual([[2, "no mail address: as ada@example.org"]]);
+  expect(refusedIn(new Error("gone"), rows).size).toBe(0);
 });

@@ -1,5 +1,6 @@
 /** What a user is notified of: as the form has it, as it is sent, and as the command line has it. */
 import type { NoticeChoice } from "../../api/schema";
+import { Problem } from "../../api/client";
 import { word } from "../../ui/text";
 
 export const EVENTS = [
@@ -7,7 +8,7 @@ export const EVENTS = [
   ["end", "ends"],
   ["failure", "fails"],
   ["preemption", "is stopped for others"],
-  ["budget", "is touched by a budget"],
+  ["budget", "may lack its budget"],
 ] as const;
 
 /** One recipient with its events. */
@@ -52,4 +53,16 @@ export function lineOf(rows: readonly Row[]): string {
 export function wrongWith(rows: readonly Row[]): string {
   const empty = rows.find((each) => each.to.trim() && !each.on.length);
   return empty ? `Choose what ${empty.to.trim().slice(0, 60)} is sent.` : "";
+}
+
+/** What the server says is wrong, by the row that it is about. */
+export function refusedIn(error: Error | null, rows: readonly Row[]): Map<number, string> {
+  const sent = rows.flatMap((each, at) => (each.to.trim() ? [at] : []));
+  const errors = error instanceof Problem ? error.errors : [];
+  return new Map(
+    errors.flatMap(({ key, detail, hint }) => {
+      const at = sent[Number(/^items\[(\d+)\]/.exec(key)?.[1] ?? NaN)];
+      return at === undefined ? [] : [[at, hint ? `${detail}: ${hint}` : detail] as const];
+    }),
+  );
 }

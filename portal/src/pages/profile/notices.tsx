@@ -1,12 +1,12 @@
 /** Which events of a user's work reach which recipient. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { Button } from "react-aria-components";
 import { change, get } from "../../api/client";
 import type { NoticesView } from "../../api/schema";
 import { Command, Failure, Loading } from "../../ui/parts";
 import { harmless } from "../../ui/text";
-import { EVENTS, itemsOf, lineOf, rowsOf, wrongWith, type Row } from "./chosen";
+import { EVENTS, itemsOf, lineOf, refusedIn, rowsOf, wrongWith, type Row } from "./chosen";
 
 const KEY = ["notices"];
 
@@ -32,9 +32,15 @@ function Choice({ kept }: { kept: readonly Row[] }) {
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
   const queries = useQueryClient();
+  const id = useId();
   const wrong = wrongWith(rows);
   const changed = JSON.stringify(itemsOf(rows)) !== JSON.stringify(itemsOf(kept));
-  const edit = (at: number, more: Partial<Row>) => setRows(rows.map((each, n) => (n === at ? { ...each, ...more } : each)));
+  const put = (next: readonly Row[]) => {
+    setRows(next);
+    setError(null);
+  };
+  const edit = (at: number, more: Partial<Row>) => put(rows.map((each, n) => (n === at ? { ...each, ...more } : each)));
+  const refused = refusedIn(error, rows);
   const save = async () => {
     setBusy(true);
     setError(null);
@@ -63,10 +69,18 @@ function Choice({ kept }: { kept: readonly Row[] }) {
               spellCheck={false}
               autoCapitalize="none"
               autoComplete="off"
+              aria-invalid={refused.has(at)}
+              aria-describedby={refused.has(at) ? `${id}-${at}` : undefined}
               onChange={(event) => edit(at, { to: event.target.value })}
             />
           </label>
+          {refused.has(at) && (
+            <p id={`${id}-${at}`} className="error" role="alert">
+              {harmless(refused.get(at) ?? "", 300)}
+            </p>
+          )}
           <div className="radios" role="group" aria-label={`Events of recipient ${at + 1}`}>
+            <span className="quiet">when your work</span>
             {EVENTS.map(([name, title]) => (
               <label key={name} className="check">
                 <input
@@ -79,26 +93,28 @@ function Choice({ kept }: { kept: readonly Row[] }) {
                 {title}
               </label>
             ))}
-          </div>
-          {(rows.length > 1 || row.to) && (
-            <div className="buttons">
-              <Button className="small" aria-label={`Remove recipient ${at + 1}`} onPress={() => setRows(rows.length > 1 ? rows.filter((_, n) => n !== at) : [NEW])}>
+            {(rows.length > 1 || row.to) && (
+              <Button
+                className="small"
+                aria-label={`Remove recipient ${at + 1}`}
+                onPress={() => put(rows.length > 1 ? rows.filter((_, n) => n !== at) : [NEW])}
+              >
                 Remove
               </Button>
-            </div>
-          )}
+            )}
+          </div>
         </fieldset>
       ))}
       <p className="error" role="status">
         {harmless(wrong, 200)}
       </p>
-      {error && <Failure error={error} />}
+      {error && !refused.size && <Failure error={error} />}
       <div className="buttons">
         <Button type="submit" className="primary" isDisabled={busy || !changed || Boolean(wrong)}>
           Save
         </Button>
-        {rows.length < 10 && <Button onPress={() => setRows([...rows, NEW])}>Add a recipient</Button>}
-        {changed && <Button onPress={() => setRows(kept.length ? kept : [NEW])}>Discard</Button>}
+        {rows.length < 10 && <Button onPress={() => put([...rows, NEW])}>Add a recipient</Button>}
+        {changed && <Button onPress={() => put(kept.length ? kept : [NEW])}>Discard</Button>}
       </div>
       <Command line={lineOf(rows)} />
     </form>
