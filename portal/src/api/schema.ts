@@ -490,6 +490,12 @@ export interface Health {
   checks: Array<Check>;
 }
 
+export interface HeldItem {
+  node: string;
+  item: string;
+  saved_s: number;
+}
+
 export interface HintFile {
   cron: string;
   lasts: unknown;
@@ -727,6 +733,7 @@ export interface Placement {
   pods: Array<PodPlacement>;
   level: Level;
   domain: string;
+  held: Array<HeldItem>;
 }
 
 export interface PodPlacement {

@@ -18,7 +18,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "preemption": (
             "topology placement gangs queues store timeline state search preemption_rules"
         ),
-        "decisions": "gangs store timeline state preemption",
+        "decisions": "placement gangs store timeline state preemption",
         "kueue": "topology placement gangs queues store state search preemption decisions",
         "ordering": "gangs queues store state search preemption_rules preemption kueue",
         "upkeep": (
@@ -80,7 +80,8 @@ FOLDERS: dict[str, dict[str, str]] = {
         "waiting": "",
         "workspaces": "",
         "autoscaling": "schedules",
-        "clusters": "waiting",
+        "cluster_gangs": "waiting",
+        "clusters": "cluster_gangs waiting",
         "expand": "sweeps",
         "standby": "services",
     },
