@@ -171,6 +171,6 @@ def test_a_user_without_a_grant_sees_itself_and_whether_the_server_works(staff: 
     }
     allowed = {operation for operation, status in found.items() if status < 400}
     free = {"show_health", "show_readiness", "show_version", "who_am_i"}
-    free |= {"list_tokens", "list_sessions"}
+    free |= {"list_tokens", "list_sessions", "show_notices"}
     assert allowed == free
     assert set(found.values()) == {200, 403, 404}
