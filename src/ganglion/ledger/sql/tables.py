@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0011"
+SCHEMA = "0012"
 """Revision of the newest migration."""
 
 metadata = MetaData()
