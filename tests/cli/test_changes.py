@@ -201,12 +201,12 @@ def test_a_file_gives_all_rules_of_a_queue(
     server.on(f"PUT {API}/queues/red", {})
     file = tmp_path / "red.yaml"
     file.write_text("quota: {H100: 8}\nstrict: true\n", "utf-8")
-    assert ganglion("queues", "set", "red", "-f", str(file)).out == "queue red set\n"
+    assert ganglion("queues", "set", "red", "--file", str(file)).out == "queue red set\n"
     assert server.bodies(f"PUT {API}/queues/red") == [{"quota": {"H100": 8}, "strict": True}]
-    both = ganglion("queues", "set", "red", "-f", str(file), "--weight", "2")
+    both = ganglion("queues", "set", "red", "--file", str(file), "--weight", "2")
     assert (both.code, "leave the other options out" in both.err) == (2, True)
     file.write_text("quota: {H100: 8\n", "utf-8")
-    wrong = ganglion("queues", "set", "red", "-f", str(file))
+    wrong = ganglion("queues", "set", "red", "--file", str(file))
     assert (wrong.code, "red.yaml" in wrong.err) == (2, True), wrong.err
     assert len(server.bodies(f"PUT {API}/queues/red")) == 1
 

@@ -67,7 +67,8 @@ class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
     """What would happen to a workload submitted now.
 
     Attributes:
-        snapshot: number of the newest event when it was asked; 0 = not known.
+        snapshot: number of the newest event when it was asked; of a scheduler of clusters the time
+            of its last turn in ms. 0 = not known.
         plan: hash of the workload and of what would happen to it; a submission that names it
             is taken only where the same would happen still. Empty = it cannot be named.
         cost: what it costs at most; None = no price is set.
