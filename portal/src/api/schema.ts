@@ -208,6 +208,17 @@ export interface CheckpointFile {
   must_resume?: unknown;
 }
 
+export interface ChoiceInput {
+  on: Array<string>;
+  mail: Array<string>;
+  webhook: Array<string>;
+  signing_key: string;
+}
+
+export interface ChoicesInput {
+  items: Array<ChoiceInput>;
+}
+
 export interface ClusterDelivery {
   name: string;
   scheduler: string;
@@ -480,6 +491,12 @@ export interface Health {
   checks: Array<Check>;
 }
 
+export interface HeldItem {
+  node: string;
+  item: string;
+  saved_s: number;
+}
+
 export interface HintFile {
   cron: string;
   lasts: unknown;
@@ -569,6 +586,13 @@ export interface LeaverView {
   how: string;
 }
 
+export interface LentRow {
+  queue: string;
+  parent: string;
+  lent_gpu_us: number;
+  borrowed_gpu_us: number;
+}
+
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
 export interface ModelList {
@@ -632,6 +656,17 @@ export interface NodeView {
   memory_free_mib: number;
   pods: number;
   devices: Array<DeviceView>;
+}
+
+export interface NoticeChoice {
+  on: Array<string>;
+  mail: Array<string>;
+  webhook: Array<string>;
+  signing_key: string;
+}
+
+export interface NoticesView {
+  items: Array<NoticeChoice>;
 }
 
 export interface NotifyFile {
@@ -706,6 +741,7 @@ export interface Placement {
   pods: Array<PodPlacement>;
   level: Level;
   domain: string;
+  held: Array<HeldItem>;
 }
 
 export interface PodPlacement {
@@ -1262,6 +1298,7 @@ export interface UsagePage {
   fleet: Array<FlavorUsage> | null;
   currency: string;
   corrections: Array<CorrectionView>;
+  lent: Array<LentRow>;
   next: string | null;
 }
 
@@ -1634,6 +1671,7 @@ export interface Gets {
   "/whocan": WhoCan;
   "/tokens": TokenPage;
   "/sessions": BrowserSessions;
+  "/notices": NoticesView;
   "/users": UserPage;
   "/holds": HoldPage;
   "/clusters": ClusterPage;
@@ -1689,6 +1727,7 @@ export interface Puts {
   "/drains/{what}": DrainView;
   "/prices/{flavor}": PriceView;
   "/budgets/{name}": BudgetLine;
+  "/notices": NoticesView;
   "/users/{user}/password": Done;
   "/users/{user}/groups": UserView;
   "/holds/{hold}": HoldView;

@@ -12,6 +12,7 @@ from ganglion.model.reasons import Band, Chance, Raise
 __all__ = [
     "Band",
     "Explained",
+    "HeldItem",
     "Placement",
     "PodPlacement",
     "Raise",
@@ -27,10 +28,15 @@ class PodPlacement(placement.PodPlacement, frozen=True, omit_defaults=False):
     """One pod's place."""
 
 
+class HeldItem(placement.HeldItem, frozen=True, omit_defaults=False):
+    """What a node had of what pods load, when they were placed on it."""
+
+
 class Placement(placement.Placement, frozen=True, omit_defaults=False):
     """A gang's place."""
 
     pods: tuple[PodPlacement, ...]
+    held: tuple[HeldItem, ...] = ()
 
 
 class Reason(reasons.Reason, frozen=True, omit_defaults=False):
@@ -61,7 +67,8 @@ class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
     """What would happen to a workload submitted now.
 
     Attributes:
-        snapshot: number of the newest event when it was asked; 0 = not known.
+        snapshot: number of the newest event when it was asked; of a scheduler of clusters the time
+            of its last turn in ms. 0 = not known.
         plan: hash of the workload and of what would happen to it; a submission that names it
             is taken only where the same would happen still. Empty = it cannot be named.
         cost: what it costs at most; None = no price is set.

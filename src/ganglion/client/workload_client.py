@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, Self, Unpack
 
-from ganglion.model.errors import StateError
+from ganglion.model.errors import EnvironmentFault, StateError
 
 if TYPE_CHECKING:
     from ganglion.api.bulk import BulkAnswer
@@ -19,6 +19,12 @@ class LocalOnly(StateError):
     """A cluster cannot do it: it takes the server of a home."""
 
     code = "state.local_only"
+
+
+class NoScheduler(EnvironmentFault):
+    """The scheduler of a cluster cannot be asked, and what depends on its answer is not done."""
+
+    code = "environment.scheduler"
 
 
 class Logs(Protocol):

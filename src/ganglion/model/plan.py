@@ -1,10 +1,13 @@
 """What the engine decided in one cycle."""
 
 from enum import StrEnum
+from hashlib import sha256
 
+import msgspec
 from msgspec import Struct, field
 
 from ganglion.model.causes import Cause
+from ganglion.model.errors import PlanChanged
 from ganglion.model.events import Event
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Suggestion
@@ -146,3 +149,34 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
     reason: Reason | None = None
     suggestions: tuple[Suggestion, ...] = ()
     stops: tuple[str, ...] = ()
+
+
+PLAN_DIGITS = 20
+
+
+def plan_hash(subject: object, found: Verdict) -> str:
+    """Hash of what would happen to a workload: where it would start, for whose sake others stop.
+
+    Of a workload that would wait, it is the kind of the reason, not its numbers.
+
+    Args:
+        subject: the workload, as a value that JSON has a form for.
+        found: what would happen to it.
+    """
+    reason = found.reason and (found.reason.token, found.reason.never)
+    return digest_of_plan((subject, found.placement, sorted(found.stops), reason))
+
+
+def digest_of_plan(said: object) -> str:
+    """The first digits of a hash of a value that JSON has a form for."""
+    return sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()[:PLAN_DIGITS]
+
+
+def check_plan(plan: str, shown: str) -> None:
+    """Raises PlanChanged unless the plan is the one that was shown."""
+    if plan != shown:
+        raise PlanChanged(
+            f"the plan is {plan} by now, not {shown}: the workload or the fleet is"
+            " another than the dry run saw",
+            "look at it again, with --dry-run",
+        )

@@ -1,5 +1,6 @@
 """`ganglion submit --dry-run` on a cluster: its scheduler says where the workload would start."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,20 @@ def test_the_scheduler_says_where_it_would_start_or_why_not(
     )
     assert "node-1" in done.out
     assert "node-0" not in done.out
+    plans = [_plan(ganglion("submit", "fits.yaml", "--dry-run").err) for _ in range(2)]
+    assert plans[0] == plans[1]
+    assert _plan(done.err) != plans[0]
+    done = ganglion("submit", "elsewhere.yaml", "--if-plan", plans[0], "-d")
+    assert done.code == 1
+    assert f"not {plans[0]}: the workload or the fleet is" in " ".join(done.err.split())
+    assert cluster.list("/apis/batch/v1/namespaces/team-a/jobs") == []
+    done = ganglion("submit", "fits.yaml", "--if-plan", plans[0], "-d")
+    assert done.code == 0, done.err
+    (job,) = cluster.list("/apis/batch/v1/namespaces/team-a/jobs")
+    assert job["metadata"]["name"] == "fits"
+    done = ganglion("submit", "fits.yaml", "--if-plan", plans[0], "-d")
+    assert "exists already" in done.err
+    cluster.delete("/apis/batch/v1/namespaces/team-a/jobs/fits")
     done = ganglion("submit", "never.yaml", "--dry-run")
     assert done.code == 1
     assert "never can never start: " in done.out
@@ -98,3 +113,13 @@ def test_without_a_scheduler_the_cluster_alone_is_asked(
     assert "Job team-a/fits" in done.out
     assert "would start" not in done.out
     assert "no scheduler says where fits would start" in " ".join(done.err.split())
+    done = ganglion("submit", "fits.yaml", "--if-plan", "0" * 20, "-o", "json")
+    assert done.code == 1
+    assert "no scheduler says where fits would start" in " ".join(done.err.split())
+    assert cluster.list("/apis/batch/v1/namespaces/team-a/jobs") == []
+
+
+def _plan(said: str) -> str:
+    found = re.search(r"plan ([0-9a-f]{20}) of turn [1-9][0-9]{12}", said)
+    assert found, said
+    return found[1]

@@ -25,7 +25,7 @@ class Kept:
     def read(self) -> AbstractContextManager[Mind]:
         return self.rig.service.read()
 
-    def rehearse(self, objects: Sequence[Mapping[str, Any]], namespace: str) -> Verdict:
+    def rehearse(self, objects: Sequence[Mapping[str, Any]], namespace: str) -> tuple[Verdict, int]:
         raise InputError(f"{len(objects)} objects of {namespace} are of no cluster")
 
     def now(self) -> int:

@@ -30,9 +30,10 @@ from ganglion.cli.cluster.one_by_one import OneByOne
 from ganglion.cli.cluster.scheduler import SchedulerViews
 from ganglion.client.calls.terminals import Terminals
 from ganglion.client.filters import Filters, passes
-from ganglion.client.workload_client import LocalOnly
+from ganglion.client.workload_client import LocalOnly, NoScheduler
 from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import Conflict, FieldError, NotFound
+from ganglion.model.plan import check_plan, digest_of_plan
 from ganglion.model.policy import PriorityClass
 from ganglion.model.workload import Workload
 from ganglion.specs.grammar.words import PRIORITIES
@@ -41,7 +42,7 @@ from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, ForbiddenRequest
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 from ganglion.worlds.kubernetes.submit import compile_workload, secrets_of, sleeping
-from ganglion.worlds.kubernetes.submit.creating import create, rehearse
+from ganglion.worlds.kubernetes.submit.creating import create, is_there, rehearse
 from ganglion.worlds.kubernetes.submit.finding import SeenWorkload, find, remove
 from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest, bare
 from ganglion.worlds.kubernetes.submit.manifests.shape import gangs
@@ -127,13 +128,19 @@ class ClusterClient:
             document: keys as in a workload file.
             key: idempotency key.
             force: nothing is refused here for being too large.
-            if_plan: raises LocalOnly: a cluster shows no plans.
+            if_plan: `plan` of a verdict. Between the answer of the scheduler and the objects,
+                others may be submitted.
+
+        Raises:
+            PlanChanged: by now something else would happen; nothing was created.
+            NoScheduler: the scheduler cannot be asked; nothing was created.
+            GanglionError: as `create`.
         """
         del force
-        if if_plan:
-            raise LocalOnly("a cluster shows no plans", "leave --if-plan out")
         manifests = self.manifests(document)
         self._bridge.call(self._check_class(document))
+        if if_plan and not self._bridge.call(is_there(self._api, manifests)):
+            check_plan(self.verdict(document).plan, if_plan)
         self._bridge.call(create(self._api, manifests, key=key))
         name = str(document["name"])
         commands = tuple(f"ganglion {verb} {name}" for verb in ("why", "logs -f", "cancel"))
@@ -145,18 +152,19 @@ class ClusterClient:
         Raises:
             FieldError: as `manifests`.
             StateError: the scheduler would not place it.
-            LocalOnly: the scheduler cannot be asked.
+            NoScheduler: the scheduler cannot be asked.
         """
         made = self.manifests(document)
         first = gangs(self.understood(document))[0]
         objects = [bare(each) for each in made[: len(first.crews)]]
         found = self._bridge.call(self._scheduler.verdict(objects))
         if found is None:
-            raise LocalOnly(
+            raise NoScheduler(
                 f"no scheduler says where {document.get('name', 'it')} would start",
-                "submit it, and ask `ganglion why`",
+                "submit it without a plan, and ask `ganglion why`",
             )
-        return found
+        plan = digest_of_plan((_public(made), found.plan)) if found.plan else ""
+        return replace(found, plan=plan)
 
     async def _check_class(self, document: Document) -> None:
         """Pods of an unknown class would be refused later, where no user looks."""
@@ -351,6 +359,16 @@ class ClusterClient:
 async def _open(endpoint: ApiEndpoint, timeout_s: float) -> Api:
     """Within the loop that it belongs to."""
     return Api(endpoint, timeout_s=timeout_s)
+
+
+def _public(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """Objects without the values of secrets: a hash that is printed says nothing of them."""
+    return [
+        {**each, "stringData": sorted(each.get("stringData", {}))}
+        if each["kind"] == "Secret"
+        else each
+        for each in manifests
+    ]
 
 
 def _renamed(item: WorkloadView, namespace: str) -> WorkloadView:

@@ -26,6 +26,7 @@ LEVELS = ("debug", "info", "warning", "error")
 @command(
     "scheduler",
     "scheduler --kubeconfig ~/.kube/config",
+    "scheduler --kubeconfig ~/.kube/config --deliver-as east",
     "scheduler --kubeconfig east=east.yaml --kubeconfig west=west.yaml --no-lease",
 )
 @click.option(
@@ -109,7 +110,10 @@ LEVELS = ("debug", "info", "warning", "error")
 )
 @click.option("--deliver-to", default="", metavar="URL", help="The server that gets it.")
 @click.option(
-    "--deliver-as", default="", metavar="NAME", help="Name of the cluster at that server."
+    "--deliver-as",
+    default="",
+    metavar="NAME",
+    help="Name of the cluster at that server; alone, it registers it at the server of this home.",
 )
 @click.option(
     "--deliver-token", default="", metavar="FILE", help="File with a token of role reporter."
@@ -148,8 +152,12 @@ def scheduler(
     """Schedule the GPU pods of Kubernetes clusters.
 
     Places every pod whose schedulerName is `ganglion`, whole gangs at a time. What it needs to
-    know is in the cluster, and another one may take over at any time. With --outbox and
-    --deliver-to, history and audit of the cluster are kept by a `ganglion server`.
+    know is in the cluster, and another one may take over at any time.
+
+    A scheduler has no portal; history, audit, usage and portal of a cluster are those of a
+    server. Beside a `ganglion up` or `ganglion server` of the same user, --deliver-as NAME is
+    all that this takes; a server elsewhere needs --outbox, --deliver-to and --deliver-token too.
+
     Several may run; the one that holds the Lease decides. Schedulers of different names, each
     with its own nodes, do not interfere.
     """
@@ -204,11 +212,19 @@ def _outbox(folder: str, url: str, name: str, token: str, limit: str) -> "Outbox
     if not any(given.values()):
         return None
     missing = [flag for flag, value in given.items() if not value]
-    if missing:
-        raise InputError(f"{', '.join(missing)} is missing", "an outbox needs all four of them")
+    if not name or (missing and (url or token)):
+        hint = "give all four of them, or --deliver-as alone for the server of this home"
+        raise InputError(f"{', '.join(missing)} is missing", hint)
     if not re.fullmatch(CLUSTER_NAME, name):
         raise InputError(f"--deliver-as {name}: no name of a cluster", "as east-1")
-    return OutboxWish(Path(folder), url, name, Path(token), parse_memory(limit) << 20)
+    size = parse_memory(limit) << 20
+    if url:
+        return OutboxWish(Path(folder), url, name, Path(token), size)
+    from ganglion.cli.connection.registration import registered
+
+    own = registered(name)
+    note(f"Cluster {name} is delivered to {own.url}. Its portal: ganglion portal")
+    return OutboxWish(Path(folder) if folder else own.outbox, own.url, name, own.token, size)
 
 
 def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "ApiEndpoint"]:

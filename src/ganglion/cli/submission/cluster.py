@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from ganglion.cli.connection.contexts import ChosenCluster
 from ganglion.cli.output.screen import note, out
 from ganglion.cli.output.tables import print_data, yaml_text
-from ganglion.cli.submission.documents import Submission
+from ganglion.cli.submission.documents import Submission, freely_named
 from ganglion.cli.submission.plan import FITS, print_verdicts
 from ganglion.cli.submission.submitting import AfterSubmit, carry_out
-from ganglion.client.workload_client import LocalOnly
+from ganglion.client.workload_client import NoScheduler
 from ganglion.model.errors import FieldError
 from ganglion.specs.wording import noted
 from ganglion.worlds.kubernetes.submit.manifests.checks import check, unheeded
@@ -76,18 +76,19 @@ def _rehearse(client: "ClusterClient", jobs: Sequence[Submission], form: str) ->
     Returns:
         the exit code of a dry run; 0 where no scheduler can be asked, and the cluster takes them.
     """
-    found = [each for job in jobs for each in client.manifests(job.document)]
+    documents = [freely_named(client, job) for job in jobs]
+    found = [each for document in documents for each in client.manifests(document)]
     if form == "yaml":
         sys.stdout.write("---\n".join(yaml_text(each) for each in found))
     elif form == "json":
         print_data({"apiVersion": "v1", "kind": "List", "items": found}, form)
     else:
-        for job in jobs:
-            client.rehearse(job.document)
+        for document in documents:
+            client.rehearse(document)
         _say(found)
         try:
-            return print_verdicts(client, [each.document for each in jobs], form)
-        except LocalOnly as error:
+            return print_verdicts(client, documents, form, "turn")
+        except NoScheduler as error:
             note(f"{error.message}: {error.hint}")
     return FITS
 

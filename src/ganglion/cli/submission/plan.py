@@ -38,14 +38,16 @@ COLUMNS: list[Column[Share]] = [
 ]
 
 
-def print_verdicts(client: "WorkloadClient", documents: "Sequence[Document]", form: str) -> int:
+def print_verdicts(
+    client: "WorkloadClient", documents: "Sequence[Document]", form: str, snapshot: str = "event"
+) -> int:
     """Ask about every document, print the answers; 0 when all would start now."""
     verdicts = [client.verdict(document) for document in documents]
     if form != "text":
         print_data(verdicts[0] if len(verdicts) == 1 else verdicts, form)
     else:
         for document, verdict in zip(documents, verdicts, strict=True):
-            print_verdict(subject_of(document), verdict)
+            print_verdict(subject_of(document), verdict, snapshot)
     return FITS if all(verdict.placement for verdict in verdicts) else WAITS
 
 
@@ -58,13 +60,19 @@ def subject_of(document: Mapping[str, Any]) -> str:
     return f"{name}/0, the first of {gangs}," if gangs > 1 else name
 
 
-def print_verdict(name: str, verdict: "Verdict") -> None:
-    """Print what would happen to a workload, and the plan by which only that is submitted."""
+def print_verdict(name: str, verdict: "Verdict", snapshot: str = "event") -> None:
+    """Print what would happen to a workload, and the plan by which only that is submitted.
+
+    Args:
+        name: of the workload.
+        verdict: what would happen.
+        snapshot: what the number of its snapshot counts.
+    """
     _print_fate(name, verdict)
     _print_terms(verdict)
     if verdict.plan:
         sys.stdout.flush()  # where both go to one place, this line is the last
-        note(f"plan {verdict.plan} of event {verdict.snapshot}: --if-plan submits just this")
+        note(f"plan {verdict.plan} of {snapshot} {verdict.snapshot}: --if-plan submits just this")
 
 
 def _print_fate(name: str, verdict: "Verdict") -> None:

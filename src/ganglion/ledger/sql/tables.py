@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0011"
+SCHEMA = "0012"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -173,6 +173,18 @@ activity = Table(
     Column("energy_mj", LONG, nullable=False),
 )
 
+lent = Table(
+    "lent",
+    metadata,
+    Column("number", LONG, primary_key=True, autoincrement=False),
+    Column("cycle", LONG, nullable=False),
+    Column("begin_ms", LONG, nullable=False),
+    Column("end_ms", LONG, nullable=False),
+    Column("queue", String, nullable=False),
+    Column("lent_gpu_us", LONG, nullable=False),
+    Column("borrowed_gpu_us", LONG, nullable=False),
+)
+
 people = Table(
     "people",
     metadata,
@@ -187,6 +199,7 @@ Index("usage_ended", usage.c.end_ms)
 Index("usage_workload", usage.c.workload)
 Index("supply_ended", supply.c.end_ms)
 Index("activity_ended", activity.c.end_ms)
+Index("lent_ended", lent.c.end_ms)
 Index("workloads_by_name", workloads.c.name, workloads.c.number)
 Index("workloads_ended", workloads.c.ended)
 Index("workloads_first", workloads.c.first_at)

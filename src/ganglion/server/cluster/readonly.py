@@ -19,7 +19,7 @@ from ganglion.api import nodes, queues, reasons, server, workloads
 from ganglion.engine.explain.capacity import capacity
 from ganglion.engine.gangs.record import WAITING
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound, RateLimited
-from ganglion.model.plan import Verdict
+from ganglion.model.plan import Verdict, plan_hash
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.rest import problems
@@ -62,8 +62,11 @@ class ViewSource(Protocol):
     def read(self) -> AbstractContextManager[Mind]:
         """Hold the state still; several threads may ask."""
 
-    def rehearse(self, objects: Sequence[Mapping[str, Any]], namespace: str) -> Verdict:
+    def rehearse(self, objects: Sequence[Mapping[str, Any]], namespace: str) -> tuple[Verdict, int]:
         """What would happen to objects that the cluster does not have; nothing changes.
+
+        Returns:
+            that, and the time in ms of the turn by whose state it is said.
 
         Raises:
             GanglionError: they would never be taken, or it cannot be known.
@@ -264,8 +267,10 @@ def rehearse_objects(
     wait_s = tries.wait_s(user, SYSTEM_CLOCK.monotonic())
     if wait_s:
         raise RateLimited.after(wait_s, f"namespace {user} asks for dry runs")
-    found = here.rehearse(wish.objects, user)
+    found, turn = here.rehearse(wish.objects, user)
     return reasons.Verdict(
+        snapshot=turn,
+        plan=plan_hash((user, wish.objects), found),
         placement=placement_view(found.placement),
         stops=found.stops,
         reason=reason_view(found.reason),

@@ -138,10 +138,14 @@ class ClusterSource:
         with self._scheduler.read() as controller:
             yield Mind(controller.scene.state, self._book)
 
-    def rehearse(self, objects: Sequence[Body], namespace: str) -> Verdict:
-        """What would happen to objects that the cluster does not have. Raises GanglionError."""
+    def rehearse(self, objects: Sequence[Body], namespace: str) -> tuple[Verdict, int]:
+        """What would happen to objects that the cluster does not have, by the turn at a time in ms.
+
+        Raises:
+            GanglionError: they would not be taken, or nothing can be said.
+        """
         with self._of().read() as controller:
-            return rehearse(controller, objects, namespace, self.now())
+            return rehearse(controller, objects, namespace, self.now()), controller.plan.at
 
     def now(self) -> int:
         """Time in ms since 1970."""

@@ -1,5 +1,6 @@
 """A gang of a cluster as a workload: of the history, once it has ended."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from ganglion.ledger.records import Ended, Filed, Submitted
 from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
 from ganglion.lifecycle.clusters import place_of, workload_of
 from ganglion.lifecycle.status import State, ended_as
+from ganglion.lifecycle.waiting.sums import WaitSum
 from ganglion.metering.clusters import metered_name
 from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase
@@ -96,7 +98,7 @@ def _detail(
         exit_code=ended.exit_code,
         preemptions=ended.preemptions,
         lost_gpu_ms=ended.lost_gpu_ms,
-        gangs=(gang_view(key, ended, Phase.ENDED),),
+        gangs=(gang_view(key, ended, Phase.ENDED, ended.wait.over),),
         document=document,
         image=ended.image,
         time_limit_ms=gang.time_limit_ms,
@@ -117,15 +119,20 @@ def _totals(ended: DeliveredGang) -> dict[str, int]:
     return found
 
 
-def gang_view(key: str, ended: DeliveredGang, phase: Phase) -> workloads.GangView:
-    """The one gang of a workload of a cluster."""
+def gang_view(
+    key: str, ended: DeliveredGang, phase: Phase, waits: Iterable[WaitSum]
+) -> workloads.GangView:
+    """The one gang of a workload of a cluster, and for what it has waited."""
+    place = ended.placement
     return workloads.GangView(
         id=f"{key}/0",
         index=0,
         phase=phase,
         attempt=ended.attempts,
         ranks=sum(each.count for each in ended.gang.pod_sets),
-        placement=_placement(ended),
+        placement=None
+        if place is None
+        else msgspec.convert(place, reasons.Placement, from_attributes=True),
         outcome=ended.outcome,
         exit_code=ended.exit_code,
         message=ended.message,
@@ -136,13 +143,5 @@ def gang_view(key: str, ended: DeliveredGang, phase: Phase) -> workloads.GangVie
         placed=ended.placed or None,
         started=ended.began or None,
         ended=ended.ended or None,
-        waited=tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in ended.wait.over),
+        waited=tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in waits),
     )
-
-
-def _placement(ended: DeliveredGang) -> reasons.Placement | None:
-    place = ended.placement
-    if place is None:
-        return None
-    pods = tuple(reasons.PodPlacement(**msgspec.structs.asdict(pod)) for pod in place.pods)
-    return reasons.Placement(pods=pods, level=place.level, domain=place.domain)

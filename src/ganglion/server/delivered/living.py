@@ -17,12 +17,18 @@ def living_view(cluster: str, found: DeliveredGang) -> workloads.WorkloadView:
     return workloads.WorkloadView(**_base(cluster, found))
 
 
-def living_detail(cluster: str, found: DeliveredGang) -> workloads.WorkloadDetail:
-    """All that is known of it."""
+def living_detail(cluster: str, found: DeliveredGang, said: int) -> workloads.WorkloadDetail:
+    """All that is known of it.
+
+    Args:
+        cluster: that it lives in.
+        found: the gang.
+        said: time of the last record about its cluster, in ms: what waits has waited until then.
+    """
     base = _base(cluster, found)
     return workloads.WorkloadDetail(
         **base,
-        gangs=(gang_view(base["id"], found, found.phase),),
+        gangs=(gang_view(base["id"], found, found.phase, found.wait.parts(said)),),
         document=document_of(cluster, found),
         image=found.image,
         time_limit_ms=found.gang.time_limit_ms,

@@ -159,6 +159,7 @@ class Turn:
         if not draft.batch and not draft.batch.activity:
             return []
         draft.batch.usage, draft.batch.supply = draft.book.metered()
+        draft.batch.lent = draft.book.lending.drain()
         with self._metrics.commit():
             entries = draft.ledger.append(draft.batch)
         self._measure()

@@ -34,7 +34,7 @@ from ganglion.lifecycle.waiting import delivered, sums
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
 from ganglion.metering import clusters as cluster_meters
-from ganglion.metering import meter, supply
+from ganglion.metering import lending, meter, supply
 from ganglion.model import (
     behaviour,
     causes,
@@ -85,6 +85,11 @@ KINDS: Mapping[str, type] = {
     "gates": gates.Gates,
     "gates_tally": gates.GangCounts,
     "guard": guard.FleetGuard,
+    "lending": lending.LendingMeter,
+    "lending_level": lending.LendingLevel,
+    "lending_side": lending.LendingSide,
+    "lending_terms": lending.QueueTerms,
+    "lent": lending.LentInterval,
     "levels": service_levels.Levels,
     "local_user": rights.LocalUser,
     "meter": meter.Meter,

@@ -357,7 +357,8 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     with here.service.read() as mind:
         now = here.service.now()
         if away := living(mind, ref):
-            made, metered = living_detail(*away), metered_name(away[0], away[1].gang.id)
+            said = mind.book.clusters.of[away[0]].waits.said
+            made, metered = living_detail(*away, said), metered_name(away[0], away[1].gang.id)
         else:
             found = resolve(mind, ledger, ref)
             filed = found.filed

@@ -21,6 +21,7 @@ from ganglion.lifecycle.waiting.sums import WaitSums
 from ganglion.lifecycle.waiting.untold import UntoldReasons
 from ganglion.metering.clusters import ClusterMeters
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.lending import LendingMeter
 from ganglion.metering.meter import Meter
 from ganglion.model.errors import NotFound
 from ganglion.model.events import (
@@ -56,7 +57,7 @@ PARTS = (
 """What a book consists of beside the live workloads."""
 LATER = (
     *("sessions", "visits", "rights", "meter", "clusters", "cluster_meters", "prices"),
-    *("budget_requests", "cluster_budgets"),
+    *("budget_requests", "lending", "cluster_budgets"),
 )
 """More of it, which the first version had not."""
 
@@ -129,6 +130,7 @@ class Registry:
         waits: for what gangs have waited; the engine notifies it, see `Mind.of`.
         untold: reasons of waits that are not in the ledger yet.
         cluster_meters: what they have and hold.
+        lending: what queues lent and borrowed; see `Mind.note`.
     """
 
     def __init__(self) -> None:
@@ -143,7 +145,7 @@ class Registry:
         self.visits: dict[str, Visits] = {}
         self._names: dict[str, dict[str, None]] = {}
         self.rights = AccessRights()
-        self.meter = Meter()
+        self.meter, self.lending = Meter(), LendingMeter()
         self.prices = PriceBook()
         self.budget_requests = BudgetRequests()
         self.cluster_budgets = ClusterBudgets()

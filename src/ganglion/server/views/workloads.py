@@ -77,8 +77,7 @@ def placement_view(placement: Placement | None) -> reasons.Placement | None:
     """A placement as it is shown."""
     if placement is None:
         return None
-    pods = tuple(reasons.PodPlacement(**msgspec.structs.asdict(pod)) for pod in placement.pods)
-    return reasons.Placement(pods=pods, level=placement.level, domain=placement.domain)
+    return msgspec.convert(placement, reasons.Placement, from_attributes=True)
 
 
 def view(mind: Mind, workload: str, positions: Mapping[str, int]) -> workloads.WorkloadView:

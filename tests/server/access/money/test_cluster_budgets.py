@@ -164,7 +164,7 @@ def test_what_has_a_limit_is_reserved_until_it_is_over(priced: Office) -> None:
 
 
 class Teller:
-    """A server that answers, or cannot be reached."""
+    """A server that answers with figures, or cannot be reached."""
 
     def __init__(self, said: ClusterMoney | None) -> None:
         self.said, self.is_down, self.asked = said, False, 0

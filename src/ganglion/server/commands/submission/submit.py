@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,9 +19,9 @@ from ganglion.lifecycle.schedules import next_date
 from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Schedule
 from ganglion.model.causes import Cause, CauseKind
-from ganglion.model.errors import Conflict, FieldError, InputError, PlanChanged
+from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
-from ganglion.model.plan import Verdict
+from ganglion.model.plan import Verdict, check_plan, plan_hash
 from ganglion.model.workload import Kind, ResolvedImage, ResolvedModel, UnixAccount, Workload
 from ganglion.server.commands.secrets import digest_of, kept_document, needed
 from ganglion.server.commands.submission.submit_rules import (
@@ -49,7 +48,6 @@ class TooLarge(InputError):
     code = "input.never"
 
 
-PLAN_DIGITS = 20
 """Of the hash of a plan, in hexadecimal."""
 
 
@@ -200,25 +198,14 @@ def try_out(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Verdict
 
 
 def plan_of(request: Request, found: Verdict) -> str:
-    """Hash of what would happen to a workload: where it would start, for whose sake others stop.
-
-    Of a workload that would wait, it is the kind of the reason, not its numbers.
-    """
-    reason = found.reason and (found.reason.token, found.reason.never)
-    said = (request.digest, request.model, found.placement, sorted(found.stops), reason)
-    return sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()[:PLAN_DIGITS]
+    """Hash of a workload and of what would happen to it."""
+    return plan_hash((request.digest, request.model), found)
 
 
 def _check_plan(draft: Transaction, request: Request) -> None:
     """Raises PlanChanged unless the same would happen as was shown."""
     found = try_out(draft.mind, draft.ledger, request, draft.now)
-    plan = plan_of(request, found)
-    if plan != request.if_plan:
-        raise PlanChanged(
-            f"the plan is {plan} by now, not {request.if_plan}: the workload or the fleet is"
-            " another than the dry run saw",
-            "look at it again, with --dry-run",
-        )
+    check_plan(plan_of(request, found), request.if_plan)
 
 
 def understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Workload:

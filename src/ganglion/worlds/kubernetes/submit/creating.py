@@ -51,6 +51,15 @@ async def create(api: Api, manifests: Sequence[Manifest], *, key: str) -> None:
     await api.patch(place_of(first), _waking(first), Patch.MERGE, tries=TRIES)
 
 
+async def is_there(api: Api, manifests: Sequence[Manifest]) -> bool:
+    """Whether the main object of a workload exists, be it of another one. Raises ApiError."""
+    try:
+        await api.get(place_of(manifests[0]), Anything)
+    except Absent:
+        return False
+    return True
+
+
 async def rehearse(api: Api, manifests: Sequence[Manifest]) -> None:
     """Let the cluster check every object without keeping any.
 
