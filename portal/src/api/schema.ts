@@ -585,6 +585,13 @@ export interface LeaverView {
   how: string;
 }
 
+export interface LentRow {
+  queue: string;
+  parent: string;
+  lent_gpu_us: number;
+  borrowed_gpu_us: number;
+}
+
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
 export interface ModelList {
@@ -1290,6 +1297,7 @@ export interface UsagePage {
   fleet: Array<FlavorUsage> | null;
   currency: string;
   corrections: Array<CorrectionView>;
+  lent: Array<LentRow>;
   next: string | null;
 }
 

@@ -22,12 +22,23 @@ from ganglion.pricing.zones import month_of
 
 
 def node_added(state: Store, event: ev.NodeAdded) -> bool:
-    """A node joined or changed."""
+    """A node joined or changed; what it holds makes nothing possible, and breaks nothing."""
+    if _holds_otherwise(state, event.node):
+        state.fleet.tree.put(event.node)
+        return True
     if state.holdings.promised:
         _break_promises(state, event.node.name)
     state.fleet.tree.put(event.node)
     state.fleet.changed()
     return True
+
+
+def _holds_otherwise(state: Store, node: Node) -> bool:
+    """Whether nothing about a node is new but what it holds."""
+    known = state.fleet.tree.known(node.name)
+    if known is None or known.holds == node.holds or state.fleet.tree.is_gone(node.name):
+        return False
+    return replace(known, holds=node.holds) == node
 
 
 def lacks(node: Node, record: GangRecord, pod: PodPlacement) -> bool:
