@@ -54,6 +54,11 @@ def metered_as(row: Filed) -> str:
     return metered_name(document.cluster, document.gang) if document.cluster else row.id
 
 
+def is_delivered(row: Filed) -> bool:
+    """Whether a workload that has ended ran in a cluster."""
+    return metered_as(row) != row.id
+
+
 class _Origin(msgspec.Struct):
     cluster: str = ""
     gang: str = ""

@@ -14,7 +14,7 @@ from ganglion.ledger.records import Filed
 from ganglion.lifecycle.status import State
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
-from ganglion.server.delivered.filed import metered_as
+from ganglion.server.delivered.filed import is_delivered, metered_as
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
@@ -75,9 +75,12 @@ def list_attempts(here: Here, ref: str) -> AttemptPage:
         found = resolve(mind, service.ledger, ref)
         gangs = mind.book.gangs.get(found.workload, ())
         present = timeline_present(mind, service.ledger, now, gangs)
-    return attempts(
-        service.ledger, present, metered_as(found.filed) if found.filed else found.workload
-    )
+    if found.filed is None:
+        return attempts(service.ledger, present, found.workload)
+    page = attempts(service.ledger, present, metered_as(found.filed))
+    for each in page.items if is_delivered(found.filed) else ():
+        each.workload, each.gang = found.filed.id, f"{found.filed.id}/0"
+    return page
 
 
 @router.get("/workloads/{ref:ref}/curves")
