@@ -30,6 +30,22 @@ FILES = 4
 COMMAND_LINE = "ganglion.cli.main"
 IMPORTED = ("ganglion.cli.submission.submit", "ganglion.client.client", "httpx2")
 """What most commands import."""
+BACKGROUND = "ganglion.cli.server.background"
+"""Module of `ganglion up` that starts the server."""
+SPAWN = "_spawn"
+"""Its function that does."""
+SHOWN = (*IMPORTED, BACKGROUND)
+"""What commands of a shell begin with: the server that `ganglion up` starts is forked as well."""
+SERVER = (
+    "ganglion.server.main",
+    "ganglion.specs.cluster.cluster",
+    "ganglion.specs.policy.policy",
+    "ganglion.engine.plugins.scores",
+    "alembic.command",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+)
+"""What a server imports once it runs: that takes six times as long as all else of its start."""
 STAND_IN = Path(__file__).with_name("stand_in.py")
 """What a shell runs in place of the command line; it imports next to nothing."""
 
@@ -46,6 +62,8 @@ class Forked:
         beside: further modules that it begins with, which it would import later.
         folder: where it runs; where this process does if left out.
         environ: its environment; that of this process if left out.
+        alone: it gets a session of its own, which no Ctrl-C reaches.
+        parent: how the process that forks is reached; as tests do if left out.
     """
 
     def __init__(
@@ -59,6 +77,8 @@ class Forked:
         beside: Sequence[str] = (),
         folder: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        alone: bool = False,
+        parent: "_Parent | _ParentOfBoth | None" = None,
     ) -> None:
         request = {
             "module": module,
@@ -67,12 +87,13 @@ class Forked:
             "folder": str(folder or Path.cwd()),
             "environ": dict(os.environ if environ is None else environ),
             "files": resource.getrlimit(resource.RLIMIT_NOFILE),
+            "alone": alone,
         }
         self._end, told = os.pipe()
         nothing = os.open(os.devnull, os.O_RDONLY)
         files = [nothing if given is None else given, out, out if err is None else err, told]
         try:
-            self.pid = _parent().fork(request, files)
+            self.pid = (parent or _parent()).fork(request, files)
         finally:
             os.close(nothing)
             os.close(told)
@@ -93,9 +114,15 @@ class Forked:
             self.returncode = os.waitstatus_to_exitcode(int(told))
         return self.returncode
 
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+        if self.returncode is None and select.select([self._end], [], [], 0)[0]:
+            self.wait()
+        return self.returncode
+
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it still runs."""
-        if self.returncode is None and not select.select([self._end], [], [], 0)[0]:
+        if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
@@ -186,6 +213,36 @@ class _Parent:
         self._folder.cleanup()
 
 
+class _ParentOfBoth:
+    """The process that forks, as a program that it has forked reaches it.
+
+    Args:
+        path: where it takes connections.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def fork(self, request: dict[str, Any], files: list[int]) -> int:
+        """Start another program; returns its pid."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forks:
+            forks.connect(self._path)
+            socket.send_fds(forks, [json.dumps(request).encode()], files)
+            return int(forks.recv(64))
+
+    def server(self, arguments: Sequence[str], out: int, folder: Path) -> Forked:
+        """Start what `ganglion up` starts."""
+        return Forked(
+            COMMAND_LINE,
+            ["up", "--foreground", *arguments],
+            out,
+            beside=(*IMPORTED, *SERVER),
+            folder=folder,
+            alone=True,
+            parent=self,
+        )
+
+
 @cache
 def _parent() -> _Parent:
     made = _Parent()
@@ -208,7 +265,7 @@ def serve(number: int, listening: int) -> int:
     signal.set_wakeup_fd(wake.fileno())
     signal.signal(signal.SIGCHLD, lambda *_: None)
     own, listener = socket.socket(fileno=number), socket.socket(fileno=listening)
-    callers = [own]
+    callers, path = [own], listener.getsockname()
     while True:
         ready = select.select([*callers, listener, woken], [], [])[0]
         if woken in ready:
@@ -224,7 +281,7 @@ def serve(number: int, listening: int) -> int:
                 callers.remove(caller)
                 caller.close()
                 continue
-            request = {"module": COMMAND_LINE, "beside": IMPORTED, **json.loads(text)}
+            request = {"module": COMMAND_LINE, "beside": SHOWN, **json.loads(text)}
             # Imported here, so that every program of this module begins with it.
             for each in request["beside"]:
                 importlib.import_module(each)
@@ -236,7 +293,7 @@ def serve(number: int, listening: int) -> int:
             if pid == 0:
                 for each in (*callers, listener, woken, wake):
                     each.detach()
-                _become(request, files)
+                _become(request, files, path)
                 return _noted(program, request["args"])
             ends[pid] = files.pop()
             for file in files:
@@ -296,18 +353,22 @@ def _reap(ends: dict[int, int]) -> None:
             os.close(end)
 
 
-def _become(request: dict[str, Any], files: list[int]) -> None:
-    """Leave nothing of the process that forks but what it has imported."""
+def _become(request: dict[str, Any], files: list[int], path: str) -> None:
+    """Leave nothing of the process that forks but what it has imported, and where it listens."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number, file in enumerate(files[:3]):
         os.dup2(file, number)
     os.closerange(3, 4096)
+    if request.get("alone"):
+        os.setsid()
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environ"])
     time.tzset()
     resource.setrlimit(resource.RLIMIT_NOFILE, tuple(request["files"]))
+    if BACKGROUND in request["beside"]:
+        setattr(sys.modules[BACKGROUND], SPAWN, _ParentOfBoth(path).server)
     sys.argv = [request["module"], *request["args"]]
     # Buffered as for this stream, not as for that of the process that forks.
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - it stays open

@@ -21,6 +21,9 @@ def main(args: list[str]) -> int:
     """What is forked here: says where it is and what it was given, or waits for a signal."""
     if args == ["wait"]:
         signal.pause()
+    if args == ["session"]:
+        print(os.getsid(0))  # noqa: T201 - its output
+        return 0
     if args == ["fail"]:
         raise ValueError("it failed")
     if args == ["refuse"]:
@@ -77,6 +80,15 @@ def test_a_signal_ends_it_and_is_told(number: signal.Signals) -> None:
         made.send_signal(number)
         assert made.wait(60) == -number
         made.kill()
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_alone_it_has_a_session_of_its_own(alone: bool) -> None:
+    with TemporaryFile("w+") as out:
+        made = Forked(__name__, ["session"], out.fileno(), alone=alone)
+        assert (made.wait(60), made.poll()) == (0, 0)
+        out.seek(0)
+        assert (int(out.read()) == made.pid) == alone
 
 
 def test_the_command_line_says_what_it_says_when_it_is_started() -> None:

@@ -20,6 +20,8 @@ import psutil
 from benchmarks.controlplane.etcd import Etcd
 from benchmarks.controlplane.flags import (
     ADMIN,
+    CERTIFICATE,
+    KEY,
     MANAGER,
     SCHEDULER,
     Options,
@@ -105,13 +107,13 @@ class ControlPlane:
 
     @property
     def ca(self) -> Path:
-        """The serving certificate with the one that signed it, for clients to trust."""
-        return self.folder / "certs" / "apiserver.crt"
+        """The serving certificate, for clients to trust."""
+        return self.folder / CERTIFICATE
 
     @property
     def key(self) -> Path:
         """The key of the serving certificate, for a proxy that is to be trusted as well."""
-        return self.folder / "certs" / "apiserver.key"
+        return self.folder / KEY
 
     def token(self, user: str = ADMIN, groups: Sequence[str] = ()) -> str:
         """The token of any user in any groups; the administrator may do everything."""

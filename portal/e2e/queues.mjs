@@ -43,6 +43,7 @@ export async function changedQueues({ page, path, see, looked, accessible, pictu
     await accessible("the difference of a queue");
     await pictures("queue-overtaken");
     await button("Go on with mine, on top of theirs").click();
+    check((await page.getByLabel(/^Limit of H100/).inputValue()) === "7", "what the other changed is kept");
     await page.getByLabel(/^Limit of H100/).fill("many");
     await page.locator("td input[aria-invalid=true]").waitFor();
     await page.getByLabel(/^Limit of H100/).fill("8");

@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { screens } from "./screens.mjs";
+import { setUp } from "./setup.mjs";
 import { money } from "./money.mjs";
 import { changedQueues } from "./queues.mjs";
 
@@ -124,8 +125,9 @@ try {
     await other.getByText("This link does not count", { exact: false }).or(other.getByText("this link does not count", { exact: false })).first().waitFor();
     await other.context().close();
     await see("Live");
-    await looked("overview-empty");
   });
+
+  await setUp({ page, path, see, looked, step, check, ganglion });
 
   await step("nothing waits", async () => {
     await path("/queue");

@@ -201,12 +201,12 @@ def test_a_file_gives_all_rules_of_a_queue(
     server.on(f"PUT {API}/queues/red", {})
     file = tmp_path / "red.yaml"
     file.write_text("quota: {H100: 8}\nstrict: true\n", "utf-8")
-    assert ganglion("queues", "set", "red", "-f", str(file)).out == "queue red set\n"
+    assert ganglion("queues", "set", "red", "--file", str(file)).out == "queue red set\n"
     assert server.bodies(f"PUT {API}/queues/red") == [{"quota": {"H100": 8}, "strict": True}]
-    both = ganglion("queues", "set", "red", "-f", str(file), "--weight", "2")
+    both = ganglion("queues", "set", "red", "--file", str(file), "--weight", "2")
     assert (both.code, "leave the other options out" in both.err) == (2, True)
     file.write_text("quota: {H100: 8\n", "utf-8")
-    wrong = ganglion("queues", "set", "red", "-f", str(file))
+    wrong = ganglion("queues", "set", "red", "--file", str(file))
     assert (wrong.code, "red.yaml" in wrong.err) == (2, True), wrong.err
     assert len(server.bodies(f"PUT {API}/queues/red")) == 1
 
@@ -256,6 +256,21 @@ def test_an_amount_that_is_no_number_is_refused(
 def test_a_queue_is_deleted(ganglion: Ganglion, server: FakeServer) -> None:
     server.on(f"DELETE {API}/queues/old", {"ok": True})
     assert ganglion("queues", "delete", "old").out == "queue old deleted\n"
+
+
+def test_a_user_chooses_which_events_reach_which_recipient(
+    ganglion: Ganglion, server: FakeServer
+) -> None:
+    server.on(f"PUT {API}/notices", {"items": []})
+    words = ["ada@example.org=failure,end", "https://a.example/?x=1=start"]
+    done = ganglion("notify", "set", *words, "--signing-key", "secret:KEY")
+    assert done.out == "notified from now on: ada@example.org, https://a.example/?x=1\n"
+    hook = {"on": ["start"], "webhook": ["https://a.example/?x=1"], "signing_key": "secret:KEY"}
+    (body,) = server.bodies(f"PUT {API}/notices")
+    assert body == {"items": [{"on": ["failure", "end"], "mail": ["ada@example.org"]}, hook]}
+    assert ganglion("notify", "off").code == 0
+    assert server.bodies(f"PUT {API}/notices")[1] == {"items": []}
+    assert ganglion("notify", "set", "ada@example.org").code == 2
 
 
 def test_a_node_is_cordoned_and_uncordoned(ganglion: Ganglion, server: FakeServer) -> None:

@@ -35,6 +35,7 @@ class Proxy:
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
+        self._trusted = ssl.create_default_context(cafile=plane.ca)
         self._faults: list[Fault] = []
         self._stalled: list[Match] = []
         self._moved = asyncio.Event()
@@ -170,10 +171,9 @@ class Proxy:
     async def _serve(
         self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        trusted = ssl.create_default_context(cafile=self._plane.ca)
         port = int(self._plane.url.rpartition(":")[2])
         opening = asyncio.ensure_future(
-            asyncio.open_connection("127.0.0.1", port, ssl=trusted, limit=_LIMIT)
+            asyncio.open_connection("127.0.0.1", port, ssl=self._trusted, limit=_LIMIT)
         )
         try:
             upstream = await asyncio.shield(opening)

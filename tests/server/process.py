@@ -12,20 +12,9 @@ import httpx2
 import psutil
 
 from tests.effort import pause
-from tests.forking import Forked
+from tests.forking import SERVER, Forked
 
 T = TypeVar("T")
-
-IMPORTED = (
-    "ganglion.server.main",
-    "ganglion.specs.cluster.cluster",
-    "ganglion.specs.policy.policy",
-    "ganglion.engine.plugins.scores",
-    "alembic.command",
-    "uvicorn.lifespan.on",
-    "uvicorn.loops.auto",
-)
-"""What a server imports once it runs: that takes six times as long as all else of its start."""
 
 CLUSTER = """
 nodes:
@@ -65,7 +54,7 @@ class Nursery:
                 "ganglion.server.__main__",
                 [*line.split(), *more],
                 out.fileno(),
-                beside=IMPORTED,
+                beside=SERVER,
             )
 
     def end(self, number: int) -> int:

@@ -105,6 +105,15 @@ def test_a_node_inherits_the_wider_domains_of_its_rack() -> None:
     )
 
 
+def test_a_node_holds_models_by_their_digest() -> None:
+    text = "nodes: [{{name: a, cpus: 1, holds: {{'{}': 140GiB}}}}]".format
+    (node,) = parse_cluster(text("sha256:00")).nodes
+    assert node.holds == {"sha256:00": 140 * 1024}
+    for wrong in ("models:/chat/3", "hf://org/llama", "llama"):
+        with pytest.raises(FieldError, match="no digest of a model"):
+            parse_cluster(text(wrong))
+
+
 def test_queues_and_policy_may_come_without_nodes() -> None:
     found = parse_cluster("queues: [{name: a, quota: {B200: 8}}]\npolicy: {order: fair}")
     assert found.queues == (Queue("a", quota={"B200": Amount(gpu_milli=8_000)}),)

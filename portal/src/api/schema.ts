@@ -208,6 +208,17 @@ export interface CheckpointFile {
   must_resume?: unknown;
 }
 
+export interface ChoiceInput {
+  on: Array<string>;
+  mail: Array<string>;
+  webhook: Array<string>;
+  signing_key: string;
+}
+
+export interface ChoicesInput {
+  items: Array<ChoiceInput>;
+}
+
 export interface ClusterDelivery {
   name: string;
   scheduler: string;
@@ -479,6 +490,12 @@ export interface Health {
   checks: Array<Check>;
 }
 
+export interface HeldItem {
+  node: string;
+  item: string;
+  saved_s: number;
+}
+
 export interface HintFile {
   cron: string;
   lasts: unknown;
@@ -568,6 +585,13 @@ export interface LeaverView {
   how: string;
 }
 
+export interface LentRow {
+  queue: string;
+  parent: string;
+  lent_gpu_us: number;
+  borrowed_gpu_us: number;
+}
+
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
 export interface ModelList {
@@ -631,6 +655,17 @@ export interface NodeView {
   memory_free_mib: number;
   pods: number;
   devices: Array<DeviceView>;
+}
+
+export interface NoticeChoice {
+  on: Array<string>;
+  mail: Array<string>;
+  webhook: Array<string>;
+  signing_key: string;
+}
+
+export interface NoticesView {
+  items: Array<NoticeChoice>;
 }
 
 export interface NotifyFile {
@@ -705,6 +740,7 @@ export interface Placement {
   pods: Array<PodPlacement>;
   level: Level;
   domain: string;
+  held: Array<HeldItem>;
 }
 
 export interface PodPlacement {
@@ -1261,6 +1297,7 @@ export interface UsagePage {
   fleet: Array<FlavorUsage> | null;
   currency: string;
   corrections: Array<CorrectionView>;
+  lent: Array<LentRow>;
   next: string | null;
 }
 
@@ -1633,6 +1670,7 @@ export interface Gets {
   "/whocan": WhoCan;
   "/tokens": TokenPage;
   "/sessions": BrowserSessions;
+  "/notices": NoticesView;
   "/users": UserPage;
   "/holds": HoldPage;
   "/clusters": ClusterPage;
@@ -1688,6 +1726,7 @@ export interface Puts {
   "/drains/{what}": DrainView;
   "/prices/{flavor}": PriceView;
   "/budgets/{name}": BudgetLine;
+  "/notices": NoticesView;
   "/users/{user}/password": Done;
   "/users/{user}/groups": UserView;
   "/holds/{hold}": HoldView;

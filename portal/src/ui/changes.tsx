@@ -56,7 +56,7 @@ export function Overtaken(props: {
         .
       </strong>
       {props.changes.length ? <Changes changes={props.changes} label="Changes of others" /> : <p>What it says is as before.</p>}
-      <p>Yours is kept. Beside it you see what it would change now, theirs included.</p>
+      <p>Yours is kept, and what it would change now is shown with it.</p>
       <div className="buttons">
         <Button onPress={props.mine}>Go on with mine, on top of theirs</Button>
         <Button onPress={props.theirs}>Take theirs</Button>

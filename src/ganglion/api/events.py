@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from ganglion.model.events import DeliveryRecord
+from ganglion.model.events.policy import ClusterMoney
 
 
 class SessionView(Struct):
@@ -74,9 +75,11 @@ class DeliveryPosition(Struct):
 
     Attributes:
         position: number of the last one; 0 = none is.
+        money: prices and budgets that the scheduler is to keep; only where no records came.
     """
 
     position: int
+    money: ClusterMoney | None = None
 
 
 class ClusterDelivery(Struct):

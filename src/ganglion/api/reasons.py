@@ -12,6 +12,7 @@ from ganglion.model.reasons import Band, Chance, Raise
 __all__ = [
     "Band",
     "Explained",
+    "HeldItem",
     "Placement",
     "PodPlacement",
     "Raise",
@@ -27,10 +28,15 @@ class PodPlacement(placement.PodPlacement, frozen=True, omit_defaults=False):
     """One pod's place."""
 
 
+class HeldItem(placement.HeldItem, frozen=True, omit_defaults=False):
+    """What a node had of what pods load, when they were placed on it."""
+
+
 class Placement(placement.Placement, frozen=True, omit_defaults=False):
     """A gang's place."""
 
     pods: tuple[PodPlacement, ...]
+    held: tuple[HeldItem, ...] = ()
 
 
 class Reason(reasons.Reason, frozen=True, omit_defaults=False):

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
+from msgspec.structs import replace
+
 from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.placement.held import held_at
 from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.victims import VictimUnit
@@ -21,7 +24,11 @@ def decide(state: ClusterState, events: Iterable[Event], plan: Plan) -> None:
 
 
 def start(state: ClusterState, record: GangRecord, placement: Placement, plan: Plan) -> None:
-    """Start a gang there."""
+    """Start a gang there, and keep what its nodes hold of what it loads."""
+    gang = record.gang
+    if gang.model or gang.images:
+        tree, rate = state.fleet.tree, state.config.policy.fetch_per_second_mib
+        placement = replace(placement, held=held_at(tree, gang, placement, rate))
     event = GangPlaced(plan.at, record.gang.id, record.attempt + 1, placement)
     decide(state, [event], plan)
     plan.starts.append(Start(record.gang, event.attempt, placement))

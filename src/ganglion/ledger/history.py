@@ -194,6 +194,7 @@ def _filed(row: Row[Any]) -> Filed:
         state=str(row.state),
         detail=_bytes(row.detail),
         flaw=flaw,
+        metered=str(row.metered or ""),
     )
 
 
@@ -226,6 +227,9 @@ def row_of(new: Submitted) -> dict[str, Any]:
         "document": new.document,
         "request_key": new.request_key,
         "request_hash": new.request_hash,
+        "metered": new.metered,
+        "first_at": new.first_at,
+        "first_milli": new.first_milli,
         "ended": None,
         "state": "",
         "detail": b"",

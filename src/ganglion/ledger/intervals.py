@@ -10,11 +10,13 @@ from sqlalchemy import Connection, Table, func, insert, select
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Batch
 from ganglion.ledger.sql.statements import Prepared, Session
-from ganglion.ledger.sql.tables import activity, supply, usage
+from ganglion.ledger.sql.tables import activity, lent, supply, usage
 from ganglion.metering.activity import ActivityInterval, Place
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.lending import LentInterval
 
-_NEW = tuple((Prepared(insert(each)), each.name) for each in (usage, supply, activity))
+_TABLES = (usage, supply, activity, lent)
+_NEW = tuple((Prepared(insert(each)), each.name) for each in _TABLES)
 """How a row of each table is written; a batch has its intervals under the table's name."""
 
 
@@ -27,8 +29,7 @@ class IntervalNumbers:
     def refresh(self, writer: Connection) -> None:
         """Read again where the tables end."""
         self._last = {
-            each.name: int(writer.scalar(select(func.max(each.c.number))) or 0)
-            for each in (usage, supply, activity)
+            each.name: int(writer.scalar(select(func.max(each.c.number))) or 0) for each in _TABLES
         }
 
     def write(self, session: Session, cycle: int, batch: Batch) -> None:
@@ -45,7 +46,9 @@ class IntervalNumbers:
 
 
 def _rows(
-    intervals: Sequence[UsageInterval | SupplyInterval | ActivityInterval], last: int, cycle: int
+    intervals: Sequence[UsageInterval | SupplyInterval | ActivityInterval | LentInterval],
+    last: int,
+    cycle: int,
 ) -> list[dict[str, Any]]:
     numbered = enumerate(intervals, last + 1)
     return [asdict(each) | {"number": number, "cycle": cycle} for number, each in numbered]
@@ -92,3 +95,38 @@ def activity_ends(reader: Reader, gangs: Sequence[str]) -> dict[Place, int]:
     place = (table.gang, table.attempt, table.node)
     found = select(*place, func.max(table.end_ms)).where(table.gang.in_(gangs)).group_by(*place)
     return {(gang, attempt, node): int(end) for gang, attempt, node, end in reader.rows(found)}
+
+
+def lent_between(reader: Reader, period: tuple[int, int], cycle: int) -> Iterator[LentInterval]:
+    """What queues lent and borrowed in intervals that lie in a period in part.
+
+    Those that lie in it as a whole are summed up, one for each queue.
+
+    Args:
+        reader: of the ledger.
+        period: its begin and end, in ms.
+        cycle: only what cycles up to this one closed.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    (since, until), table = period, lent.c
+    whole = (table.begin_ms >= since) & (table.end_ms <= until)
+    known = (table.cycle <= cycle, table.end_ms > since, table.begin_ms < until)
+    amounts = (func.sum(table.lent_gpu_us), func.sum(table.borrowed_gpu_us))
+    sums = select(table.queue, *amounts).where(*known, whole).group_by(table.queue)
+    for queue, gave, took in reader.rows(sums):
+        yield LentInterval(since, until, queue, int(gave), int(took))
+    columns = [table[name] for name in LentInterval.__struct_fields__]
+    for row in reader.rows(select(*columns).where(*known, ~whole)):
+        yield LentInterval(*row)
+
+
+def lent_until(reader: Reader) -> int:
+    """When the last interval of lending ended, in ms; 0 = there is none.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    ((end,),) = reader.rows(select(func.max(lent.c.end_ms)))
+    return int(end or 0)

@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.lending import LentInterval
 from ganglion.model.events import Event
 from ganglion.model.workload import Workload
 
@@ -21,6 +22,9 @@ class Submitted(Struct, frozen=True):
         workload: what was understood.
         request_key: the client's idempotency key; None = it gave none.
         request_hash: digest of the request that came with the key.
+        metered: name of work of a cluster in usage; None = it has its id there.
+        first_at: when work of a cluster got its first place, in ms; None = unknown, or none.
+        first_milli: thousandths of GPUs of that place.
     """
 
     id: str
@@ -30,6 +34,9 @@ class Submitted(Struct, frozen=True):
     workload: Workload
     request_key: str | None = None
     request_hash: str = ""
+    metered: str | None = None
+    first_at: int | None = None
+    first_milli: int | None = None
 
 
 class Changed(Struct, frozen=True):
@@ -101,6 +108,7 @@ class Batch(Struct):
         erased: names of a person to be erased, that of the user first; empty = of none.
         past: workloads of clusters, which enter when they are over.
         activity: what GPUs did meanwhile; it may be all that there is.
+        lent: what queues lent and borrowed until now.
     """
 
     at: int
@@ -115,12 +123,13 @@ class Batch(Struct):
     erased: tuple[str, ...] = ()
     past: list[tuple[Submitted, Ended]] = field(default_factory=list)
     activity: list[ActivityInterval] = field(default_factory=list)
+    lent: list[LentInterval] = field(default_factory=list)
 
     @property
     def size(self) -> int:
         """Bytes that it takes on disk, about."""
         events = len(self.incoming) + len(self.decisions) + len(self.changed)
-        events += len(self.usage) + len(self.supply) + len(self.activity)
+        events += len(self.usage) + len(self.supply) + len(self.activity) + len(self.lent)
         documents = sum(len(new.document) for new in self.submitted)
         details = sum(len(end.detail) for end in (*self.ended, *(each for _, each in self.past)))
         return 512 * (events + 1) + 2 * documents + details
@@ -242,6 +251,7 @@ class Filed(Struct, frozen=True):
         state: the state it ended in; empty before.
         detail: everything there is to show about it as JSON; empty before it ends.
         flaw: what cannot be read of the row, in which case `workload` is made up; empty = nothing.
+        metered: its name in usage, where that is not its id; empty = it is, or unknown.
     """
 
     id: str
@@ -255,3 +265,4 @@ class Filed(Struct, frozen=True):
     state: str
     detail: bytes
     flaw: str = ""
+    metered: str = ""

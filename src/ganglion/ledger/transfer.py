@@ -1,7 +1,7 @@
 """Ledgers as files: export, import, and backup while a server writes.
 
 An export is one JSON object a line: a header, the cycles, the events, the workloads, the intervals
-of usage, supply and activity, the names of people, and a last line that counts them and names the
+of usage and what comes with it, the names of people, and a last line that counts them and names the
 head of the chain. A name that ends in `.gz` is compressed.
 """
 
@@ -32,6 +32,7 @@ from ganglion.ledger.sql.tables import (
     cuts,
     cycles,
     events,
+    lent,
     people,
     snapshots,
     supply,
@@ -44,11 +45,15 @@ from ganglion.seams.files import SYSTEM_FILES, Files, FileStream, install, remov
 
 FORMAT, CUT, METERED, NAMED, ACTIVE = 1, 2, 3, 4, 5
 """Of exports of whole ledgers, of those that were cut, of those with intervals, of those with
-names of people, and of those that say what GPUs did: each cannot be read by the versions before
+names of people, and of those with activity or lending: each cannot be read by the versions before
 it."""
 MOST = (1 << 63) - 1
 BINARY = ("document", "body", "detail")
 """Columns of workloads that hold bytes."""
+
+
+_BY_COLUMN = (("held_milli", usage), ("sampled_gpu_us", activity), ("lent_gpu_us", lent))
+"""A column that tells rows of intervals from others; those of supply have none."""
 
 
 class Header(Struct, frozen=True, omit_defaults=True):
@@ -244,9 +249,8 @@ class _Import:
             self._connection.execute(insert(people), rows)
             self._people += len(page)
         elif "begin_ms" in page[0]:
-            held, active = "held_milli" in page[0], "sampled_gpu_us" in page[0]
-            table = usage if held else activity if active else supply
-            self._connection.execute(insert(table), page)
+            kind = next((each for name, each in _BY_COLUMN if name in page[0]), supply)
+            self._connection.execute(insert(kind), page)
             self._intervals += len(page)
         elif "number" in page[0]:
             rows = [row | {name: _bytes(row[name]) for name in BINARY} for row in page]
@@ -283,14 +287,14 @@ class _Import:
 
 def _header(cut: bool, metered: tuple[Table, ...], *, named: bool) -> Header:
     if metered or named:
-        found = ACTIVE if activity in metered else NAMED if named else METERED
+        found = ACTIVE if {activity, lent} & {*metered} else NAMED if named else METERED
         return Header(found, SCHEMA, cut)
     return Header(CUT if cut else FORMAT, SCHEMA)
 
 
 def _metered(reader: Reader) -> tuple[Table, ...]:
     """The tables of intervals that have rows."""
-    tables = (usage, supply, activity)
+    tables = (usage, supply, activity, lent)
     return tuple(each for each in tables if reader.rows(select(each.c.number).limit(1)))
 
 

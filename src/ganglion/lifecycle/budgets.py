@@ -14,7 +14,15 @@ from msgspec import Struct, field
 from ganglion.engine.gangs.preemption_cost import next_save
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.budgets import BudgetView
-from ganglion.model.events import AlarmSet
+from ganglion.model.events import (
+    AlarmSet,
+    BudgetRaised,
+    BudgetRemoved,
+    BudgetRequested,
+    BudgetSet,
+    Event,
+)
+from ganglion.model.queue import CLUSTER_SIGN, Budget
 from ganglion.pricing.zones import date_there
 
 ALARMS = "budget."
@@ -171,3 +179,45 @@ def _words(fate: Fate, view: BudgetView) -> str:
     minutes, rest = divmod(view.budget.grace_ms, MINUTE_MS)
     grace = f"{view.budget.grace_ms // 1000} s" if rest else f"{minutes} min"
     return fate.value.format(grace=grace)
+
+
+class RaisedBy(Struct, frozen=True):
+    """By how many millionths a budget was raised until a time in ms."""
+
+    micro: int
+    until: int
+
+
+class ClusterBudgets(Struct):
+    """Budgets of queues of clusters: held at a server, by its names of them; schedulers keep them.
+
+    Follows from events alone.
+
+    Attributes:
+        of: the budgets.
+        raised: by how much they were raised for a month.
+        asked: number of a request that waits -> when the month that it is about is over, in ms.
+    """
+
+    of: dict[str, Budget] = field(default_factory=dict)
+    raised: dict[str, RaisedBy] = field(default_factory=dict)
+    asked: dict[int, int] = field(default_factory=dict)
+
+    def note(self, event: Event) -> None:
+        """Take in an event."""
+        match event:
+            case BudgetSet(budget=budget) if CLUSTER_SIGN in budget.queue:
+                self.of[budget.queue] = budget
+            case BudgetRemoved(queue=queue):
+                self.of.pop(queue, None)
+                self.raised.pop(queue, None)
+            case BudgetRequested(queue=queue) if CLUSTER_SIGN in queue:
+                self.asked[event.number] = event.until_ms
+            case BudgetRaised(queue=queue) if queue in self.of:
+                until = self.asked.pop(event.number, 0)
+                self.raised[queue] = RaisedBy(self.raised_by(queue, event.at) + event.micro, until)
+
+    def raised_by(self, queue: str, now: int) -> int:
+        """By how many millionths a budget is raised at a time in ms."""
+        found = self.raised.get(queue)
+        return found.micro if found and now < found.until else 0

@@ -7,143 +7,31 @@ here: the newest one says anew what it finds.
 
 from collections.abc import Iterator
 from functools import partial
+from hashlib import sha256
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
+from ganglion.lifecycle.cluster_gangs import DeliveredGang
 from ganglion.lifecycle.waiting.delivered import ClusterWaits, DeliveredWait
 from ganglion.model.events import (
     Delivered,
     DeliveredEvent,
-    GangEnded,
-    GangPlaced,
-    GangResized,
-    GangStarted,
     GangSubmitted,
-    GangUpdated,
-    ImagesReported,
-    Outcome,
     QueueRemoved,
     QueueSet,
     ReasonsChanged,
     RecordsLost,
-    ReportedImage,
     SchedulerEnded,
     SchedulerSettled,
     SchedulerStarted,
     WaitGroups,
 )
-from ganglion.model.placement import Placement, same_place
-from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Workload
 
 CLUSTER_NAME = "[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?"
 """Pattern of the names of clusters."""
 UNSEEN = "unseen"
 """Cause of an end that no scheduler saw."""
-
-
-class DeliveredGang(Struct):
-    """A gang of a cluster.
-
-    Attributes:
-        gang: as it was last submitted.
-        image, owner: as its submission names them.
-        placement: where it runs or ran last; None = it never did.
-        placed: when its last attempt was placed, in ms.
-        started: when its last attempt ran whole, in ms; 0 = it has not.
-        began: when its first attempt did; 0 = never.
-        attempts: how many were placed.
-        outcome: how the last attempt that ended did.
-        restarts: attempts that were followed by another wait.
-        preemptions: attempts that were stopped for others.
-        lost_gpu_ms: GPU time that these threw away.
-        run_ms: time in which it ran.
-        gpu_ms: GPU time that it held.
-        ended: when it ended for good, in ms; 0 = it lives.
-        number: of its attempt, as its scheduler counts.
-        confirmed: whether the present scheduler has named it.
-        holds: whether it holds its place.
-        images: what the containers of its last attempt ran, as kubelets said.
-        wait: for what it has waited.
-    """
-
-    gang: Gang
-    image: str = ""
-    owner: str = ""
-    placement: Placement | None = None
-    placed: int = 0
-    started: int = 0
-    began: int = 0
-    attempts: int = 0
-    outcome: Outcome | None = None
-    exit_code: int | None = None
-    message: str = ""
-    restarts: int = 0
-    preemptions: int = 0
-    lost_gpu_ms: int = 0
-    run_ms: int = 0
-    gpu_ms: int = 0
-    ended: int = 0
-    number: int = 0
-    confirmed: bool = True
-    holds: bool = False
-    images: tuple[ReportedImage, ...] = ()
-    wait: DeliveredWait = field(default_factory=DeliveredWait)
-
-    def take(self, event: Delivered) -> None:
-        """Go on by one event about it."""
-        match event:
-            case GangPlaced(placement=place, attempt=number, at=at):
-                self.number = number
-                if self.holds and same_place(self.placement, place):
-                    return  # a scheduler that has started says again where it found it
-                self._let_go(at)
-                self.wait.end(at)
-                self.placement, self.placed, self.started = place, at, 0
-                self.attempts += 1
-                self.holds, self.images = True, ()
-            case GangResized(placement=place, at=at):
-                self._charge(at)
-                self.placement, self.placed = place, at
-            case ImagesReported(images=images):
-                self.images = tuple(dict.fromkeys((*self.images, *images)))
-            case GangStarted(at=at):
-                self.started = self.started or at
-                self.began = self.began or at
-            case GangUpdated(queue=str(queue)):
-                self.gang = _moved(self.gang, queue)
-            case GangEnded():
-                self._end(event)
-
-    def _end(self, event: GangEnded) -> None:
-        self._let_go(event.at)
-        self.outcome, self.exit_code = event.outcome, event.exit_code
-        self.message = event.message
-        if event.outcome is Outcome.PREEMPTED:
-            self.preemptions += 1
-            self.lost_gpu_ms += event.lost_gpu_ms
-        if event.requeue:
-            self.restarts += 1
-            self.wait.begin(self.attempts + 1, event.at)
-        else:
-            self.ended = max(event.at, 1)
-            self.wait.end(event.at)
-
-    def _charge(self, at: int) -> None:
-        if self.holds and self.placement:
-            milli = sum(len(pod.devices) * pod.milli for pod in self.placement.pods)
-            self.gpu_ms += milli * max(at - self.placed, 0) // WHOLE
-
-    def _let_go(self, at: int) -> None:
-        self._charge(at)
-        if self.holds and self.started:
-            self.run_ms += max(at - self.started, 0)
-        self.holds, self.started = False, 0
-
-
-def _moved(gang: Gang, queue: str) -> Gang:
-    return replace(gang, queue=queue)
 
 
 class ClusterBook(Struct):
@@ -157,6 +45,7 @@ class ClusterBook(Struct):
         open: schedulers that began and have not ended, as far as is known.
         gangs: those that live, by id.
         over: those that have ended since `close`.
+        placed: those that got their first place since `close`.
         parents: queue -> the queue above it.
         heard: when the last record came, in ms.
         lost: records that are known to be missing.
@@ -170,6 +59,7 @@ class ClusterBook(Struct):
     open: list[str] = field(default_factory=list)
     gangs: dict[str, DeliveredGang] = field(default_factory=dict)
     over: list[DeliveredGang] = field(default_factory=list)
+    placed: list[DeliveredGang] = field(default_factory=list)
     parents: dict[str, str] = field(default_factory=dict)
     heard: int = 0
     lost: int = 0
@@ -261,7 +151,8 @@ class ClusterBook(Struct):
             return  # a pod on its way out, which is no work of a user
         known = self.gangs.get(gang.id) or self._withdrawn(gang.id)
         if known is None:
-            known = self.gangs[gang.id] = DeliveredGang(gang, event.image, event.owner)
+            known = DeliveredGang(gang, event.image, event.owner, seen=event.at)
+            self.gangs[gang.id] = known
             known.wait.begin(1, gang.submitted)
             return
         known.gang, known.image, known.owner = gang, event.image, event.owner
@@ -282,7 +173,10 @@ class ClusterBook(Struct):
         known = self.gangs.get(name) if isinstance(name, str) else None
         if known is None:
             return
+        waited = not known.first
         known.take(event)
+        if waited and known.first:
+            self.placed.append(known)
         if known.ended:
             self.over.append(self.gangs.pop(name))
 
@@ -303,10 +197,44 @@ class ClusterBooks(Struct):
             for gang in book.over:
                 yield cluster, gang
 
+    def queue_of(self, event: DeliveredEvent) -> str:
+        """The queue, as rights name it, of the gang that an event since `close` was about.
+
+        Empty = it is about none, or one of an earlier scheduler, and changed nothing.
+        """
+        book, name = self.of[event.cluster], getattr(event.event, "gang", "")
+        found = book.gangs.get(name) or next((e for e in book.over if e.gang.id == name), None)
+        if found is None or event.scheduler != book.scheduler:
+            return ""
+        return place_of(event.cluster, found.gang.queue)
+
+    def placed(self) -> Iterator[tuple[str, DeliveredGang]]:
+        """Gangs that got their first place since `close`, each with its cluster before it."""
+        for cluster, book in self.of.items():
+            for gang in book.placed:
+                yield cluster, gang
+
     def close(self) -> None:
-        """Forget gangs that have ended."""
+        """Forget gangs that have ended, and who got a first place."""
         for book in self.of.values():
             book.over.clear()
+            book.placed.clear()
+
+    def live(self) -> Iterator[tuple[str, DeliveredGang]]:
+        """Gangs that live, each with its cluster before it."""
+        for cluster, book in self.of.items():
+            for gang in book.gangs.values():
+                yield cluster, gang
+
+    def called(self, ref: str) -> list[tuple[str, DeliveredGang]]:
+        """Gangs that live and have this id, see `live_id`, or else this name; the newest first."""
+        cluster, colon, rest = ref.rpartition(":")
+        if colon:
+            book = self.of.get(cluster, ClusterBook())
+            begin = (each for each in book.gangs.values() if rest.startswith(f"{each.own_name}-"))
+            return [(cluster, each) for each in begin if live_id(cluster, each) == ref]
+        named = [(cluster, each) for cluster, each in self.live() if ref in _names(each)]
+        return sorted(named, key=lambda each: -each[1].gang.submitted)
 
     def tree(self) -> dict[str, str]:
         """Every cluster and its queues, as rights name them -> what is above each."""
@@ -321,6 +249,16 @@ class ClusterBooks(Struct):
 def place_of(cluster: str, queue: str = "") -> str:
     """How a queue of a cluster, or the cluster as a whole, is named at a server."""
     return f"{cluster}:{queue}"
+
+
+def _names(gang: DeliveredGang) -> tuple[str, str]:
+    return gang.own_name, gang.gang.name
+
+
+def live_id(cluster: str, gang: DeliveredGang) -> str:
+    """How a gang of a cluster is named at a server for as long as it lives."""
+    digest = sha256(gang.gang.id.encode()).hexdigest()[:8]
+    return place_of(cluster, f"{gang.own_name}-{digest}")
 
 
 def cluster_of(queue: str) -> str:

@@ -90,6 +90,11 @@ def _sleeps(record: GangRecord) -> bool:
     return record.gang.held and suspends(record.held_for)
 
 
+def live_as(phase: Phase) -> State:
+    """The state of a workload of one gang that lives."""
+    return next((state for known, state in _LIVE_FIRST if known is phase), State.QUEUED)
+
+
 def end_of(record: GangRecord) -> State:
     """The state that a gang's own end amounts to."""
     return ended_as(record.outcome or Outcome.FAILED)

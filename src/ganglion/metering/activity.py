@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.metering.intervals import DAY_MS
+from ganglion.metering.intervals import DAY_MS, part_of
 from ganglion.model.resources import WHOLE
 
 LONGEST_MS = 30_000
@@ -66,24 +66,15 @@ class ActivityInterval(Struct, frozen=True):
         begin, end = max(self.begin_ms, since), min(self.end_ms, until)
         if begin >= end:
             return None
-        if (begin, end) == (self.begin_ms, self.end_ms):
+        span = self.begin_ms, self.end_ms
+        if (begin, end) == span:
             return self
         return replace(
             self,
             begin_ms=begin,
             end_ms=end,
-            **{name: self._part(getattr(self, name), begin, end) for name in AMOUNTS},
+            **{name: part_of(getattr(self, name), span, (begin, end)) for name in AMOUNTS},
         )
-
-    def _part(self, amount: int, begin: int, end: int) -> int:
-        """What of an amount belongs to a part of the interval.
-
-        It grows evenly in whole numbers: by `each` in every millisecond, by one more in the first
-        ones. So parts add up, and an amount that is not larger is not larger in any part.
-        """
-        each, more = divmod(amount, self.end_ms - self.begin_ms)
-        low, high = begin - self.begin_ms, end - self.begin_ms
-        return each * (high - low) + min(high, more) - min(low, more)
 
 
 AMOUNTS = ("sampled_gpu_us", "active_gpu_us", "energy_gpu_us", "energy_mj")

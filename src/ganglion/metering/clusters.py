@@ -4,7 +4,7 @@ A scheduler that starts says again what it finds: nodes, and what runs where. Re
 missing, so that an event may be about what was never named.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -189,10 +189,20 @@ class ClusterMeters(Struct):
                 },
             )
 
-    def open_usage(self, until: int) -> Iterator[UsageInterval]:
-        """What attempts hold, as if it ended then; see `Meter.open_usage`."""
+    def open_usage(
+        self, until: int, gangs: Collection[str] | None = None
+    ) -> Iterator[UsageInterval]:
+        """What attempts hold, as if it ended then; see `Meter.open_usage`.
+
+        Args:
+            until: that time in ms.
+            gangs: names in usage of those whose attempts count; None = all.
+        """
         for cluster, found in self.of.items():
-            for each in found.meter.open_usage(until):
+            chosen, before = None, metered_name(cluster, "")
+            if gangs is not None:
+                chosen = [e.removeprefix(before) for e in gangs if e.startswith(before)]
+            for each in found.meter.open_usage(until, chosen):
                 yield _used(cluster, each)
 
     def open_supply(self, until: int) -> Iterator[SupplyInterval]:
@@ -203,7 +213,7 @@ class ClusterMeters(Struct):
 
 
 def metered_name(cluster: str, name: str) -> str:
-    """How usage names a queue, gang, workload or node of a cluster."""
+    """How usage names a queue, gang or node of a cluster; each gang is a workload there."""
     return f"{cluster}:{name}"
 
 
@@ -211,7 +221,7 @@ def _used(cluster: str, found: UsageInterval) -> UsageInterval:
     return replace(
         found,
         queue=metered_name(cluster, found.queue),
-        workload=metered_name(cluster, found.workload),
+        workload=metered_name(cluster, found.gang),
         gang=metered_name(cluster, found.gang),
         node=metered_name(cluster, found.node),
     )

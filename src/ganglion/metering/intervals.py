@@ -75,6 +75,18 @@ class SupplyInterval(Struct, frozen=True):
     unavailable_milli: int
 
 
+def part_of(amount: int, span: tuple[int, int], period: tuple[int, int]) -> int:
+    """What of an amount that came in a span of time lies in a period; begins and ends in ms.
+
+    It grows evenly in whole numbers: by as much in every millisecond, by one more in the first
+    ones. So parts add up, and an amount that is not larger is not larger in any part.
+    """
+    begin, end = span
+    each, more = divmod(amount, end - begin)
+    low, high = (min(max(at, begin), end) - begin for at in period)
+    return each * (high - low) + min(high, more) - min(low, more) if high > low else 0
+
+
 def ranges_of(devices: Iterable[int]) -> str:
     """Indexes of GPUs as text: `0-3,6`."""
     parts = list[list[int]]()

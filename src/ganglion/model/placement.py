@@ -23,6 +23,24 @@ class PodPlacement(Struct, frozen=True, omit_defaults=True):
     milli: int = 0
 
 
+class HeldItem(Struct, frozen=True, omit_defaults=True):
+    """What a node had of what pods load, when they were placed on it.
+
+    Attributes:
+        node: its name.
+        item: URI of the model, or name of the image.
+        saved_s: about how long fetching it would have taken, in s.
+    """
+
+    node: str
+    item: str
+    saved_s: int
+
+    def __str__(self) -> str:
+        """As people read it."""
+        return f"{self.node} holds {self.item}: about {self.saved_s} s saved"
+
+
 class Placement(Struct, frozen=True, omit_defaults=True):
     """A whole gang's place.
 
@@ -30,11 +48,13 @@ class Placement(Struct, frozen=True, omit_defaults=True):
         pods: one entry per pod, in pod set order, then index order.
         level: the lowest level at which one domain holds all pods.
         domain: that domain's path, as `rack=r1`; empty for the fleet.
+        held: what its nodes had already of what the pods load, when the gang was started there.
     """
 
     pods: tuple[PodPlacement, ...]
     level: Level = Level.FLEET
     domain: str = ""
+    held: tuple[HeldItem, ...] = ()
 
 
 def same_place(one: Placement | None, other: Placement) -> bool:

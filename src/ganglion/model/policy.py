@@ -235,6 +235,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         kinds: rules for workloads of one kind, where their queue has none of its own.
         workspaces_per_user: workspaces that one user may have which are not suspended; 0 = any
             number.
+        fetch_per_second_mib: how fast nodes fetch weights and images, by which what they hold
+            counts in seconds; 0 = it does not count.
     """
 
     order: Order = Order.FAIR
@@ -261,3 +263,4 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     escalate: tuple[Escalation, ...] = ()
     kinds: dict[Kind, KindRules] = field(default_factory=dict)
     workspaces_per_user: int = 0
+    fetch_per_second_mib: int = 128

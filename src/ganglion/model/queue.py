@@ -12,6 +12,10 @@ ANY_FLAVOR = "*"
 """Key of an amount that counts all flavors together."""
 
 
+CLUSTER_SIGN = ":"
+"""Stands, at a server, between the name of a cluster and that of its queue."""
+
+
 class Victims(StrEnum):
     """Which gangs a waiting one may have stopped, compared by priority."""
 
@@ -88,6 +92,7 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         grace_ms: how long what runs goes on once the limit is spent.
         until_ms: when the token ends whose spending cap it is, which has no months and bears the
             name of `cap_of` in place of a queue's; 0 = it is the budget of a queue.
+        known_as: name of the queue at the server that holds the budget; empty = the same.
     """
 
     queue: str
@@ -97,6 +102,12 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     warn: tuple[int, ...] = WARN_PERCENT
     grace_ms: int = GRACE_MS
     until_ms: int = 0
+    known_as: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Name of its queue for those who may raise it."""
+        return self.known_as or self.queue
 
 
 def cap_of(token: str) -> str:

@@ -353,6 +353,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         in_place: whether pods join it while the others run on; else all of it starts over.
         model: that its programs load, in every attempt; None = none.
         cap: id of the token within whose spending cap it has to stay; empty = of none.
+        images: names of the container images that its pods run, in worlds with containers.
     """
 
     id: str
@@ -383,6 +384,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     in_place: bool = False
     model: ResolvedModel | None = None
     cap: str = ""
+    images: tuple[str, ...] = ()
 
     @property
     def spreads(self) -> bool:

@@ -34,7 +34,7 @@ def signed(
 
     Args:
         method: of HTTP.
-        url: encoded, with at most one parameter.
+        url: encoded; its parameters are sorted, each with `=`.
         headers: with names in lower case; all of them are signed.
         key: to sign with.
         now_ms: the time.

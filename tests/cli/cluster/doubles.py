@@ -49,8 +49,7 @@ def kubelet(plane: ControlPlane, logs: Logs) -> Iterator[int]:
             """Say nothing."""
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    certificate = plane.folder / "certs" / "apiserver"
-    context.load_cert_chain(f"{certificate}.crt", f"{certificate}.key")
+    context.load_cert_chain(plane.ca, plane.key)
     with _serving(Handler, "127.0.0.1", context) as port:
         yield port
 

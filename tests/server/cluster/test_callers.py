@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
+from benchmarks.controlplane.flags import account_key
 from ganglion.server.access.reviews import (
     ACCESS,
     LASTS_S,
@@ -193,7 +194,7 @@ def signed(key: RSAKey, place: Place, ends_s: float) -> str:
 
 
 def test_tokens_that_count_for_nothing_are_401(place: Place, views: TestClient) -> None:
-    own = RSAKey.import_key(place.cluster.plane.key.read_bytes())
+    own = RSAKey.import_key(account_key())
     foreign = rsa.generate_private_key(65_537, 2_048).private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
     )

@@ -23,6 +23,7 @@ from ganglion.model.events import (
     WaitGroups,
 )
 from ganglion.model.policy import Policy
+from ganglion.server.delivered.living import living_detail
 from ganglion.server.delivered.receive import receive
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.verify import facts, verified
@@ -133,10 +134,17 @@ def test_for_what_work_of_a_cluster_waited_is_in_its_history(rig: Rig) -> None:
         ([*begun(0), SchedulerSettled(0)], []),
         ([submitted(0, "train"), WaitGroups(0, {"1": (key,)})], []),
         ([ReasonsChanged(0, {"quota": (key,)})], []),
+        ([WaitGroups(2_000, {})], []),
         ([], [placed(3_000, "train", "n0")]),
         ([ended(9_000, "train")], []),
     )
-    deliver(rig, whole)
+    deliver(rig, whole[:4])
+    with rig.service.read() as mind:
+        book = mind.book.clusters.of["east"]
+    (waits,) = book.gangs.values()
+    (known,) = living_detail("east", waits, book.waits.said).gangs
+    assert known.waited == (WaitedFor(1, "quota", 2_000, 1, 2_000),)
+    deliver(rig, whole[4:])
     row = rig.ledger.history.latest("train")
     assert row is not None
     shown = filed_detail(row)

@@ -25,6 +25,12 @@ class FakeRegistry:
         body: in place of what it asks for; empty = nothing is.
         silent: whether requests get no answer until `leave`.
         asked: paths that were asked for, each with its header Authorization.
+        challenge: WWW-Authenticate of the OCI part; empty = it wants no credentials.
+        opens: the header Authorization that answers the challenge.
+        said: what the server of tokens answers.
+        scopes: that it was asked for.
+        objects: lines `KEY SIZE ETAG [VERSION [old|gone]]` of folders of the bucket.
+        lists_versions: status of questions for versions.
     """
 
     def __init__(self) -> None:
@@ -33,6 +39,11 @@ class FakeRegistry:
         self.asked: list[tuple[str, str]] = []
         self.leave = threading.Event()
         self.url = ""
+        self.challenge, self.opens = "", ""
+        self.said: dict[str, Any] = {"token": "t"}
+        self.scopes: list[list[str]] = []
+        self.objects: list[str] = []
+        self.lists_versions = 200
 
     def answer(self, path: str, query: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body."""
@@ -42,11 +53,37 @@ class FakeRegistry:
             return self._version(int(query["version"]), query)
         if path == "/api/models/org/repo/revision/main":
             return 200, {}, json.dumps({"sha": COMMIT}).encode()
-        if path == "/v2/team/chat/manifests/v3":
-            return 200, {"Docker-Content-Digest": DIGEST}, b""
+        if path == "/bucket":
+            return self._listed(query)
         if path == "/bucket/chat.tar":
             return 200, {"ETag": '"e1"', "x-amz-version-id": "v7"}, b""
-        return 404, {}, b""
+        return self._artifact(path)
+
+    def _artifact(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        if path == "/token":
+            return 200, {}, json.dumps(self.said).encode()
+        if self.challenge and self.asked[-1][1] != self.opens:
+            return 401, {"WWW-Authenticate": self.challenge}, b""
+        known = path == "/v2/team/chat/manifests/v3"
+        return (200, {"Docker-Content-Digest": DIGEST}, b"") if known else (404, {}, b"")
+
+    def _listed(self, query: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+        """Two objects a page, in any order of attributes; tokens are positions."""
+        versions = "versions" in query
+        if versions and self.lists_versions != 200:
+            return self.lists_versions, {}, b"<Error/>"
+        at = int(query.get("key-marker") or query.get("continuation-token") or 0)
+        lines = [each.split() for each in self.objects if each.startswith(query["prefix"])]
+        if not versions:
+            lines = [each for each in lines if each[-1] not in ("old", "gone")]
+        more = at + 2 < len(lines)
+        text = "".join(_object(each, versions) for each in lines[at : at + 2])
+        mark = "NextKeyMarker" if versions else "NextContinuationToken"
+        end = f"<{mark}>{at + 2}</{mark}>" if more else ""
+        root = "ListVersionsResult" if versions else "ListBucketResult"
+        space = "http://s3.amazonaws.com/doc/2006-03-01/"
+        body = f"<{root} xmlns='{space}'><IsTruncated>{str(more).lower()}</IsTruncated>{end}{text}"
+        return 200, {}, f"{body}</{root}>".encode()
 
     def _version(
         self, number: int | None, query: dict[str, str]
@@ -56,6 +93,17 @@ class FakeRegistry:
             return 404, {}, json.dumps(said).encode()
         version = {"name": "chat", "version": str(number), "source": f"s3://b/{number}"}
         return 200, {}, json.dumps({"model_version": version}).encode()
+
+
+def _object(parts: list[str], versions: bool) -> str:
+    key, size, etag, *more = parts
+    text = f"<Key>{key}</Key><Size>{size}</Size><ETag>&quot;{etag}&quot;</ETag>"
+    if not versions:
+        return f"<Contents>{text}</Contents>"
+    latest = str("old" not in more).lower()
+    name = "DeleteMarker" if "gone" in more else "Version"
+    version = more[0] if more else "null"
+    return f"<{name}>{text}<VersionId>{version}</VersionId><IsLatest>{latest}</IsLatest></{name}>"
 
 
 @contextmanager
@@ -79,7 +127,10 @@ def fake_registry() -> Iterator[FakeRegistry]:
             fake.asked.append((url.path, self.headers.get("Authorization", "")))
             if fake.silent:
                 fake.leave.wait(30)
-            query = {key: each[0] for key, each in parse_qs(url.query).items()}
+            found = parse_qs(url.query, keep_blank_values=True)
+            query = {key: each[0] for key, each in found.items()}
+            if "scope" in found:
+                fake.scopes.append(found["scope"])
             status, headers, body = fake.answer(url.path, query)
             if fake.status != 200:
                 status, headers, body = fake.status, {}, b""

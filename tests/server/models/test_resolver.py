@@ -53,6 +53,7 @@ def test_each_registry_says_version_and_digest(tmp_path: Path, fake: FakeRegistr
     assert resolved(resolver, "models:/chat/4").digest != found.digest
     hub = resolved(resolver, "hf://org/repo")
     assert (hub.uri, hub.digest) == (f"hf://org/repo@{COMMIT}", f"git:{COMMIT}")
+    fake.challenge, fake.opens = 'Basic realm="all"', "Basic YWRhOmszeQ=="
     oci = resolved(resolver, "oci://reg.example/team/chat:v3")
     assert (oci.uri, oci.version, oci.digest) == (
         f"oci://reg.example/team/chat@{DIGEST}",

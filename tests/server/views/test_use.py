@@ -38,7 +38,7 @@ def holder(home: Path, gang: str, devices: dict[tuple[str, int], int]) -> _Holde
     pid = 1
     records.write(run / records.START, {"pid": pid, "start_time": records.start_time(pid)})
     gpus = sum(devices.values()) / 1000
-    return _Holder(gang, gang[:3], "ada", "q", RUNNING, 1, ("n0",), devices, gpus)
+    return _Holder(gang, gang[:3], "ada", "q", RUNNING, "training", 1, ("n0",), devices, gpus)
 
 
 def measure(home: Path, *devices: dict[tuple[str, int], int]) -> UsePage:
@@ -49,7 +49,7 @@ def measure(home: Path, *devices: dict[tuple[str, int], int]) -> UsePage:
     reader = Readings(uses, TreeUse(frozenset({5}), 1500, 64))
     known = {("n0", i): ("H100", f"u{i}" if i < 2 else "", 80) for i in range(3)}
     holders = tuple(holder(home, f"a-{i}/0", each) for i, each in enumerate(devices))
-    return measured(UseSnapshot(known, holders), home, reader, 1)
+    return measured(UseSnapshot(known, holders, {"n0": "H100"}), home, reader, 1)
 
 
 def test_a_gang_is_charged_what_its_own_gpus_and_processes_use(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "preemption": (
             "topology placement gangs queues store timeline state search preemption_rules"
         ),
-        "decisions": "gangs store timeline state preemption",
+        "decisions": "placement gangs store timeline state preemption",
         "kueue": "topology placement gangs queues store state search preemption decisions",
         "ordering": "gangs queues store state search preemption_rules preemption kueue",
         "upkeep": (
@@ -80,7 +80,8 @@ FOLDERS: dict[str, dict[str, str]] = {
         "waiting": "",
         "workspaces": "",
         "autoscaling": "schedules",
-        "clusters": "waiting",
+        "cluster_gangs": "waiting",
+        "clusters": "cluster_gangs waiting",
         "expand": "sweeps",
         "standby": "services",
     },
@@ -222,10 +223,10 @@ FOLDERS: dict[str, dict[str, str]] = {
         "accounts": "rest",
         "access": "state rest commands loop accounts",
         "portal": "rest",
-        "login": "rest commands loop access portal",
-        "requests": "state rest telemetry models signals loop accounts access whatif portal",
-        "routes": "state rest access commands views delivered models requests whatif",
         "notify": "",
+        "login": "rest commands loop access portal",
+        "requests": "state rest telemetry models signals loop accounts access whatif portal notify",
+        "routes": "state rest access commands views delivered models requests whatif",
         "audit": "",
         "direct": "rest requests routes",
         "app": "rest commands accounts access login portal telemetry views requests routes direct",

@@ -1,6 +1,7 @@
 /** Where my work stands, and what the fleet has left. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { Suspense, lazy } from "react";
 import { budgets, flavors, nodes, ofUser, order, queues } from "../../api/reads";
 import type { QueueView, WorkloadView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
@@ -8,11 +9,21 @@ import { gpus, money, plural } from "../../ui/numbers";
 import { Badge, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless } from "../../ui/text";
+import { useFirstSteps } from "../setup/fresh";
+
+const FirstSteps = lazy(() => import("../setup/setup"));
 
 export function OverviewPage() {
+  const { me } = useVisitor();
+  const [first, end] = useFirstSteps(me);
   return (
     <>
       <h1>Overview</h1>
+      {first && (
+        <Suspense fallback={<Loading what="the first steps" />}>
+          <FirstSteps end={end} />
+        </Suspense>
+      )}
       <Incidents />
       <Free />
       <Mine />

@@ -13,7 +13,7 @@ import { Command, Failure, Name } from "../../ui/parts";
 import { harmless } from "../../ui/text";
 import { fieldOf, parsed, withField, type Parsed, type Path, type Value } from "../submit/file";
 import { mayBelow, possibleParents, type Rules } from "./may";
-import { AMOUNTS, amountPath, lineOf, nameIn, ownChanges, rowsOf, wrongOf } from "./rules";
+import { AMOUNTS, amountPath, lineOf, merged, nameIn, ownChanges, rowsOf, wrongOf } from "./rules";
 import { Try } from "./try";
 import type { Saved } from "./undo";
 
@@ -105,7 +105,13 @@ export default function QueueEditor(props: EditorProps) {
           what="queue"
           user=""
           changes={differences(draft.before, present.document)}
-          mine={() => setDraft({ text: draft.text, etag: present.etag, before: present.document })}
+          mine={() =>
+            setDraft({
+              text: file.body ? stringify(merged(draft.before, file.body, present.document), { lineWidth: 0 }) : draft.text,
+              etag: present.etag,
+              before: present.document,
+            })
+          }
           theirs={() => setDraft(null)}
         />
       )}
@@ -276,9 +282,12 @@ function Amounts(props: {
 }) {
   const { file, rows, set } = props;
   const id = useId();
+  const { me } = useVisitor();
+  // What concerns the work of other queues is for those who change every queue.
+  const columns = AMOUNTS.filter(({ key }) => me.every_queue || key !== "lend_limit");
   const wrongAt = (key: string, flavor: string) => props.wrong.get(`${key}.${flavor}`) ?? props.wrong.get(`${key}.${flavor}.gpus`);
   const said = rows.flatMap((flavor) =>
-    AMOUNTS.flatMap(({ key, title }) => {
+    columns.flatMap(({ key, title }) => {
       const found = wrongAt(key, flavor);
       return found ? [{ id: `${id}-${key}-${flavor}`, text: `${title}, ${flavor}: ${found}` }] : [];
     }),
@@ -290,7 +299,7 @@ function Amounts(props: {
         <thead>
           <tr>
             <th scope="col">Flavor</th>
-            {AMOUNTS.map(({ key, title, hint }) => (
+            {columns.map(({ key, title, hint }) => (
               <th key={key} scope="col" title={hint}>
                 {title}
               </th>
@@ -301,7 +310,7 @@ function Amounts(props: {
           {rows.map((flavor) => (
             <tr key={flavor}>
               <th scope="row">{flavor === "*" ? "all together" : <Name text={flavor} most={24} />}</th>
-              {AMOUNTS.map(({ key, title, hint }) => {
+              {columns.map(({ key, title, hint }) => {
                 const path = amountPath(file, key, flavor);
                 return (
                   <td key={key}>

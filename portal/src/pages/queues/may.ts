@@ -15,12 +15,9 @@ export function lineage(items: readonly QueueView[], name: string): string[] {
 /** Whether a user may make, change and remove queues under the first of these; none = roots. */
 export function mayBelow(me: WhoAmI, above: readonly string[]): boolean {
   return (
-    me.owner ||
+    me.every_queue ||
     me.grants.some(
-      (each) =>
-        !each.break_glass &&
-        (each.role === "owner" || each.role === "admin") &&
-        (!each.queue || above.includes(each.queue)),
+      (each) => !each.break_glass && (each.role === "owner" || each.role === "admin") && above.includes(each.queue),
     )
   );
 }

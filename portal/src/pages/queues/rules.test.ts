@@ -3,20 +3,21 @@ import { Problem } from "../../api/client";
 import type { QueueView, WhoAmI } from "../../api/schema";
 import { fieldOf, parsed, withField } from "../submit/file";
 import { mayBelow, mayChange, possibleParents } from "./may";
-import { amountPath, lineOf, ownChanges, rowsOf, wrongOf } from "./rules";
+import { amountPath, lineOf, merged, ownChanges, rowsOf, wrongOf } from "./rules";
 import { policyWith } from "./try";
 
 const queue = (name: string, parent = "") => ({ name, parent }) as QueueView;
 const TREE = [queue("org"), queue("lab", "org"), queue("deep", "lab"), queue("other", "org")];
 const user = (role: string, on: string, more = {}) =>
-  ({ owner: false, grants: [{ role, queue: on, break_glass: false, ...more }] }) as unknown as WhoAmI;
+  ({ every_queue: false, grants: [{ role, queue: on, break_glass: false }], ...more }) as unknown as WhoAmI;
 
 it("offers changes to those with a grant above the queue alone", () => {
   expect(mayChange(user("owner", "lab"), TREE, "deep")).toBe(true);
   expect(mayChange(user("owner", "lab"), TREE, "lab")).toBe(false);
   expect(mayChange(user("maintainer", "org"), TREE, "deep")).toBe(false);
-  expect(mayChange(user("admin", ""), TREE, "org")).toBe(true);
-  expect(mayChange(user("admin", "", { break_glass: true }), TREE, "org")).toBe(false);
+  expect(mayChange(user("admin", "", { every_queue: true }), TREE, "org")).toBe(true);
+  const dormant = [{ role: "admin", queue: "org", break_glass: true }];
+  expect(mayChange(user("admin", "org", { grants: dormant }), TREE, "lab")).toBe(false);
   expect(mayBelow(user("owner", "org"), [])).toBe(false);
   expect(possibleParents(TREE, "lab", user("owner", "org")).map((each) => each.name)).toEqual(["org", "other"]);
 });
@@ -37,7 +38,7 @@ it("names the command that does the same", () => {
     "ganglion queues set lab --quota H100:8 --limit 16.5 --weight 2",
   );
   for (const other of [to("quota.H100", null), to("strict", "true"), to("quota.cpu", "64"), to("user_limit.H100", "2")])
-    expect(lineOf("a b", [other])).toBe("ganglion queues set 'a b' -f queue.yaml");
+    expect(lineOf("a b", [other])).toBe("ganglion queues set 'a b' --file queue.yaml");
 });
 
 it("says what is wrong at its field, and what changes without the name of the queue", () => {
@@ -56,4 +57,12 @@ it("asks about the past with the queue otherwise, added, and gone", () => {
   expect(policyWith(document, "a", { weight: 3 })["queues"]).toEqual([{ name: "b" }, { weight: 3, name: "a" }]);
   expect(policyWith(document, "c", {})["queues"]).toHaveLength(3);
   expect(policyWith(document, "a", null)).toEqual({ order: "fair", queues: [{ name: "b" }] });
+});
+
+it("keeps what another changed where it goes on with what was written", () => {
+  const before = { quota: { A: 1, B: 2 }, weight: 2, strict: true };
+  const mine = { quota: { A: 5, B: 2 }, weight: 3 };
+  const theirs = { quota: { A: 1, B: 4 }, weight: 9, strict: true, limit: { A: 8 } };
+  expect(merged(before, mine, theirs)).toEqual({ quota: { A: 5, B: 4 }, weight: 3, limit: { A: 8 } });
+  expect(merged({}, { quota: { A: 1 } }, { quota: { B: 1 } })).toEqual({ quota: { A: 1, B: 1 } });
 });

@@ -62,8 +62,23 @@ export function lineOf(name: string, changes: readonly PolicyChange[]): string {
     return FLAGS[key] ? `${FLAGS[key]} ${word(after)}` : null;
   });
   const shown = word(name || "NAME");
-  if (options.includes(null)) return `ganglion queues set ${shown} -f queue.yaml`;
+  if (options.includes(null)) return `ganglion queues set ${shown} --file queue.yaml`;
   return ["ganglion queues set", shown, ...options].join(" ");
+}
+
+const isMapping = (value: unknown): value is Rules =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Theirs, with what mine changed of the rules that both began with. */
+export function merged(before: Rules, mine: Rules, theirs: Rules): Rules {
+  const found: Rules = { ...theirs };
+  for (const key of new Set([...Object.keys(before), ...Object.keys(mine)])) {
+    const [old, now, other] = [before[key], mine[key], theirs[key]];
+    if (JSON.stringify(old) === JSON.stringify(now)) continue;
+    if (now === undefined) delete found[key];
+    else found[key] = isMapping(now) && isMapping(other) ? merged(isMapping(old) ? old : {}, now, other) : now;
+  }
+  return found;
 }
 
 /** The name that a draft gives a queue. */

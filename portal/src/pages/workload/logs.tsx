@@ -53,7 +53,7 @@ export function Logs(props: {
     return (
       <Empty title="The cluster has its log">
         <p>
-          It ran in the cluster {harmless(elsewhere.cluster, 63)}, which keeps logs for as long as the pods are there.
+          It is work of the cluster {harmless(elsewhere.cluster, 63)}, which keeps logs for as long as the pods are there.
         </p>
         <Command line={`ganglion logs ${word(elsewhere.name)} --namespace ${word(elsewhere.namespace)} --context CONTEXT`} />
       </Empty>

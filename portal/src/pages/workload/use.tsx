@@ -95,7 +95,7 @@ export function UsePanel(props: {
   if (elsewhere)
     return (
       <Empty title="There are no curves">
-        <p>It ran in the cluster {harmless(elsewhere.cluster, 63)}. What its programs used is measured and kept there.</p>
+        <p>It is work of the cluster {harmless(elsewhere.cluster, 63)}. What its programs use is measured and kept there.</p>
       </Empty>
     );
   return (

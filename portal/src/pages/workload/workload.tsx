@@ -144,7 +144,7 @@ function Head({ job }: { job: WorkloadDetail }) {
       </dl>
       {!over && later.shown}
       <div className="buttons">
-        {!over && !later.waits && (
+        {!over && !elsewhere && !later.waits && (
           <Confirm
             danger
             label="Cancel"
@@ -161,7 +161,7 @@ function Head({ job }: { job: WorkloadDetail }) {
             </p>
           </Confirm>
         )}
-        {job.state === "QUEUED" && (
+        {job.state === "QUEUED" && !elsewhere && (
           <Confirm
             label={held ? "Release" : "Hold"}
             title={held ? "Let it start?" : "Keep it from starting?"}
@@ -181,6 +181,15 @@ function Head({ job }: { job: WorkloadDetail }) {
           <Link className="button" to="/submit" search={{ from: job.id }}>
             Clone and change
           </Link>
+        )}
+        {elsewhere && !over && (
+          <>
+            <p className="quiet">It is work of the cluster {harmless(elsewhere.cluster, 63)}, which carries changes out:</p>
+            <Command
+              line={`ganglion cancel ${word(elsewhere.name)} --namespace ${word(elsewhere.namespace)} --context CONTEXT`}
+              label="Cancel it on the command line"
+            />
+          </>
         )}
       </div>
     </header>

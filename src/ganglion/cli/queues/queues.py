@@ -44,7 +44,7 @@ def queues(ctx: click.Context, form: str) -> None:
     "set",
     "queues set research --parent acme --quota H100:8 --limit 12",
     "queues set research --weight 2",
-    "queues set research -f research.yaml",
+    "queues set research --file research.yaml",
 )
 @click.argument("name", shell_complete=complete_queues)
 @click.option("--parent", metavar="NAME", shell_complete=complete_queues, help="Parent queue.")
@@ -54,7 +54,6 @@ def queues(ctx: click.Context, form: str) -> None:
 @click.option("--priority", type=int, help="Priority in that division; higher first.")
 @click.option("--max-pending", type=click.IntRange(0), help="Most waiting workloads; 0 = no bound.")
 @click.option(
-    "-f",
     "--file",
     metavar="FILE",
     help="All its rules as YAML, in keys of a cluster file; - = standard input.",

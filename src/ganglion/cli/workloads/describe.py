@@ -86,6 +86,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Image", view.image),
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
         ("Gangs", progress(view)),
+        ("Held", "\n".join(_held(view))),
         ("Waited for", waited(part for gang in view.gangs for part in gang.waited)),
         ("Position", str(view.position) if view.position else ""),
         ("Time limit", _limit(view)),
@@ -102,6 +103,12 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Replicas", _replicas(view)),
         ("Alarms", "\n".join(f"{alarm}: {said}" for alarm, said in sorted(view.alarms.items()))),
     ]
+
+
+def _held(view: "WorkloadDetail") -> list[str]:
+    """Return what nodes had of what its gangs load, for those that are shown."""
+    places = (gang.placement for gang in _chosen(view.gangs))
+    return [*dict.fromkeys(str(each) for place in places if place for each in place.held)]
 
 
 def _limit(view: "WorkloadDetail") -> str:

@@ -123,7 +123,7 @@ def _larger_budgets(
         raised = ev.BudgetRaised(now, 0, queue, in_cents(missing))
         given = rehearsals.given(gang, gang, first=(raised,))
         if given:
-            change = f"have its budget raised: {asking(queue, missing)}"
+            change = f"have its budget raised: {asking(accounts[queue].budget.shown, missing)}"
             yield Suggestion(change, _level(given.placement), given.stops), gang
 
 

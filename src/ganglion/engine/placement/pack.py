@@ -1,10 +1,11 @@
 """Trying a gang in one domain or on one node, and taking it back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from ganglion.engine.placement.held import around
 from ganglion.engine.topology.capacity_index import Fits, PlaceRules
-from ganglion.engine.topology.indexes import Indexes
+from ganglion.engine.topology.indexes import NOTHING, Indexes, Saved
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
 from ganglion.model.fleet.levels import Level
@@ -18,11 +19,12 @@ class Trial:
     Args:
         indexes: the tree with its indexes.
         gang: whose pods they are.
+        saved: what nodes save it.
     """
 
-    def __init__(self, indexes: Indexes, gang: Gang) -> None:
+    def __init__(self, indexes: Indexes, gang: Gang, saved: Saved = NOTHING) -> None:
         self._indexes, self._tree, self._table = indexes, indexes.tree, indexes.table
-        self._rating, self._gang = indexes.rating, gang
+        self._rating, self._gang, self._saved = indexes.rating, gang, saved
         self._journal: list[tuple[int, ShapeView, tuple[int, ...], int]] = []
         self._pods: list[list[PodPlacement]] = []
 
@@ -69,7 +71,7 @@ class Trial:
     ) -> Placement | None:
         """Equal pods on one node are one larger pod, whose devices are then dealt out."""
         whole = self._table.sight(times(shape, count, together))
-        rank = self._indexes.picker(whole).best()
+        rank = self._indexes.picker(whole).best(self._saved)
         if rank is None:
             return None
         self._pods = [[]]
@@ -81,7 +83,11 @@ class Trial:
     def nodes_for(self, shapes: Sequence[Shape], counts: Sequence[int]) -> Iterator[int]:
         """Ranks of nodes that have room for all pods of each set."""
         sights = [self._table.sight(shape) for shape in shapes]
-        for rank, condition in enumerate(self._tree.conditions):
+        ranks: Iterable[int] = range(len(self._tree.conditions))
+        if self._saved:
+            ranks = sorted(ranks, key=lambda rank: -self._saved.get(rank, 0))
+        for rank in ranks:
+            condition = self._tree.conditions[rank]
             if all(
                 self._table.room(s, condition) >= n for s, n in zip(sights, counts, strict=True)
             ):
@@ -93,7 +99,7 @@ class Trial:
             return False
         return all(
             self.fill(which, shape, fits.rules, rank, pods)
-            for rank, pods in list(shares(self._indexes, fits, domain, count))
+            for rank, pods in list(shares(self._indexes, fits, domain, count, self._saved))
         )
 
     def fill(self, which: int, shape: Shape, rules: PlaceRules, rank: int, count: int) -> bool:
@@ -167,26 +173,36 @@ class Trial:
         return len(set(domains)) < len(domains)
 
 
-def shares(indexes: Indexes, fits: Fits, domain: int, count: int) -> Iterator[tuple[int, int]]:
+def shares(
+    indexes: Indexes, fits: Fits, domain: int, count: int, saved: Saved = NOTHING
+) -> Iterator[tuple[int, int]]:
     """Deal `count` pods out over the nodes of a domain: (rank, pods), few and tight nodes.
 
     At every level the tightest part that holds the rest is taken, or else the roomiest
-    (best fit, as Kueue's topology-aware scheduling and Slurm's tree plugin do).
+    (best fit, as Kueue's topology-aware scheduling and Slurm's tree plugin do). Of equal parts
+    those go first that save more.
     """
     here = indexes.tree.domains[domain]
-    for child, pods in _take(here.children, fits.values, count):
+    within = around(indexes.tree, saved) if saved and here.children else NOTHING
+    for child, pods in _take(here.children, fits.values, count, within):
         count -= pods
-        yield from shares(indexes, fits, child, pods)
-    yield from _take(here.nodes, fits.rooms, count)
+        yield from shares(indexes, fits, child, pods, saved)
+    yield from _take(here.nodes, fits.rooms, count, saved)
 
 
-def _take(parts: Sequence[int], holds: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
-    left = sorted((each for each in parts if holds[each]), key=lambda each: (-holds[each], each))
+def _take(
+    parts: Sequence[int], holds: Sequence[int], count: int, saved: Saved
+) -> Iterator[tuple[int, int]]:
+    left = [each for each in parts if holds[each]]
+    if saved:
+        left.sort(key=lambda each: (-holds[each], -saved.get(each, 0), each))
+    else:
+        left.sort(key=lambda each: (-holds[each], each))
     at = 0
     while count > 0 and at < len(left):
         if holds[left[at]] >= count:
-            tight = min((e for e in left[at:] if holds[e] >= count), key=lambda e: (holds[e], e))
-            yield tight, count
+            roomy = [each for each in left[at:] if holds[each] >= count]
+            yield min(roomy, key=lambda each: (holds[each], -saved.get(each, 0), each)), count
             return
         yield left[at], holds[left[at]]
         count -= holds[left[at]]

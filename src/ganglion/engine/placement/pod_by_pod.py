@@ -6,7 +6,7 @@ from itertools import islice
 from ganglion.engine.placement.pack import Trial
 from ganglion.engine.plugins.protocols import PodFilter
 from ganglion.engine.topology.capacity_index import PlaceRules
-from ganglion.engine.topology.indexes import Indexes
+from ganglion.engine.topology.indexes import NOTHING, Indexes, Saved
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement
@@ -32,6 +32,7 @@ class PodByPodSearch:
         counts: pods of each set.
         among: ranks of the nodes that may be used; None = all.
         filtering: the rules among pods.
+        saved: what nodes save the gang.
     """
 
     def __init__(
@@ -43,10 +44,12 @@ class PodByPodSearch:
         counts: Sequence[int],
         among: frozenset[int] | None,
         filtering: PodFilter,
+        saved: Saved = NOTHING,
     ) -> None:
         self._indexes, self._gang, self._shapes = indexes, gang, shapes
         self._rules, self._counts, self._among = rules, counts, among
         self._filter, self._trial = filtering, Trial(indexes, gang)
+        self._saved = saved
         self._ranks: list[list[int]] = [[] for _ in counts]
         self._placed: list[int] = []
         self._order = sorted(range(len(counts)), key=lambda i: -shapes[i].request.gpu.count)
@@ -104,7 +107,7 @@ class PodByPodSearch:
         names, alike = indexes.tree.names, set()
         sight = indexes.table.sight(self._shapes[which])
         allows = self._filter.opened(name)
-        for rank in indexes.picker(sight).ranked():
+        for rank in indexes.picker(sight).ranked(self._saved):
             if self._among is not None and rank not in self._among:
                 continue
             if not allows(names[rank]) or not self._keeps_rules(which, rank):

@@ -287,10 +287,10 @@ class QueueBudgets:
             return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
         never = more > most and not budget.carry_over
         message = (
-            f"the budget of queue {budget.queue} is {_money(most)} {unit} this month:"
+            f"the budget of queue {budget.shown} is {_money(most)} {unit} this month:"
             f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
             f" {_money(more)}; {_money(short)} are missing. An administrator can raise it, ask for"
-            f" that with `{asking(budget.queue, short)}`; it is renewed on"
+            f" that with `{asking(budget.shown, short)}`; it is renewed on"
             f" {date_there(account.end, budget.zone)}"
         )
         evidence = {"budget_micro": most, "spent_micro": spent, "reserved_micro": held}

@@ -22,6 +22,7 @@ from ganglion.engine.topology.progress import EngineProgress
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
 from ganglion.model.events.access import PodAccess
+from ganglion.model.events.policy import ClusterMoney
 from ganglion.model.policy import Policy
 
 
@@ -111,6 +112,10 @@ class ClusterState:
         self.progress.changed(self.queues.budgets.renew(now))
         self.gangs.wake(now)
         self.gangs.sharers.refresh(now)
+
+    def hear_money(self, heard: ClusterMoney, now: int) -> None:
+        """Go by prices and budgets as a server says, between two cycles, from a time in ms on."""
+        fleet_events.money_heard(self, heard, now)
 
     def next_wake(self) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""

@@ -1,5 +1,6 @@
 """Facts about nodes and queues, taken into the state. Each says whether it changed anything."""
 
+from collections.abc import Collection
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,19 +13,32 @@ from ganglion.engine.store.store import Store
 from ganglion.model import events as ev
 from ganglion.model.causes.former import cordon_of
 from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.events.policy import ClusterMoney
 from ganglion.model.fleet.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase
-from ganglion.model.queue import cap_of
+from ganglion.model.queue import CLUSTER_SIGN, cap_of
+from ganglion.pricing.zones import month_of
 
 
 def node_added(state: Store, event: ev.NodeAdded) -> bool:
-    """A node joined or changed."""
+    """A node joined or changed; what it holds makes nothing possible, and breaks nothing."""
+    if _holds_otherwise(state, event.node):
+        state.fleet.tree.put(event.node)
+        return True
     if state.holdings.promised:
         _break_promises(state, event.node.name)
     state.fleet.tree.put(event.node)
     state.fleet.changed()
     return True
+
+
+def _holds_otherwise(state: Store, node: Node) -> bool:
+    """Whether nothing about a node is new but what it holds."""
+    known = state.fleet.tree.known(node.name)
+    if known is None or known.holds == node.holds or state.fleet.tree.is_gone(node.name):
+        return False
+    return replace(known, holds=node.holds) == node
 
 
 def lacks(node: Node, record: GangRecord, pod: PodPlacement) -> bool:
@@ -132,16 +146,49 @@ def price_set(state: Store, event: ev.PriceSet) -> bool:
     return True
 
 
+def money_heard(state: Store, heard: ClusterMoney, now: int) -> None:
+    """A server says how the budgets of the queues stand; those that it does not name are none.
+
+    In another month than the one that it speaks of, what is counted here goes on.
+    """
+    budgets = state.queues.budgets
+    budgets.advance(now)
+    budgets.prices.records[:] = heard.prices
+    wanted = {e.budget.queue: e for e in heard.budgets if e.budget.queue in state.queues.by_name}
+    before = {name: (each.limit, each.spent) for name, each in budgets.accounts.items()}
+    for name in before:
+        if name not in wanted:
+            budgets.remove(name)
+    for name, each in wanted.items():
+        account = budgets.accounts.get(name)
+        is_now = each.begin == month_of(budgets.now, each.budget.zone)[0]
+        if is_now or account is None:
+            budgets.put(each.budget, each.spent_micro if is_now else 0, budgets.now)
+    budgets.price_set(budgets.now)
+    state.holdings.count_costs()
+    after = {name: (each.limit, each.spent) for name, each in budgets.accounts.items()}
+    limits = [name for name in after if before.get(name, (None, 0))[0] != after[name][0]]
+    _decide_anew(state, limits)
+    less = (after[name][1] < spent for name, (_, spent) in before.items() if name in after)
+    state.progress.changed(before.keys() != after.keys() or bool(limits) or any(less))
+
+
+def _decide_anew(state: Store, queues: Collection[str]) -> None:
+    """What was promised below these was within the means of before; it is decided anew."""
+    for gang in list(state.holdings.promised):
+        record = state.gangs.records[gang]
+        if not set(queues).isdisjoint(state.queues.shares.path(record.gang.queue)):
+            broken(state, record)
+
+
 def budget_set(state: Store, event: ev.BudgetSet) -> bool:
     """A queue has another budget, or what it has spent was counted anew."""
+    if CLUSTER_SIGN in event.budget.queue:
+        return False  # its scheduler holds it
     state.queues.shares.path(event.budget.queue)
     state.queues.budgets.put(event.budget, event.spent_micro, state.progress.clock)
     state.holdings.count_costs()
-    # What was promised was within the means of before; it is decided anew.
-    for gang in list(state.holdings.promised):
-        record = state.gangs.records[gang]
-        if event.budget.queue in state.queues.shares.path(record.gang.queue):
-            broken(state, record)
+    _decide_anew(state, (event.budget.queue,))
     state.progress.changed()
     return True
 

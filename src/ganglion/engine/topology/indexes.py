@@ -1,7 +1,8 @@
 """The tree with the indexes built over it, a bounded number of each."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import TypeVar
 
 from ganglion.engine.topology.capacity_index import Fits, PlaceRules
@@ -16,6 +17,10 @@ PICKERS, FITS = 1024, 128
 """Indexes of each sort that are kept; the one unused for longest goes first."""
 
 T = TypeVar("T")
+
+Saved = Mapping[int, int]
+"""Rank of a node -> seconds that it saves by what it holds; others save none."""
+NOTHING: Saved = MappingProxyType({})
 
 
 class Picker:
@@ -32,8 +37,22 @@ class Picker:
         self._by_score: dict[int, list[int]] = {}
         self._scores: list[int] = []
 
-    def best(self) -> int | None:
-        """Rank of the best node; the lowest one among equals; None when the pod fits nowhere."""
+    def best(self, saved: Saved = NOTHING) -> int | None:
+        """Rank of the best node; None when the pod fits nowhere.
+
+        Args:
+            saved: rank -> seconds that nodes save; among equals the most, then the lowest rank.
+        """
+        best = self._best()
+        if best is None or not saved:
+            return best
+        conditions, scores = self._tree.conditions, self._sight.scores
+        score = scores[conditions[best]]
+        equals = (rank for rank in saved if scores.get(conditions[rank]) == score)
+        return min((best, *equals), key=lambda rank: (-saved.get(rank, 0), rank))
+
+    def _best(self) -> int | None:
+        """The lowest one among equals."""
         self._sync()
         counts = self._tree.counts
         while self._scores:
@@ -50,12 +69,12 @@ class Picker:
             self._prune(score, [])
         return None
 
-    def best_where(self, allows: Callable[[int], bool]) -> int | None:
+    def best_where(self, allows: Callable[[int], bool], saved: Saved = NOTHING) -> int | None:
         """Like `best`, but only among the ranks that are allowed."""
-        return next(filter(allows, self.ranked()), None)
+        return next(filter(allows, self.ranked(saved)), None)
 
-    def ranked(self) -> Iterator[int]:
-        """Ranks of all nodes that the pod fits on, the best first, the lowest first among equals.
+    def ranked(self, saved: Saved = NOTHING) -> Iterator[int]:
+        """Ranks of all nodes that the pod fits on, the best first; equals as `best` has them.
 
         The tree may change and be changed back between two of them.
         """
@@ -63,7 +82,10 @@ class Picker:
         members = self._tree.members
         for score in sorted(self._by_score, reverse=True):
             group = self._by_score.get(score, ())
-            if len(group) == 1:
+            if saved:
+                equals = (rank for each in group for rank in members(each))
+                yield from sorted(equals, key=lambda rank: (-saved.get(rank, 0), rank))
+            elif len(group) == 1:
                 yield from list(members(group[0]))
             else:
                 yield from sorted(rank for each in group for rank in members(each))
@@ -124,6 +146,7 @@ class Indexes:
     def __init__(self, table: NodeStateTable, tree: Tree) -> None:
         self.answers: dict[Hashable, object] = {}
         self._paths: tuple[int, list[tuple[str, ...]]] = (-1, [])
+        self._holders: tuple[tuple[int, int], dict[str, dict[int, int]]] = ((-1, -1), {})
         self.table, self.tree = table, tree
         self.rating = Rating(table)
         self._pickers: dict[Hashable, Picker] = {}
@@ -143,6 +166,17 @@ class Indexes:
             ]
             self._paths = (tree.epoch, named)
         return self._paths[1]
+
+    def holders(self) -> Mapping[str, Mapping[int, int]]:
+        """What nodes hold -> rank of such a node -> MiB of it."""
+        tree = self.tree
+        if self._holders[0] != (tree.epoch, tree.descriptions):
+            found: dict[str, dict[int, int]] = {}
+            for rank, node in enumerate(tree.nodes):
+                for item, mib in node.holds.items():
+                    found.setdefault(item, {})[rank] = mib
+            self._holders = ((tree.epoch, tree.descriptions), found)
+        return self._holders[1]
 
     def picker(self, sight: ShapeView) -> Picker:
         """The picker of a shape."""

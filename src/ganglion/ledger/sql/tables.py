@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0010"
+SCHEMA = "0012"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -88,6 +88,11 @@ workloads = Table(
     Column("ended", LONG),
     Column("state", String(20), nullable=False),
     Column("detail", LargeBinary, nullable=False),
+    # Of work of clusters, its name in usage, when it got its first place, and thousandths of its
+    # GPUs there; intervals of usage say the latter of that of the server.
+    Column("metered", String),
+    Column("first_at", LONG),
+    Column("first_milli", LONG),
 )
 
 executors = Table(
@@ -168,6 +173,18 @@ activity = Table(
     Column("energy_mj", LONG, nullable=False),
 )
 
+lent = Table(
+    "lent",
+    metadata,
+    Column("number", LONG, primary_key=True, autoincrement=False),
+    Column("cycle", LONG, nullable=False),
+    Column("begin_ms", LONG, nullable=False),
+    Column("end_ms", LONG, nullable=False),
+    Column("queue", String, nullable=False),
+    Column("lent_gpu_us", LONG, nullable=False),
+    Column("borrowed_gpu_us", LONG, nullable=False),
+)
+
 people = Table(
     "people",
     metadata,
@@ -182,5 +199,7 @@ Index("usage_ended", usage.c.end_ms)
 Index("usage_workload", usage.c.workload)
 Index("supply_ended", supply.c.end_ms)
 Index("activity_ended", activity.c.end_ms)
+Index("lent_ended", lent.c.end_ms)
 Index("workloads_by_name", workloads.c.name, workloads.c.number)
 Index("workloads_ended", workloads.c.ended)
+Index("workloads_first", workloads.c.first_at)

@@ -1,5 +1,7 @@
 """Queues, policies, prices and budgets that are set and removed; the engine decides by them."""
 
+from msgspec import Struct
+
 from ganglion.model.causes import Cause
 from ganglion.model.events.base import EventBase
 from ganglion.model.fleet.price import Price
@@ -129,3 +131,32 @@ class BudgetDenied(EventBase, frozen=True, tag="budget_denied"):
     queue: str
     user: str = ""
     reason: str = ""
+
+
+class StandingBudget(Struct, frozen=True):
+    """How the budget of a queue stands.
+
+    Attributes:
+        budget: the budget, by the name of the queue in the cluster; its limit has what it was
+            raised by for the present month.
+        begin: of that month, in ms.
+        spent_micro: what the queue and all below it have spent since then, as it is metered.
+    """
+
+    budget: Budget
+    begin: int
+    spent_micro: int
+
+
+class ClusterMoney(Struct, frozen=True):
+    """What a server says to the scheduler of a cluster: prices, and how its budgets stand.
+
+    Attributes:
+        at: by the clock of the server, in ms.
+        prices: every price that was set.
+        budgets: by queue.
+    """
+
+    at: int
+    prices: tuple[PriceSet, ...] = ()
+    budgets: tuple[StandingBudget, ...] = ()

@@ -43,6 +43,8 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         cordoned: why no new pods may start here; empty = they may.
         extras: allocatable amount of each resource that is only counted, as network cards.
         cordoned_by: on whose account, see `cordon_of`; ask `cordon`.
+        holds: digest of a model, or name of an image -> MiB of it that lie on the node, so that
+            pods need not fetch them.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     cordoned: str = ""
     extras: dict[str, int] = field(default_factory=dict)
     cordoned_by: CordonKind | None = None
+    holds: dict[str, int] = field(default_factory=dict)
 
     @property
     def cordon(self) -> CordonKind | None:

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.identity.grants import Tree
 from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.errors import FieldError, Forbidden
 from ganglion.model.queue import ANY_FLAVOR, Queue
@@ -34,14 +35,18 @@ def require_above(caller: Caller, state: ClusterState, name: str, parent: str) -
         caller.require(AccessVerb.CHANGE, ResourceKind.QUEUE, above)
 
 
-def require_budget(caller: Caller, state: ClusterState, name: str) -> None:
+def require_budget(caller: Caller, tree: Tree, name: str) -> None:
     """Check that a caller may raise the budget of a queue: with a grant above it.
+
+    Args:
+        caller: who wants to.
+        tree: the queues, those of clusters included.
+        name: of the queue.
 
     Raises:
         Forbidden: it may not.
     """
-    present = state.queues.by_name.get(name)
-    above = present.parent if present else ""
+    present, above = name in tree, tree.get(name, "")
     if (present and not caller.sees(name)) or (above and not caller.sees(above)):
         raise _hidden(caller, "change budget needs the role admin above the queue")
     caller.require(AccessVerb.CHANGE, ResourceKind.BUDGET, above)

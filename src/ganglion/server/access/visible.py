@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.workload import UnixAccount, Workload
 from ganglion.server.access.caller import Caller
@@ -57,6 +58,10 @@ def _named(mind: Mind, ledger: "Ledger", name: str, caller: Caller) -> Iterator[
     for each in known:
         if caller.sees(each.workload.queue):
             yield _place(each.id, each.workload)
+    for cluster, gang in mind.book.clusters.called(name):
+        queue = place_of(cluster, gang.gang.queue)
+        if caller.sees(queue):
+            yield Place(live_id(cluster, gang), queue, gang.gang.user, None)
     filed = () if "\0" in name else (ledger.history.by_id(name), ledger.history.latest(name))
     for row in filed:
         if row and row.id not in mind.book.entries and caller.sees(row.workload.queue):
@@ -84,8 +89,11 @@ def queues_of(mind: Mind, ledger: "Ledger", ids: Iterable[str]) -> dict[str, str
     for each in ids:
         live = mind.book.entries.get(each)
         filed = None if live or "\0" in each else ledger.history.by_id(each)
+        away = [] if live else mind.book.clusters.called(each)
         if live:
             found[each] = live.workload.queue
+        elif away:
+            found[each] = place_of(away[0][0], away[0][1].gang.queue)
         elif filed:
             found[each] = filed.workload.queue
     return found

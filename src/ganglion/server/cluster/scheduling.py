@@ -93,6 +93,7 @@ def schedule(
             turned=audience.turned,
             policy_name=wish.policy,
             decided=outbox.decided if outbox else _unreported,
+            money=(lambda: outbox.money.latest) if outbox else _unpriced,
             outdated=told.set,
         )
         taken = stack.enter_context(bind(wish.host, wish.port))
@@ -146,6 +147,10 @@ def _outbox(wish: SchedulerRun) -> tuple[Outbox | None, str]:
 
 def _unreported(_controller: ClusterController, _now: int) -> None:
     """The scheduler has no outbox."""
+
+
+def _unpriced() -> None:
+    """No server says what anything costs."""
 
 
 def _leader(lead: Lead | None) -> Callable[[], str]:

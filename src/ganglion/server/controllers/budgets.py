@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ganglion.engine.gangs.record import HOLDING
 from ganglion.engine.queues.budgets import BudgetView
 from ganglion.lifecycle.budgets import ALARMS, BudgetedGang, decide, spent_since, subject_of
+from ganglion.lifecycle.clusters import cluster_of
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event
 from ganglion.model.plan import Phase
@@ -49,7 +50,9 @@ class BudgetsController:
         """Raise alarms, take them back, and suspend what is due."""
         budgets = draft.state.queues.budgets
         alarmed = dict.fromkeys(
-            subject for subject, alarm in draft.book.alarms if alarm.startswith(ALARMS)
+            subject
+            for subject, alarm in draft.book.alarms
+            if alarm.startswith(ALARMS) and not cluster_of(subject)
         )
         if not budgets.accounts and not alarmed:
             return None

@@ -1,17 +1,20 @@
-"""A gang of a cluster that has ended, as a workload of the history."""
+"""A gang of a cluster as a workload: of the history, once it has ended."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from ganglion.api import reasons, workloads
 from ganglion.ledger.records import Ended, Filed, Submitted
-from ganglion.lifecycle.clusters import DeliveredGang, place_of, workload_of
+from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
+from ganglion.lifecycle.clusters import place_of, workload_of
 from ganglion.lifecycle.status import State, ended_as
+from ganglion.lifecycle.waiting.sums import WaitSum
 from ganglion.metering.clusters import metered_name
 from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase
-from ganglion.model.resources import WHOLE, GpuRequest
+from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Workload
 
 MOST_NAME = 190
@@ -27,36 +30,42 @@ def filed(cluster: str, ended: DeliveredGang, number: int) -> tuple[Submitted, E
         number: of the workload in the fleet of the server.
     """
     gang = ended.gang
-    namespace, _, own = gang.name.rpartition("/")
-    name = own[:MOST_NAME]
+    name = ended.own_name[:MOST_NAME]
     workload = workload_of(gang, name, place_of(cluster, gang.queue), gang.user)
-    document = {
-        "cluster": cluster,
-        "namespace": namespace,
-        "name": own,
-        "owner": ended.owner,
-        "image": ended.image,
-        "images": [str(each) for each in ended.images],
-        "gang": gang.id,
-    }
+    document = document_of(cluster, ended)
     key = f"{name}-{number}"
     state = ended_as(ended.outcome or Outcome.FAILED)
     detail = _detail(key, workload, ended, state, document)
     return (
-        Submitted(key, number, gang.submitted, msgspec.json.encode(document), workload),
+        Submitted(
+            *(key, number, gang.submitted, msgspec.json.encode(document), workload),
+            metered=metered_name(cluster, gang.id),
+            first_at=ended.first or None,
+            first_milli=ended.first_milli if ended.first else None,
+        ),
         Ended(key, ended.ended, state, msgspec.json.encode(detail)),
     )
 
 
+def document_of(cluster: str, found: DeliveredGang) -> dict[str, Any]:
+    """Where a gang comes from, and what it runs."""
+    return {
+        "cluster": cluster,
+        "namespace": found.namespace,
+        "name": found.own_name,
+        "owner": found.owner,
+        "image": found.image,
+        "images": [str(each) for each in found.images],
+        "gang": found.gang.id,
+    }
+
+
 def metered_as(row: Filed) -> str:
     """Id under which usage has a workload that has ended."""
-    document = msgspec.json.decode(row.document, type=_Origin)
+    if row.metered:
+        return row.metered
+    document = msgspec.json.decode(row.document, type=_Origin)  # early versions say it there
     return metered_name(document.cluster, document.gang) if document.cluster else row.id
-
-
-def is_delivered(row: Filed) -> bool:
-    """Whether a workload that has ended ran in a cluster."""
-    return metered_as(row) != row.id
 
 
 class _Origin(msgspec.Struct):
@@ -69,7 +78,6 @@ def _detail(
 ) -> workloads.WorkloadDetail:
     gang = ended.gang
     pods = sum(each.count for each in gang.pod_sets)
-    asked = sum(each.count * _milli(each.request.gpu) for each in gang.pod_sets)
     return workloads.WorkloadDetail(
         id=key,
         name=workload.name,
@@ -79,7 +87,7 @@ def _detail(
         priority=workload.priority,
         state=state,
         message=ended.message,
-        gpus=asked / WHOLE,
+        gpus=asked_milli(gang) / WHOLE,
         pods=pods,
         succeeded=int(state is State.SUCCEEDED),
         failed=int(state not in (State.SUCCEEDED, State.CANCELLED)),
@@ -90,7 +98,7 @@ def _detail(
         exit_code=ended.exit_code,
         preemptions=ended.preemptions,
         lost_gpu_ms=ended.lost_gpu_ms,
-        gangs=(_gang(key, ended),),
+        gangs=(gang_view(key, ended, Phase.ENDED, ended.wait.over),),
         document=document,
         image=ended.image,
         time_limit_ms=gang.time_limit_ms,
@@ -111,18 +119,20 @@ def _totals(ended: DeliveredGang) -> dict[str, int]:
     return found
 
 
-def _milli(gpu: GpuRequest) -> int:
-    return gpu.count * gpu.milli
-
-
-def _gang(key: str, ended: DeliveredGang) -> workloads.GangView:
+def gang_view(
+    key: str, ended: DeliveredGang, phase: Phase, waits: Iterable[WaitSum]
+) -> workloads.GangView:
+    """The one gang of a workload of a cluster, and for what it has waited."""
+    place = ended.placement
     return workloads.GangView(
         id=f"{key}/0",
         index=0,
-        phase=Phase.ENDED,
+        phase=phase,
         attempt=ended.attempts,
         ranks=sum(each.count for each in ended.gang.pod_sets),
-        placement=_placement(ended),
+        placement=None
+        if place is None
+        else msgspec.convert(place, reasons.Placement, from_attributes=True),
         outcome=ended.outcome,
         exit_code=ended.exit_code,
         message=ended.message,
@@ -132,14 +142,11 @@ def _gang(key: str, ended: DeliveredGang) -> workloads.GangView:
         submitted=ended.gang.submitted,
         placed=ended.placed or None,
         started=ended.began or None,
-        ended=ended.ended,
-        waited=tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in ended.wait.over),
+        ended=ended.ended or None,
+        waited=waited_view(waits),
     )
 
 
-def _placement(ended: DeliveredGang) -> reasons.Placement | None:
-    place = ended.placement
-    if place is None:
-        return None
-    pods = tuple(reasons.PodPlacement(**msgspec.structs.asdict(pod)) for pod in place.pods)
-    return reasons.Placement(pods=pods, level=place.level, domain=place.domain)
+def waited_view(waits: Iterable[WaitSum]) -> tuple[reasons.WaitedFor, ...]:
+    """For what a gang has waited, as it is shown."""
+    return tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in waits)

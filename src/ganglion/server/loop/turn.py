@@ -8,6 +8,7 @@ import structlog
 from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.record import HOLDING
 from ganglion.ledger.records import Ended, Entry
+from ganglion.lifecycle.clusters import place_of
 from ganglion.lifecycle.failures.blame import blamed
 from ganglion.lifecycle.failures.retries import decide
 from ganglion.lifecycle.losses import measured
@@ -15,6 +16,7 @@ from ganglion.metering.waits import size_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import (
     AlarmSet,
+    DeliveredEvent,
     Event,
     GangEnded,
     GangPlaced,
@@ -157,6 +159,7 @@ class Turn:
         if not draft.batch and not draft.batch.activity:
             return []
         draft.batch.usage, draft.batch.supply = draft.book.metered()
+        draft.batch.lent = draft.book.lending.drain()
         with self._metrics.commit():
             entries = draft.ledger.append(draft.batch)
         self._measure()
@@ -175,6 +178,11 @@ class Turn:
         for event in self.draft.batch.incoming:
             if isinstance(event, GangEnded | GangStarted) and event.attempt:
                 self._measure_attempt(event)
+            elif isinstance(event, DeliveredEvent) and isinstance(event.event, GangEnded):
+                self._metrics.lost_of(event.event, self.draft.book.clusters.queue_of(event))
+        for cluster, each in self.draft.book.clusters.placed():
+            queue, waited = place_of(cluster, each.gang.queue), each.first - each.gang.submitted
+            self._metrics.placed(queue, size_of(each.first_milli), waited)
 
     def _measure_attempt(self, event: GangEnded | GangStarted) -> None:
         record = self.draft.state.gangs.records.get(event.gang)

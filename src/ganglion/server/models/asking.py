@@ -1,19 +1,24 @@
 """One question to a registry over HTTP: bounded in time and size, credentials never in errors."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+import msgspec
 from msgspec import Struct
 
-from ganglion.model.errors import ModelRegistryDown
+from ganglion.model.errors import FieldError, ModelRegistryDown
 from ganglion.server.models.settings import HttpRegistry
+from ganglion.specs.grammar.rules.models import ModelReference
 from ganglion.specs.grammar.words import SECRET
 
 MOST_BYTES = 1 << 20
 """Larger answers are not read."""
 AGAIN = "nothing was submitted; try again when the registry answers"
 SIGN_IN = (401, 403)
+MISSING = frozenset({400, 404, 410})
+"""How registries answer that do not know what they are asked about."""
 
 SecretValue = Callable[[str], str | None]
 """Name of a secret of the server's owner -> its value; None = none is kept."""
@@ -53,8 +58,16 @@ class RegistryClient:
         *,
         method: str = "GET",
         params: Mapping[str, str] | None = None,
+        answers: frozenset[int] = frozenset(),
     ) -> RegistryAnswer:
         """Ask once; redirects are not followed.
+
+        Args:
+            url: what is asked.
+            headers: of the request.
+            method: of HTTP.
+            params: of the query, where `url` has none.
+            answers: statuses of failure or refusal from which the caller learns something.
 
         Raises:
             ModelRegistryDown: it does not answer, or with a failure of its own.
@@ -69,11 +82,10 @@ class RegistryClient:
             ) from None
         if found is None:
             raise ModelRegistryDown(f"{host} answers with more than {MOST_BYTES >> 20} MiB")
+        if found.status in answers:
+            return found
         if found.status in SIGN_IN:
-            hint = "the server's owner gives models.yaml a `token`, or `user` and `password`"
-            raise ModelRegistryDown(
-                f"the registry of models at {host} refuses the server: HTTP {found.status}", hint
-            )
+            raise refused(url, found.status)
         if found.status >= 500 or found.status == 429 or 300 <= found.status < 400:
             raise ModelRegistryDown(
                 f"the registry of models at {host} answers HTTP {found.status}", AGAIN
@@ -121,3 +133,35 @@ class RegistryClient:
                 f"the server's owner sets it: ganglion secret set {name}",
             )
         return found.strip()
+
+
+def unknown(wanted: ModelReference, said: str = "") -> FieldError:
+    """That a registry does not know a model."""
+    more = f": {said[:200]}" if said else ""
+    where = wanted.name if wanted.scheme != "file" else f"/{wanted.name.lstrip('/')}"
+    hint = f"look {where} up in the registry; an alias or tag may be gone"
+    return FieldError(f"{wanted} is not there{more}", key="model", hint=hint)
+
+
+def refused(url: str, status: int) -> ModelRegistryDown:
+    """That the server's credentials are not enough."""
+    return ModelRegistryDown(
+        f"the registry of models at {urlsplit(url).netloc} refuses the server: HTTP {status}",
+        "the server's owner gives models.yaml credentials that may read this",
+    )
+
+
+def decoded(said: RegistryAnswer, url: str) -> dict[str, Any]:
+    """An answer in JSON. Raises ModelRegistryDown where it is none."""
+    try:
+        return msgspec.json.decode(said.body or b"{}", type=dict[str, Any])
+    except msgspec.DecodeError:
+        raise strange(url) from None
+
+
+def strange(url: str) -> ModelRegistryDown:
+    """That an answer is not what its API promises."""
+    return ModelRegistryDown(
+        f"{url.partition('?')[0]} does not answer as its API should",
+        "check the URL of the registry in models.yaml",
+    )

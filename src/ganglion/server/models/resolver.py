@@ -10,12 +10,9 @@ from ganglion.model.workload import ResolvedModel
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.models.asking import AGAIN, RegistryClient
 from ganglion.server.models.folder import SUMS, FolderRegistry
-from ganglion.server.models.registries import (
-    HubRegistry,
-    MlflowRegistry,
-    OciRegistry,
-    S3Registry,
-)
+from ganglion.server.models.oci import OciRegistry
+from ganglion.server.models.registries import HubRegistry, MlflowRegistry
+from ganglion.server.models.s3 import S3Registry
 from ganglion.server.models.settings import FILE, ModelSettings, read_model_settings
 from ganglion.specs.grammar.rules.models import ModelReference, reference_of
 

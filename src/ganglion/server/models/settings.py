@@ -32,6 +32,16 @@ class HttpRegistry(Struct, frozen=True, forbid_unknown_fields=True):
     password: str = ""
 
 
+class OciHost(HttpRegistry, frozen=True, forbid_unknown_fields=True):
+    """A registry of OCI artifacts.
+
+    Attributes:
+        auth: where the server of tokens is that the registry names; empty = at `url`.
+    """
+
+    auth: str = ""
+
+
 class ObjectStore(Struct, frozen=True, forbid_unknown_fields=True):
     """An object store that speaks S3, buckets in the path.
 
@@ -64,7 +74,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     mlflow: HttpRegistry | None = None
     hf: HttpRegistry | None = None
-    oci: dict[str, HttpRegistry] = field(default_factory=dict)
+    oci: dict[str, OciHost] = field(default_factory=dict)
     s3: ObjectStore | None = None
     files: tuple[str, ...] = ()
     deadline: str = "10s"
@@ -108,10 +118,12 @@ def _check(found: ModelSettings) -> None:
         if each:
             _check_secret(each.token, f"{key}.token")
             _check_secret(each.password, f"{key}.password")
-            _check_url(each.url, key)
+            _check_url(each.url, f"{key}.url")
+            if isinstance(each, OciHost) and each.auth:
+                _check_url(each.auth, f"{key}.auth")
     if found.s3:
         _check_secret(found.s3.secret_key, "s3.secret_key")
-        _check_url(found.s3.url, "s3")
+        _check_url(found.s3.url, "s3.url")
     for key in ("deadline", "every"):
         try:
             length = parse_duration(getattr(found, key))
@@ -131,4 +143,4 @@ def _check_secret(text: str, key: str) -> None:
 def _check_url(text: str, key: str) -> None:
     if not text.startswith(("http://", "https://")) or "@" in text:
         hint = "as https://models.example.org; credentials are `token`, or `user` and `password`"
-        raise FieldError("is no URL of http or https", key=f"{key}.url", hint=hint)
+        raise FieldError("is no URL of http or https", key=key, hint=hint)

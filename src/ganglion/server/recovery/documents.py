@@ -27,14 +27,14 @@ from ganglion.engine.gangs.typical_pods import Census
 from ganglion.engine.runtimes import estimates, expected_ends
 from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
-from ganglion.lifecycle import budget_requests, clusters, losses
+from ganglion.lifecycle import budget_requests, budgets, cluster_gangs, clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
 from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.waiting import delivered, sums
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
 from ganglion.metering import clusters as cluster_meters
-from ganglion.metering import meter, supply
+from ganglion.metering import lending, meter, supply
 from ganglion.model import (
     behaviour,
     causes,
@@ -67,8 +67,10 @@ KINDS: Mapping[str, type] = {
     "budget_requests": budget_requests.BudgetRequests,
     "census": Census,
     "clusters": clusters.ClusterBooks,
+    "cluster_budgets": budgets.ClusterBudgets,
+    "cluster_budget_raised": budgets.RaisedBy,
     "cluster_book": clusters.ClusterBook,
-    "cluster_gang": clusters.DeliveredGang,
+    "cluster_gang": cluster_gangs.DeliveredGang,
     "cluster_wait": delivered.DeliveredWait,
     "cluster_waits": delivered.ClusterWaits,
     "cluster_meter": cluster_meters.ClusterMeter,
@@ -83,6 +85,11 @@ KINDS: Mapping[str, type] = {
     "gates": gates.Gates,
     "gates_tally": gates.GangCounts,
     "guard": guard.FleetGuard,
+    "lending": lending.LendingMeter,
+    "lending_level": lending.LendingLevel,
+    "lending_side": lending.LendingSide,
+    "lending_terms": lending.QueueTerms,
+    "lent": lending.LentInterval,
     "levels": service_levels.Levels,
     "local_user": rights.LocalUser,
     "meter": meter.Meter,

@@ -15,6 +15,7 @@ from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import load
 from ganglion.ledger.chain import Progress, silent
+from ganglion.ledger.intervals import lent_until
 from ganglion.ledger.metering import last_ends
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Cycle, Snapshot
@@ -175,6 +176,7 @@ def _charged_once(ledger: Reader, mind: Mind) -> Mind:
         ends = last_ends(ledger)
         mind.book.meter.skip(*ends)
         mind.book.cluster_meters.skip(*ends)
+        mind.book.lending.skip(lent_until(ledger))
     return mind
 
 

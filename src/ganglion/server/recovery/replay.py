@@ -77,6 +77,7 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> ClosedBy:
         set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
     mind.state.gangs.fresh.clear()  # the cycle that followed has turned to them
+    mind.book.lending.drain()
     return mind.book.metered()
 
 

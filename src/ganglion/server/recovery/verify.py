@@ -159,6 +159,7 @@ def facts(mind: Mind) -> dict[str, object]:
         "flaws": book.flaws,
         "sessions": book.sessions,
         "clusters": book.clusters,
+        "budgets of clusters": book.cluster_budgets,
     }
 
 

@@ -1,5 +1,6 @@
 """Routes for ended work, and for the attempts of a workload."""
 
+from collections.abc import Collection
 from fnmatch import translate
 from re import compile as compiled
 from typing import Annotated
@@ -11,14 +12,16 @@ from ganglion.api.past.timeline import AttemptPage
 from ganglion.api.workloads import HistoryPage
 from ganglion.ledger.history import WantedWorkloads
 from ganglion.ledger.records import Filed
+from ganglion.lifecycle.clusters import live_id
 from ganglion.lifecycle.status import State
+from ganglion.metering.clusters import metered_name
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
-from ganglion.server.delivered.filed import is_delivered, metered_as
+from ganglion.server.delivered.filed import metered_as
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-from ganglion.server.state.refs import resolve
+from ganglion.server.state.refs import living, resolve
 from ganglion.server.views.past.timeline import attempts, timeline_present
 from ganglion.server.views.workloads import history_item
 
@@ -72,14 +75,18 @@ def list_attempts(here: Here, ref: str) -> AttemptPage:
     """Say when the attempts of a workload held which nodes, those that are over too."""
     service, now = here.service, here.service.now()
     with service.read() as mind:
-        found = resolve(mind, service.ledger, ref)
-        gangs = mind.book.gangs.get(found.workload, ())
+        if away := living(mind, ref):
+            workload, metered = live_id(*away), metered_name(away[0], away[1].gang.id)
+            gangs: Collection[str] = (metered,)
+        else:
+            found = resolve(mind, service.ledger, ref)
+            workload = found.workload
+            metered = metered_as(found.filed) if found.filed else workload
+            gangs = mind.book.gangs.get(found.workload, ())
         present = timeline_present(mind, service.ledger, now, gangs)
-    if found.filed is None:
-        return attempts(service.ledger, present, found.workload)
-    page = attempts(service.ledger, present, metered_as(found.filed))
-    for each in page.items if is_delivered(found.filed) else ():
-        each.workload, each.gang = found.filed.id, f"{found.filed.id}/0"
+    page = attempts(service.ledger, present, metered)
+    for each in page.items if metered != workload else ():  # it is of a cluster
+        each.workload, each.gang = workload, f"{workload}/0"
     return page
 
 

@@ -1,6 +1,6 @@
 """Routes for workloads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ganglion.api import reasons, workloads
 from ganglion.engine.gangs.record import WAITING
-from ganglion.ledger.records import Filed
+from ganglion.metering.clusters import metered_name
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Kind, UnixAccount
 from ganglion.server.access.caller import Caller
@@ -27,21 +27,22 @@ from ganglion.server.commands.secrets import needed
 from ganglion.server.commands.submission import retry as retries
 from ganglion.server.commands.submission import submit
 from ganglion.server.delivered.filed import metered_as
+from ganglion.server.delivered.living import living_detail, living_view, living_why
 from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, wanted
 from ganglion.server.rest.inputs import Input
-from ganglion.server.rest.pages import printed
+from ganglion.server.rest.pages import Rank
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.routes.models.requests import checked_request
 from ganglion.server.state.feed import Patient
-from ganglion.server.state.refs import resolve
+from ganglion.server.state.refs import living, resolve
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists, logs
 from ganglion.server.views.cluster import explanations, positions, suggestions
+from ganglion.server.views.past.explained import about_itself, ended_gangs
 from ganglion.server.views.workload_costs import costs_of, opened_costs, trial_cost
 from ganglion.server.views.workloads import (
-    about_itself,
     detail,
     filed_detail,
     filed_view,
@@ -55,6 +56,8 @@ from ganglion.specs.grammar.times.deadlines import parse_deadline
 from ganglion.specs.grammar.times.durations import parse_duration
 
 T = TypeVar("T")
+_Row = tuple[workloads.WorkloadView, str]
+"""A workload, and its name in usage."""
 
 router = Routes(tags=["workloads"], responses=ERRORS)
 
@@ -179,50 +182,55 @@ def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
 
 @router.get("/workloads")
 def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> workloads.WorkloadPage:
-    """List workloads, newest first."""
-    want, before = narrowed(here.caller, wanted(query, here.service.now())), lists.below(query)
-    items = _live(here, want, before, query.limit + 1)
+    """List workloads, the newest first; those that live in clusters come before all others."""
+    want = narrowed(here.caller, wanted(query, here.service.now()))
+    behind, before = lists.begins(query)
+    items = _live(here, want, behind, before, query.limit + 1)
     if query.all or want.states & ENDED:
         ended = lists.ended(here.service.ledger.history, want, before, query.limit + 1)
         # One that ended between the two looks is shown as ended.
-        items |= {each.number: filed_view(each) for each in ended}
-    found = sorted(items, reverse=True)
-    more = len(found) > query.limit
+        items |= {(1, -each.number): (filed_view(each), metered_as(each)) for each in ended}
+    found = sorted(items)
     return workloads.WorkloadPage(
-        items=_priced(here, [items[n] for n in found[: query.limit]]),
-        next=printed(lists.WORKLOADS, (found[query.limit - 1],)) if more else None,
+        items=_priced(here, [items[rank] for rank in found[: query.limit]]),
+        next=lists.cursor(found[query.limit - 1]) if len(found) > query.limit else None,
     )
 
 
-def _priced(
-    here: ServerContext, views: list[workloads.WorkloadView]
-) -> tuple[workloads.WorkloadView, ...]:
+def _priced(here: ServerContext, rows: Sequence[_Row]) -> tuple[workloads.WorkloadView, ...]:
     """With what each of them costs, where there are prices."""
     with here.service.read() as mind:
-        ids = [each.id for each in views]
-        noted = opened_costs(mind, here.service.ledger, ids, here.service.now())
+        names = [name for _, name in rows]
+        noted = opened_costs(mind, here.service.ledger, names, here.service.now())
     costs = costs_of(here.service.ledger, noted)
-    return tuple(replace(each, cost=costs.get(each.id)) for each in views) if costs else (*views,)
+    return tuple(replace(each, cost=costs.get(name)) if costs else each for each, name in rows)
 
 
 def _live(
-    here: ServerContext, want: RowFilter, before: int, limit: int
-) -> dict[int, workloads.WorkloadView]:
-    """The newest live workloads by number, at most `limit`."""
+    here: ServerContext, want: RowFilter, behind: Rank | None, before: int, limit: int
+) -> dict[Rank, _Row]:
+    """Live workloads, at most `limit` of clusters and the newest `limit` of the server itself."""
     with here.service.read() as mind:
+        away: dict[Rank, _Row] = {
+            (0, *rank): (living_view(cluster, each), metered_name(cluster, each.gang.id))
+            for rank, cluster, each in lists.away(mind, want, behind)[:limit]
+        }
         chosen = list(islice(lists.live(mind, want, before), limit))
         # A place in the order counts work that the caller may not see.
         places = positions(mind.state) if chosen and here.caller.sees_all else {}
-        return {each.number: view(mind, each.id, places) for each in chosen}
+        return away | {(1, -each.number): (view(mind, each.id, places), each.id) for each in chosen}
 
 
 @router.get("/workloads/{ref:ref}/why")
 def explain_workload(here: Here, ref: str) -> reasons.Why:
     """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
     with here.service.read() as mind:
+        away = living(mind, ref)
+        if away:
+            return living_why(*away, mind.book.clusters.of[away[0]].waits.said)
         found = resolve(mind, here.service.ledger, ref)
         if found.filed:
-            ended = _ended(found.filed)
+            ended = ended_gangs(found.filed)
             count = len(ended)
             told = tuple(each for index, each in ended if found.gang in (None, index))
         else:
@@ -248,25 +256,6 @@ def _cost(mind: Mind, gang: str) -> dict[str, int]:
     """What yielding to others has cost a gang so far."""
     trail = mind.book.trails[gang]
     return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
-
-
-def _ended(filed: Filed) -> list[tuple[int, reasons.Explained]]:
-    """Gangs of a workload that has ended, by index."""
-    gangs = filed_detail(filed).gangs
-    return [
-        (
-            gang.index,
-            reasons.Explained(
-                gang=gang.id,
-                phase=gang.phase,
-                preemptions=gang.preemptions,
-                lost_gpu_ms=gang.lost_gpu_ms,
-                text=f"{gang.id} does not wait: it has ended",
-                waited=gang.waited,
-            ),
-        )
-        for gang in gangs
-    ]
 
 
 @router.get(
@@ -364,19 +353,24 @@ def show_workload(here: Here, ref: str) -> workloads.WorkloadDetail:
 
 def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     """Everything about a workload, live or ended."""
-    ledger = here.service.ledger
+    ledger, filed = here.service.ledger, None
     with here.service.read() as mind:
-        found = resolve(mind, ledger, ref)
         now = here.service.now()
-        metered = metered_as(found.filed) if found.filed else found.workload
+        if away := living(mind, ref):
+            said = mind.book.clusters.of[away[0]].waits.said
+            made, metered = living_detail(*away, said), metered_name(away[0], away[1].gang.id)
+        else:
+            found = resolve(mind, ledger, ref)
+            filed = found.filed
+            metered = metered_as(filed) if filed else found.workload
         costs = opened_costs(mind, ledger, [metered], now)
-        if found.filed is None:
+        if not away and filed is None:
             places = positions(mind.state) if here.caller.sees_all else {}
             made = detail(mind, found.workload, places, here.service.endpoints, here.url(), now)
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
             made = replace(made, use=use, load=here.load_of(made.name) if made.url else None)
-    if found.filed is not None:
-        made = filed_detail(found.filed)
+    if filed is not None:
+        made = filed_detail(filed)
     cost = costs_of(ledger, costs).get(metered)
     return _noted(here, replace(made, cost=cost))
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from ganglion.ledger.records import Filed
+from ganglion.lifecycle.cluster_gangs import DeliveredGang
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.server.state.transaction import Mind
 
@@ -47,11 +48,30 @@ def _resolve(mind: Mind, ledger: "Ledger", ref: str) -> Referent:
     named = mind.book.named(ref)
     if named:
         return Referent(named.id, None, None, ref)
+    away = living(mind, ref)
+    if away:
+        cluster, gang = away
+        hint = f"there: ganglion ... {gang.own_name} --context CONTEXT -n {gang.namespace}"
+        raise Conflict(
+            f"{ref} lives in cluster {cluster}, where it is changed and looked into", hint
+        )
     # PostgreSQL takes no NUL in text.
     filed = None if "\0" in ref else _filed(ledger, ref)
     if filed is None:
         raise NotFound(f"there is no workload {ref!r}", "see `ganglion ps --all`")
     return Referent(filed.id, None if filed.id in mind.book.entries else filed, None, filed.name)
+
+
+def living(mind: Mind, ref: str) -> tuple[str, DeliveredGang] | None:
+    """The workload that lives in a cluster under an id or name, and that cluster.
+
+    None = there is none, or one of the server itself lives under it.
+    """
+    head, slash, tail = ref.rpartition("/")
+    name = head if slash and tail == "0" else ref
+    if name in mind.book.entries or mind.book.named(name):
+        return None
+    return next(iter(mind.book.clusters.called(name)), None)
 
 
 def _filed(ledger: "Ledger", ref: str) -> Filed | None:

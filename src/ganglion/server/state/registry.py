@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Filed, Flaw
 from ganglion.lifecycle.budget_requests import BudgetRequests
+from ganglion.lifecycle.budgets import ClusterBudgets
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
@@ -20,6 +21,7 @@ from ganglion.lifecycle.waiting.sums import WaitSums
 from ganglion.lifecycle.waiting.untold import UntoldReasons
 from ganglion.metering.clusters import ClusterMeters
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.lending import LendingMeter
 from ganglion.metering.meter import Meter
 from ganglion.model.errors import NotFound
 from ganglion.model.events import (
@@ -55,7 +57,7 @@ PARTS = (
 """What a book consists of beside the live workloads."""
 LATER = (
     *("sessions", "visits", "rights", "meter", "clusters", "cluster_meters", "prices"),
-    "budget_requests",
+    *("budget_requests", "lending", "cluster_budgets"),
 )
 """More of it, which the first version had not."""
 
@@ -122,11 +124,13 @@ class Registry:
         meter: what attempts hold and what nodes have; see `Mind.note`.
         prices: every price that was set.
         budget_requests: for more than budgets allow.
+        cluster_budgets: budgets that schedulers of clusters keep.
         rebuilt: workloads whose rows are to be written again.
         clusters: those whose schedulers deliver what they decide.
         waits: for what gangs have waited; the engine notifies it, see `Mind.of`.
         untold: reasons of waits that are not in the ledger yet.
         cluster_meters: what they have and hold.
+        lending: what queues lent and borrowed; see `Mind.note`.
     """
 
     def __init__(self) -> None:
@@ -141,9 +145,10 @@ class Registry:
         self.visits: dict[str, Visits] = {}
         self._names: dict[str, dict[str, None]] = {}
         self.rights = AccessRights()
-        self.meter = Meter()
+        self.meter, self.lending = Meter(), LendingMeter()
         self.prices = PriceBook()
         self.budget_requests = BudgetRequests()
+        self.cluster_budgets = ClusterBudgets()
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()
@@ -228,6 +233,7 @@ class Registry:
         self.clusters.note(event)
         self.prices.note(event)
         self.budget_requests.note(event)
+        self.cluster_budgets.note(event)
         self.waits.note(event)
         match event:
             case GangSubmitted(gang=gang):

@@ -21,12 +21,25 @@ from ganglion.model.events import (
     BudgetDenied,
     BudgetRequested,
     DeliveredEvent,
+    DeviceHealth,
     Event,
+    GangEnded,
+    GangPlaced,
+    GangReserved,
+    GangResized,
+    GangStopping,
     GlassBroken,
     GlassMended,
     HoldPlaced,
     HoldReleased,
+    NodeAdded,
+    NodeCordoned,
+    NodeLost,
     PasswordChanged,
+    PodsLeft,
+    PolicySet,
+    QueueRemoved,
+    QueueSet,
     ReasonsChanged,
     RoleGranted,
     RoleRevoked,
@@ -62,6 +75,11 @@ _RECORDS = (
     *(BudgetRequested, BudgetDenied, ReasonsChanged),
 )
 """Events that no decision follows from."""
+
+_HELD = (GangPlaced, GangResized, GangReserved, PodsLeft, GangStopping, GangEnded)
+_TREE = (QueueSet, QueueRemoved, PolicySet)
+_LENDS = (*_HELD, *_TREE, NodeAdded, NodeLost, NodeCordoned, DeviceHealth)
+"""Events that change what queues use, what they may use, and what there is."""
 
 Order = Callable[[ServedWorld], None]
 """Something to ask of a world once the turn is written; must be safe to repeat."""
@@ -102,6 +120,23 @@ class Mind(NamedTuple):
             held = map(_held, self.state.gangs.records.values())
             places = (place for place in held if place)
             meter.begin(event.at, fleet.nodes, sorted(fleet.tree.gone()), places)
+        self._lend(event)
+
+    def _lend(self, event: Event) -> None:
+        """Have the book follow what queues lend one another."""
+        lending, queues, kind = self.book.lending, self.state.queues, type(event)
+        begins = not lending.now
+        if not begins and kind not in _LENDS:
+            return
+        lending.passes(event.at)
+        usage = queues.shares.usage
+        if begins or kind in _TREE:
+            lending.tree(queues.by_name.values(), queues.shares.tree.accounts)
+        if isinstance(event, _HELD) and not begins:
+            lending.uses(queues.shares.path(self.state.gangs.record(event.gang).gang.queue), usage)
+        else:
+            lending.uses(usage, usage)
+            lending.has(self.state.fleet.totals.capacity())
 
 
 def _wipe(ledger: "Ledger", _world: ServedWorld) -> None:

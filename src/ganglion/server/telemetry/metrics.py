@@ -16,6 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from ganglion.ledger.records import Batch
+from ganglion.lifecycle.clusters import cluster_of
 from ganglion.lifecycle.failures.causes import CAUSES, SUPERVISOR
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangEnded
@@ -230,7 +231,7 @@ class Metrics:
             "Supervisors that were killed from outside.",
             registry=self.registry,
         )
-        self._queues = Bounded()
+        self._queues, self._away = Bounded(), Bounded()
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         """A request was answered.
@@ -271,8 +272,9 @@ class Metrics:
             self._active.labels(self._queues.of(queue)).observe(milli / 1000)
 
     def placed(self, queue: str, size: str, waited_ms: int) -> None:
-        """A gang, of a class of `metering.waits`, got its first place."""
-        self._waits.labels(self._queues.of(queue), size).observe(max(0, waited_ms) / 1000)
+        """A gang, of a class of `metering.waits`, got its first place, here or in a cluster."""
+        names = self._away if cluster_of(queue) else self._queues
+        self._waits.labels(names.of(queue), size).observe(max(0, waited_ms) / 1000)
 
     def started(self, queue: str, took_ms: int) -> None:
         """All pods of an attempt run, so long after the decision."""
@@ -284,14 +286,20 @@ class Metrics:
 
     def ended(self, event: GangEnded, queue: str) -> None:
         """An attempt ended."""
-        if event.lost_gpu_ms:
-            label, cause = self._queues.of(queue), event.outcome.value
-            self._lost.labels(label, cause).inc(event.lost_gpu_ms / HOUR_MS)
-            self._lost_gpu_ms[label] = self._lost_gpu_ms.get(label, 0) + event.lost_gpu_ms
+        self.lost_of(event, queue)
         cause = event.cause if event.cause in CAUSES else OTHER if event.cause else "none"
         self._attempts.labels(event.outcome.value, cause).inc()
         if event.cause == SUPERVISOR:
             self._supervisors.inc()
+
+    def lost_of(self, event: GangEnded, queue: str) -> None:
+        """Count the work that an end threw away, here or in a cluster; empty = of no queue."""
+        if not event.lost_gpu_ms or not queue:
+            return
+        names = self._away if cluster_of(queue) else self._queues
+        label, cause = names.of(queue), event.outcome.value
+        self._lost.labels(label, cause).inc(event.lost_gpu_ms / HOUR_MS)
+        self._lost_gpu_ms[label] = self._lost_gpu_ms.get(label, 0) + event.lost_gpu_ms
 
     @contextmanager
     def cycle(self) -> Iterator[None]:

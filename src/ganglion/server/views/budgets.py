@@ -1,43 +1,151 @@
-"""How budgets stand, and what queues have spent in the present month as it is metered."""
+"""How budgets stand, and what queues have spent in the present month as it is metered.
 
+Those of queues of clusters are kept by schedulers, which are notified of how they stand.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.api.access import SpendCap
 from ganglion.api.money.budgets import BudgetLine, BudgetPage
+from ganglion.engine.queues.budget_account import UNIT
 from ganglion.engine.queues.budgets import BudgetView
+from ganglion.identity.grants import lineage
+from ganglion.ledger.ledger import Ledger
 from ganglion.lifecycle.budgets import crossed, is_spent, spent_since
-from ganglion.model.events import BudgetSet
-from ganglion.model.queue import Budget
+from ganglion.lifecycle.clusters import cluster_of, place_of
+from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.events import BudgetSet, PriceSet
+from ganglion.model.events.policy import ClusterMoney, StandingBudget
+from ganglion.model.queue import CLUSTER_SIGN, Budget
 from ganglion.pricing.zones import month_of
 from ganglion.server.state.registry import Registry
 from ganglion.server.state.transaction import Mind, Transaction
-from ganglion.server.views.usage import opened, usage_report
+from ganglion.server.views.usage import OpenIntervals, opened, usage_report
+from ganglion.server.views.workload_costs import away_reserved
 
 
 def budget_page(mind: Mind, now: int) -> BudgetPage:
     """Every budget, by queue, at a time in ms."""
     budgets = mind.state.queues.budgets
-    lines = tuple(
-        BudgetLine(
-            queue=each.budget.queue,
-            micro=each.budget.micro,
-            carried_micro=each.carried,
-            spent_micro=each.spent,
-            reserved_micro=each.reserved,
-            left_micro=each.limit - each.spent - each.reserved,
-            begin=each.begin,
-            end=each.end,
-            zone=each.budget.zone,
-            carry_over=each.budget.carry_over,
-            warn=each.budget.warn,
-            grace_ms=each.budget.grace_ms,
-            crossed=crossed(each),
-            suspends_at=_suspends_at(mind.book, each),
-            raised_micro=each.raised,
-        )
-        for each in budgets.views(now)
-    )
+    lines = tuple(_line(each, _suspends_at(mind.book, each)) for each in budgets.views(now))
     return BudgetPage(items=lines, currency=budgets.prices.currency)
+
+
+def _line(each: BudgetView, suspends_at: int | None) -> BudgetLine:
+    return BudgetLine(
+        queue=each.budget.queue,
+        micro=each.budget.micro,
+        carried_micro=each.carried,
+        spent_micro=each.spent,
+        reserved_micro=each.reserved,
+        left_micro=each.limit - each.spent - each.reserved,
+        begin=each.begin,
+        end=each.end,
+        zone=each.budget.zone,
+        carry_over=each.budget.carry_over,
+        warn=each.budget.warn,
+        grace_ms=each.budget.grace_ms,
+        crossed=crossed(each),
+        suspends_at=suspends_at,
+        raised_micro=each.raised,
+    )
+
+
+class _NotedBudget(Struct, frozen=True):
+    """A budget of a cluster, its queue with those below it, and what is reserved and raised."""
+
+    budget: Budget
+    queues: frozenset[str]
+    reserved: int
+    raised: int
+
+
+class NotedBudgets(Struct, frozen=True):
+    """What is known of budgets of clusters at one moment.
+
+    Attributes:
+        found: what is open.
+        budgets: by queue.
+        now: the time in ms.
+    """
+
+    found: OpenIntervals
+    budgets: tuple[_NotedBudget, ...]
+    now: int
+
+
+def note_away(mind: Mind, ledger: Ledger, now: int, of: str = "") -> NotedBudgets:
+    """Note how budgets of clusters stand, so that summing up need not hold the state still.
+
+    Args:
+        mind: the state.
+        ledger: where what was held lies.
+        now: the time in ms.
+        of: a cluster, or the only queue; empty = all.
+    """
+    known, tree = mind.book.cluster_budgets, mind.tree()
+    held: dict[str, int] = {}
+    for name, each in mind.book.clusters.live() if known.of else ():
+        exact = away_reserved(mind, name, each, now)
+        for queue in lineage(place_of(name, each.gang.queue), tree) if exact else ():
+            held[queue] = held.get(queue, 0) + exact
+    chosen = tuple(
+        _NotedBudget(
+            each,
+            frozenset(name for name in tree if queue in lineage(name, tree)) | {queue},
+            -(-held.get(queue, 0) // UNIT),
+            known.raised_by(queue, now),
+        )
+        for queue, each in sorted(known.of.items())
+        if of in ("", queue, cluster_of(queue))
+    )
+    return NotedBudgets(opened(mind, ledger, now), chosen, now)
+
+
+def away_views(ledger: Ledger, noted: NotedBudgets) -> list[BudgetView]:
+    """How budgets of clusters stand, by queue.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    return [_away_view(ledger, noted, each) for each in noted.budgets]
+
+
+def _away_view(ledger: Ledger, noted: NotedBudgets, each: _NotedBudget) -> BudgetView:
+    begin, end = month_of(noted.now, each.budget.zone)
+    period = begin, max(begin, noted.now)
+    total = usage_report(ledger, noted.found, (), period, each.queues, fleet=False).total
+    limit = each.budget.micro + each.raised
+    return BudgetView(
+        each.budget, limit, total.cost_micro, each.reserved, 0, begin, end, each.raised
+    )
+
+
+def away_lines(views: Sequence[BudgetView]) -> tuple[BudgetLine, ...]:
+    """Budgets of clusters as they are shown: what runs there is not suspended."""
+    return tuple(_line(each, None) for each in views)
+
+
+def money_of(noted: NotedBudgets, views: Sequence[BudgetView]) -> ClusterMoney:
+    """What the scheduler of a cluster is to keep, by its own names of queues."""
+    prices = tuple(PriceSet(each.at, each.price) for each in noted.found.prices.records)
+    budgets = tuple(
+        StandingBudget(
+            replace(
+                each.budget,
+                queue=each.budget.queue.rpartition(CLUSTER_SIGN)[2],
+                micro=each.limit,
+                known_as=each.budget.queue,
+            ),
+            each.begin,
+            each.spent,
+        )
+        for each in views
+    )
+    return ClusterMoney(noted.now, prices, budgets)
 
 
 def _suspends_at(book: Registry, view: BudgetView) -> int | None:
@@ -50,8 +158,20 @@ def set_budget(draft: Transaction, budget: Budget, user: str) -> None:
 
     Raises:
         NotFound: there is no such queue.
+        FieldError: it is of a cluster, where nothing is carried over.
         EnvironmentFault: the ledger does not answer.
     """
+    if CLUSTER_SIGN in budget.queue:
+        if budget.queue not in draft.mind.tree() or budget.queue.endswith(CLUSTER_SIGN):
+            raise NotFound(f"no scheduler has named queue {budget.queue!r}", "see: ganglion usage")
+        if budget.carry_over:
+            raise FieldError(
+                "budgets of clusters are not carried over",
+                key="carry_over",
+                hint="leave it out, and set a larger budget for the month",
+            )
+        draft.record(BudgetSet(draft.now, budget, user=user))
+        return
     draft.state.queues.shares.path(budget.queue)
     draft.record(BudgetSet(draft.now, budget, _spent(draft, budget), user))
 

@@ -144,7 +144,7 @@ def explanation(
         chance=chance_of(found.deadline_ms, found.end) if found.deadline_ms else None,
         raised=found.raised,
         next_raise=found.next_raise,
-        text=_text(found) + _leaving(state, gang, now),
+        text=_text(found) + _held(state, gang) + _leaving(state, gang, now),
     )
 
 
@@ -177,6 +177,12 @@ def _text(found: Explanation) -> str:
     if found.suggestions:
         text += f"; it would start if you {found.suggestions[0].change}"
     return text
+
+
+def _held(state: ClusterState, gang: str) -> str:
+    """What its nodes had of what it loads."""
+    place = state.gangs.record(gang).placement
+    return "".join(f"; {each}" for each in place.held) if place else ""
 
 
 def _leaving(state: ClusterState, gang: str, now: int) -> str:
@@ -253,10 +259,7 @@ def queue_rules(state: ClusterState, name: str) -> queues.QueueRules:
 
 
 def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, queues.Amount]:
-    return {
-        flavor: queues.Amount(**msgspec.structs.asdict(amount))
-        for flavor, amount in amounts.items()
-    }
+    return {key: queues.Amount(**msgspec.structs.asdict(each)) for key, each in amounts.items()}
 
 
 def node_page(
@@ -378,10 +381,7 @@ def capacity_page(state: ClusterState, query: TextQuery = ALL) -> nodes.Capacity
     fitting = [each for each in capacity(state) if holds(query.text.lower(), each.flavor)]
     fitting.sort(key=lambda each: each.flavor)
     shown, following = cut("gpus", fitting, lambda each: (each.flavor,), query)
-    return nodes.CapacityPage(
-        items=tuple(shown),
-        next=following,
-    )
+    return nodes.CapacityPage(items=tuple(shown), next=following)
 
 
 def booking_view(booking: Booking, now: int) -> policies.BookingView:

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ganglion.ledger.records import Filed
-from ganglion.lifecycle.status import state_of
+from ganglion.lifecycle.cluster_gangs import DeliveredGang
+from ganglion.lifecycle.clusters import live_id, place_of
+from ganglion.lifecycle.status import live_as, state_of
 from ganglion.model.errors import FieldError
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery
-from ganglion.server.rest.pages import not_a_cursor, parsed
+from ganglion.server.rest.pages import Rank, not_a_cursor, parsed, printed
 from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Mind
 from ganglion.server.views.workloads import counted
@@ -40,6 +42,50 @@ def below(query: WorkloadQuery) -> int:
         case (int(number),) if 0 <= number <= MOST:
             return number
     raise not_a_cursor(WORKLOADS)
+
+
+def begins(query: WorkloadQuery) -> tuple[Rank | None, int]:
+    """Return behind which live work of clusters, and below which number, a page begins.
+
+    Work that lives in clusters comes first, and has no number; None = all of it is before the page.
+
+    Raises:
+        FieldError: the cursor is none.
+    """
+    place = query.place
+    if place is None:
+        return (), MOST
+    if not (place.isascii() and place.isdigit()):
+        match parsed(WORKLOADS, place):
+            case (int(), str()) as rank:
+                return rank, MOST
+    return None, below(query)
+
+
+def cursor(rank: Rank) -> str:
+    """Return the cursor of the page behind a row: `(0, *rank)` in clusters, or `(1, -number)`."""
+    _, *own = rank
+    return printed(WORKLOADS, tuple(own) if len(own) > 1 else (-int(own[0]),))
+
+
+def away(mind: Mind, want: RowFilter, behind: Rank | None) -> list[tuple[Rank, str, DeliveredGang]]:
+    """Return live work of clusters that passes, the newest first, each with rank and cluster."""
+    if behind is None or (want.states and want.states <= ENDED):
+        return []
+    found = [
+        ((-each.gang.submitted, live_id(cluster, each)), cluster, each)
+        for cluster, each in mind.book.clusters.live()
+        if _takes_away(want, cluster, each)
+    ]
+    return sorted((each for each in found if each[0] > behind), key=lambda each: each[0])
+
+
+def _takes_away(want: RowFilter, cluster: str, found: DeliveredGang) -> bool:
+    if want.states and live_as(found.phase) not in want.states:
+        return False
+    gang, queue = found.gang, place_of(cluster, found.gang.queue)
+    key = live_id(cluster, found) if want.names or want.text else ""
+    return want.takes(key, found.own_name, queue, gang.user, gang.kind, gang.submitted)
 
 
 def live(mind: Mind, want: RowFilter, before: int = MOST) -> Iterator[LiveWorkload]:

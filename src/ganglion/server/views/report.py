@@ -15,10 +15,14 @@ from ganglion.api.use import (
 )
 from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import UsageWanted, WaitCount, supply_held, usage_sums, wait_counts
+from ganglion.ledger.metering import UsageWanted, supply_held, usage_sums
+from ganglion.ledger.sql.waits import WaitCount, last_workload, wait_counts
+from ganglion.lifecycle.cluster_gangs import asked_milli, milli_of
+from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.metering.intervals import DAY_MS, UsageInterval
 from ganglion.metering.sums import Group, UsageBy, UsageSum, add_usage, date_of, overlap_ms
 from ganglion.metering.waits import percentile_ms, size_of, span_of, step_of
+from ganglion.model.resources import WHOLE
 from ganglion.server.state.transaction import Mind
 from ganglion.server.views.usage import OpenIntervals
 from ganglion.server.views.workloads import gpus_of
@@ -41,15 +45,20 @@ class OpenWaits(Struct, frozen=True):
     Attributes:
         waiting: what waits for its first place.
         submitted: first gang of a workload that runs -> when it was submitted, in ms.
+        placed: waits of live gangs of clusters, each with when it got its first place, in ms.
+        last: number of the newest workload that is written.
     """
 
     waiting: tuple[WaitingWorkload, ...]
     submitted: Mapping[str, int]
+    placed: tuple[tuple[int, WaitCount], ...] = ()
+    last: int = 0
 
 
-def open_waits(mind: Mind) -> OpenWaits:
+def open_waits(mind: Mind, ledger: Ledger) -> OpenWaits:
     """Note who waits, so that summing up need not hold the state still."""
     waiting: list[WaitingWorkload] = []
+    placed: list[tuple[int, WaitCount]] = []
     submitted: dict[str, int] = {}
     for record in mind.state.gangs.records.values():
         gang = record.gang
@@ -60,7 +69,28 @@ def open_waits(mind: Mind) -> OpenWaits:
             waiting.append(WaitingWorkload(gang.queue, size_of(milli), gang.submitted))
         elif record.attempt == 1:
             submitted[gang.id] = gang.submitted
-    return OpenWaits(tuple(waiting), submitted)
+    for cluster, each in mind.book.clusters.live():
+        gang, queue = each.gang, place_of(cluster, each.gang.queue)
+        if each.first:
+            step, size = step_of(each.first - gang.submitted), size_of(each.first_milli)
+            placed.append((each.first, WaitCount(each.first // DAY_MS, queue, size, step, 1)))
+        elif not each.attempts:
+            waiting.append(WaitingWorkload(queue, size_of(asked_milli(gang)), gang.submitted))
+    return OpenWaits(tuple(waiting), submitted, tuple(placed), last_workload(ledger))
+
+
+def cluster_uses(mind: Mind) -> list[GangUse]:
+    """What gangs of clusters hold by what was delivered; how busy it is, is unknown."""
+    return [
+        GangUse(
+            *(live_id(cluster, each), live_id(cluster, each), each.gang.user),
+            queue=place_of(cluster, each.gang.queue),
+            phase=each.phase,
+            gpus=milli_of(each.placement) / WHOLE,
+        )
+        for cluster, each in mind.book.clusters.live()
+        if each.holds and each.placement
+    ]
 
 
 class SchedulerFigures(Struct, frozen=True):
@@ -124,8 +154,13 @@ def report(
     add_usage(sums, mine, by, since, wanted.until)
     capacity = _capacity(ledger, found, since, wanted.until) if wanted.fleet else None
     first = list(_first_places(mine, waits, since, wanted.until))
+    away = [
+        each
+        for at, each in waits.placed
+        if since <= at < wanted.until and _counts(each.queue, wanted.queues)
+    ]
     weekly = wanted.until - since > WEEKLY_MS
-    counts = [*wait_counts(ledger, asked, weekly=weekly), *first]
+    counts = [*wait_counts(ledger, asked, waits.last, weekly=weekly), *first, *away]
     waiting = [each for each in waits.waiting if _counts(each.queue, wanted.queues)]
     holders = [each for each in using if _counts(each.queue, wanted.queues)]
     return Report(

@@ -6,14 +6,19 @@ from msgspec import Struct
 
 from ganglion.api.money.costs import WorkloadCost
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.search.cost_ahead import CostAhead, CostsAhead
+from ganglion.engine.queues.budget_account import HOUR_MS
+from ganglion.engine.search.cost_ahead import NO_LIMIT, NO_NODE, CostAhead, CostsAhead
 from ganglion.engine.store.queue_rules import shapes_for
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted
+from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
 from ganglion.lifecycle.expand import gang_count, gangs_of
+from ganglion.metering.clusters import ClusterMeter
 from ganglion.metering.intervals import UsageInterval
+from ganglion.metering.meter import UNKNOWN
 from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
 from ganglion.metering.sums import UsageBy
+from ganglion.model.placement import Placement
 from ganglion.model.workload import Workload
 from ganglion.pricing.book import PriceBook
 from ganglion.server.state.transaction import Mind
@@ -27,9 +32,9 @@ class OpenCosts(Struct, frozen=True):
     """What is known of some workloads at one moment, between two turns.
 
     Attributes:
-        workloads: their ids.
+        workloads: their names in usage.
         usage: what they hold, as if it ended now.
-        ahead: what those that live may still cost, by id.
+        ahead: what those that live may still cost, by name.
         prices: every price that is known; None = none is set.
         since, until: begin and end of what counts, in ms.
         cycle: the last cycle that is written.
@@ -45,7 +50,14 @@ class OpenCosts(Struct, frozen=True):
 
 
 def opened_costs(mind: Mind, ledger: Ledger, workloads: Sequence[str], now: int) -> OpenCosts:
-    """Note what some workloads hold, so that summing up need not hold the state still."""
+    """Note what some workloads hold, so that summing up need not hold the state still.
+
+    Args:
+        mind: the state.
+        ledger: where what they held lies.
+        workloads: their names in usage, which are their ids, but for those of clusters.
+        now: the time in ms.
+    """
     meter, records = mind.book.meter, mind.book.prices.records
     if not records or not workloads:
         return OpenCosts(())
@@ -53,11 +65,11 @@ def opened_costs(mind: Mind, ledger: Ledger, workloads: Sequence[str], now: int)
     gangs = [gang for each in live for gang in mind.book.gangs[each]]
     begun = mind.book.metered_since()
     since = now if begun is None else begun
-    costs = CostsAhead(mind.state, now)
+    costs, away = CostsAhead(mind.state, now), mind.book.cluster_meters
     return OpenCosts(
         tuple(workloads),
-        tuple(meter.open_usage(now, gangs)),
-        {each: _ahead(mind, costs, each) for each in live},
+        (*meter.open_usage(now, gangs), *away.open_usage(now, workloads)),
+        {each: _ahead(mind, costs, each) for each in live} | _away(mind, workloads, now),
         PriceBook(list(records)),
         since,
         max(now, meter.now, since),
@@ -76,8 +88,67 @@ def _ahead(mind: Mind, costs: CostsAhead, workload: str) -> CostAhead:
     return CostAhead(total)
 
 
+def _away(mind: Mind, workloads: Sequence[str], now: int) -> dict[str, CostAhead]:
+    """What those of clusters that live may still cost, by their names in usage."""
+    found = dict[str, CostAhead]()
+    for name in workloads:
+        cluster, _, gang = name.partition(":")
+        book = mind.book.clusters.of.get(cluster)
+        if book and gang in book.gangs:
+            found[name] = _away_ahead(mind, cluster, book.gangs[gang], now)
+    return found
+
+
+def away_reserved(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> int:
+    """What one of a cluster that holds a place will still cost at most, as exact money.
+
+    Without a time limit an hour counts; what has no price costs nothing.
+    """
+    if not found.holds or not found.placement:
+        return 0
+    known = mind.book.cluster_meters.of.get(cluster, ClusterMeter())
+    gang, worth = found.gang, 0
+    for flavor, milli in _held(known, found.placement).items():
+        worth += milli * (mind.book.prices.highest(now, flavor, gang.kind.value) or 0)
+    end = (found.started or found.placed) + gang.time_limit_ms
+    return worth * (max(end - now, 0) if gang.time_limit_ms else HOUR_MS)
+
+
+def _held(known: ClusterMeter, place: Placement) -> dict[str, int]:
+    """Thousandths of GPUs at a place of a cluster, by flavor."""
+    nodes, milli = known.meter.nodes, dict[str, int]()
+    for pod in place.pods:
+        flavor = nodes[pod.node].flavor if pod.node in nodes else UNKNOWN
+        milli[flavor] = milli.get(flavor, 0) + len(pod.devices) * pod.milli
+    return milli
+
+
+def _away_ahead(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> CostAhead:
+    """What one of a cluster may still cost: where it is, or at the dearest flavor there."""
+    gang, known = found.gang, mind.book.cluster_meters.of.get(cluster, ClusterMeter())
+    nodes, limit = known.meter.nodes, gang.time_limit_ms
+    if found.holds and found.placement:
+        milli = _held(known, found.placement)
+        left = max((found.started or found.placed) + limit - now, 0)
+    else:
+        asked, left = asked_milli(gang), limit
+        milli = {e.flavor: asked for e in nodes.values() if asked and e.healthy and not e.lost}
+        if asked and not milli:
+            return NO_NODE
+    worth = dict[str, int]()
+    for flavor, amount in milli.items():
+        price = mind.book.prices.highest(now, flavor, gang.kind.value)
+        if amount and price is None:
+            return CostAhead(unknown=f"{flavor} has no price")
+        worth[flavor] = amount * (price or 0)
+    if any(milli.values()) and not limit:
+        return NO_LIMIT
+    total = sum(worth.values()) if found.holds else max(worth.values(), default=0)
+    return CostAhead(total * left)
+
+
 def costs_of(ledger: Ledger, found: OpenCosts) -> dict[str, WorkloadCost]:
-    """What workloads cost, by id; empty where there are no prices.
+    """What workloads cost, by their names in usage; empty where there are no prices.
 
     Raises:
         EnvironmentFault: the database does not answer.

@@ -73,33 +73,11 @@ def reason_view(reason: Reason | None) -> reasons.Reason | None:
     return None if reason is None else reasons.Reason(**msgspec.structs.asdict(reason))
 
 
-def about_itself(told: reasons.Explained) -> reasons.Explained:
-    """What an explanation says of the gang alone, without the work that it waits for."""
-    why = told.reason
-    if why is None:
-        return reasons.Explained(
-            gang=told.gang, phase=told.phase, text=told.text, waited=told.waited
-        )
-    return reasons.Explained(
-        gang=told.gang,
-        phase=told.phase,
-        reason=msgspec.structs.replace(why, evidence={}),
-        start=told.start,
-        end=told.end,
-        deadline_ms=told.deadline_ms,
-        preemptions=told.preemptions,
-        lost_gpu_ms=told.lost_gpu_ms,
-        text=f"{told.gang} waits: {why.message}",
-        waited=told.waited,
-    )
-
-
 def placement_view(placement: Placement | None) -> reasons.Placement | None:
     """A placement as it is shown."""
     if placement is None:
         return None
-    pods = tuple(reasons.PodPlacement(**msgspec.structs.asdict(pod)) for pod in placement.pods)
-    return reasons.Placement(pods=pods, level=placement.level, domain=placement.domain)
+    return msgspec.convert(placement, reasons.Placement, from_attributes=True)
 
 
 def view(mind: Mind, workload: str, positions: Mapping[str, int]) -> workloads.WorkloadView:

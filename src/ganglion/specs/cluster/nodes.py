@@ -100,6 +100,7 @@ def _machine(spec: Pool | Single) -> Node:
         max_pods=spec.max_pods,
         cordoned=spec.cordoned,
         cordoned_by=CordonKind.PERSON if spec.cordoned else None,
+        holds=spec.holds,
     )
 
 

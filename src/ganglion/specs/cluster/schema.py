@@ -6,7 +6,7 @@ from pydantic import PlainSerializer, WithJsonSchema
 
 from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest
-from ganglion.specs.grammar.amounts import parse_cordon
+from ganglion.specs.grammar.amounts import parse_cordon, parse_holds
 from ganglion.specs.grammar.lists import parse_texts
 from ganglion.specs.grammar.names import parse_host
 from ganglion.specs.grammar.places import parse_levels
@@ -20,6 +20,11 @@ from ganglion.specs.reading.renaming import Vocabulary
 MAX_NODES = 200_000
 
 Cordon = Annotated[str, f.told(parse_cordon), f.schema("string", "boolean")]
+Holds = Annotated[
+    dict[str, int],
+    f.told(parse_holds),
+    f.schema("object", additionalProperties={"type": ["string", "integer"]}),
+]
 NodeCount = Annotated[int, f.whole(1, MAX_NODES), f.schema("integer", minimum=1)]
 Parts = Annotated[int, f.whole(1, 1024), f.schema("integer", minimum=1)]
 Hosts = Annotated[
@@ -43,6 +48,7 @@ class MachineShape(Mapping):
     cpu_flavor: f.Text = described("what quota calls its CPU and memory; left out = the same", "")
     max_pods: NodeCount = described("pod slots", 1 << 30)
     cordoned: Cordon = described("why nothing new may start there", "")
+    holds: Holds = described("models that lie on it: `{DIGEST: 140GiB}`", {})
     cluster: f.HostName = described("domain of that level it lies in", "")
     region: f.HostName = described("domain of that level it lies in", "")
     zone: f.HostName = described("domain of that level it lies in", "")

@@ -1,5 +1,6 @@
-"""Amounts that queues own, cordons, and weighted plugins of a cluster file."""
+"""Amounts that queues own, and what nodes hold; cordons, and weighted plugins of a cluster file."""
 
+import re
 from collections.abc import Callable
 
 from ganglion.model.errors import FieldError
@@ -17,6 +18,7 @@ from ganglion.specs.wording import meant, show
 
 MAX_QUOTA = 10_000_000
 CPU_FLAVOR = "cpu"
+_DIGEST = re.compile(r"[a-z0-9-]+:[^\s/]\S*")
 _HINT = "write a number of GPUs, or `{gpus: 16, cpus: 128, memory: 2TiB}`"
 _KEYS = {
     "gpus": "gpus",
@@ -40,6 +42,19 @@ def parse_cordon(value: object) -> str:
     if isinstance(value, bool):
         return "cordoned in the cluster file" if value else ""
     return parse_text(value).strip()
+
+
+def parse_holds(value: object) -> dict[str, int]:
+    """Read digest of a model -> how much of it lies on a node, into MiB."""
+    return mapped(value, _held, parse_memory)
+
+
+def _held(value: object) -> str:
+    text = parse_text(value).strip()
+    if not _DIGEST.fullmatch(text):
+        hint = "as `sha256:…`; `ganglion describe` shows the digest of a workload's model"
+        raise FieldError(f"{show(text)} is no digest of a model", hint=hint)
+    return text
 
 
 def parse_scores(value: object) -> tuple[Weighted, ...]:

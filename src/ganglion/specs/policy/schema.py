@@ -178,6 +178,11 @@ class Knobs(Mapping):
     workspaces_per_user: r.Count = described(
         "workspaces that one user may have which are not suspended; 0 = any number", 0
     )
+    fetch_per_second: f.Memory = described(
+        "how much of weights and images a node fetches in a second: what it holds already counts"
+        " by it among places that are equal otherwise; 0 = it does not count",
+        128,
+    )
     preemption: PreemptionFile = described(
         "what gangs may do to others where their queue does not say", PreemptionFile()
     )

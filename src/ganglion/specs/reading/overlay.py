@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 from pydantic import BaseModel
 
-UNITS = ("", "_ms", "_permille")
+UNITS = ("", "_ms", "_permille", "_mib")
 
 S = TypeVar("S", bound=Struct)
 

@@ -17,6 +17,7 @@ import structlog
 from msgspec.structs import replace
 
 from ganglion.engine.plugins.protocols import Plugins
+from ganglion.model.events.policy import ClusterMoney
 from ganglion.model.policy import Policy
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
@@ -62,6 +63,7 @@ class Scheduler:
         policy_name: name of the `Policy` object that decides.
         decided: called after every turn before anything is written to clusters, with its time in
             ms; it must not raise.
+        money: prices and budgets, as a server said last; None = nothing is known of any.
         outdated: called in the deciding thread when the policy names other plugins than before:
             a process that starts anew has them.
         clock: the time in ms since 1970; only waits and reports depend on it. None = of `effects`.
@@ -87,6 +89,7 @@ class Scheduler:
         turned: Turned = lambda _brain, _orders, _seconds: None,
         policy_name: str = "default",
         decided: Callable[[ClusterController, int], None] = lambda _brain, _now: None,
+        money: Callable[[], ClusterMoney | None] = lambda: None,
         outdated: Callable[[], None] = lambda: None,
         clock: Callable[[], int] | None = None,
         silence_s: float = SILENCE_S,
@@ -103,6 +106,8 @@ class Scheduler:
         self._reporter = Reporter()
         self._load, self._outdated, self._plugins = load, outdated, named_plugins(policy)
         self._may, self._turned, self._decided = may, turned, decided
+        self._money: Callable[[], ClusterMoney | None] = money
+        self._heard: ClusterMoney | None = None
         self._steady, self._clock = effects.clock, clock or effects.clock.now_ms
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
@@ -257,6 +262,7 @@ class Scheduler:
                 return
             began, now = self._steady.monotonic(), self._clock()
             self._configure(now)
+            self._hear_money(now)
             orders = controller.turn((), now)
             if not self.turns:
                 gc.freeze()
@@ -325,6 +331,14 @@ class Scheduler:
             self._equip(policy)
         self.controller.scene.tenancy = found.tenancy
         self.controller.configure(found.queues, policy, now, self._tree.policy_version)
+        self._heard = None
+
+    def _hear_money(self, now: int) -> None:
+        """Go by the budgets that a server said last; those of new queues as well."""
+        heard = self._money()
+        if heard is not None and heard is not self._heard:
+            self.controller.scene.state.hear_money(heard, now)
+            self._heard = heard
 
     def _equip(self, policy: Policy) -> None:
         """Take the plugins that a policy names, as long as nothing was decided by others."""

@@ -2,18 +2,21 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from fastapi.testclient import TestClient
 
 from ganglion import __version__
-from ganglion.model.events import SchedulerSettled, ServerStarted
+from ganglion.model.events import Delivered, Outcome, SchedulerSettled, ServerStarted
 from ganglion.model.policy import Policy
+from ganglion.model.resources import GpuRequest, PodRequest
+from ganglion.model.workload import Gang, PodSet
 from ganglion.server.delivered.receive import receive
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.verify import facts, verified
 from tests.server.access.money.test_prices import put
 from tests.server.access.office import API, Office
-from tests.server.delivered.stories import begun, ended, placed, started, submitted, turns
+from tests.server.delivered.stories import begun, ended, gang, placed, started, submitted, turns
 
 HOUR_MS = 3_600_000
 
@@ -101,3 +104,127 @@ def test_a_restart_charges_nothing_twice(east: Office) -> None:
     with rig.service.read() as mind:
         assert facts(mind)["metering of clusters"] == here["metering of clusters"]
     assert len(before) == 2
+
+
+def test_lists_have_what_work_of_clusters_costs_while_it_lives_and_afterwards(east: Office) -> None:
+    put(east.owner, "H100", 2_500_000, since=1, currency="EUR")
+    items = east.owner.get(f"{API}/workloads?all=true&queue=east:team&queue=east:org").json()[
+        "items"
+    ]
+    lives, over = items
+    assert (lives["name"], lives["state"], lives["queue"]) == ("longer", "STARTING", "east:org")
+    assert lives["id"].startswith("east:longer-")
+    assert lives["cost"]["so_far_micro"] == pytest.approx(2_500_000, abs=2_000)
+    assert lives["cost"]["most_micro"] is None
+    assert lives["cost"]["unknown"] == "it has no time limit"
+    assert (over["name"], over["cost"]["so_far_micro"]) == ("train", 2 * 2_500_000)
+    assert over["cost"]["most_micro"] == 2 * 2_500_000
+    shown = east.owner.get(f"{API}/workloads/longer").json()
+    assert (shown["id"], shown["document"]["cluster"]) == (lives["id"], "east")
+    assert shown["cost"]["so_far_micro"] >= lives["cost"]["so_far_micro"]
+    (held,) = east.owner.get(f"{API}/workloads/{lives['id']}/attempts").json()["items"]
+    assert (held["node"], held["open"]) == ("east:n1", True)
+    assert east.owner.get(f"{API}/workloads?state=QUEUED").json()["items"] == []
+
+
+def test_what_lives_in_a_cluster_costs_at_most_its_limit_where_it_may_be(east: Office) -> None:
+    put(east.owner, "H100", 2_000_000, since=1, currency="EUR")
+    rig, limit = east.rig, 4 * HOUR_MS
+    at = rig.machine.time
+    long: list[Delivered] = [
+        msgspec.structs.replace(submitted(at, name), gang=timed(name, limit)) for name in "wr"
+    ]
+    batch = turns((long, [placed(at, "r", "n0")]), ([started(at, "r")], []), first=5)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", batch))
+    rig.machine.time += HOUR_MS
+    costs = {
+        each["name"]: each["cost"] for each in east.owner.get(f"{API}/workloads").json()["items"]
+    }
+    assert (costs["w"]["so_far_micro"], costs["w"]["most_micro"]) == (0, 2 * 4 * 2_000_000)
+    assert costs["r"]["so_far_micro"] == pytest.approx(2_000_000, abs=2_000)
+    assert costs["r"]["most_micro"] == pytest.approx(4 * 2_000_000, abs=2_000)
+
+
+def timed(name: str, limit_ms: int) -> Gang:
+    pods = (PodSet("main", 2, request=PodRequest(gpu=GpuRequest(1))),)
+    return msgspec.structs.replace(gang(name), time_limit_ms=limit_ms, pod_sets=pods)
+
+
+def test_pages_go_from_what_lives_in_clusters_to_the_rest(east: Office) -> None:
+    own = east.submit(east.owner, "own", "vision")
+    names, cursor = list[str](), ""
+    for _ in range(3):
+        page = east.owner.get(
+            f"{API}/workloads?all=true&limit=1&cursor={cursor}".rstrip("=")
+        ).json()
+        names += [each["name"] for each in page["items"]]
+        cursor = page["next"] or ""
+        if not cursor:
+            break
+    assert names == ["longer", "own", "train"]
+    assert own.startswith("own-")
+    assert east.owner.get(f"{API}/workloads?cursor=W10").status_code == 422
+
+
+def test_a_caller_sees_live_work_of_the_clusters_queues_that_it_sees(east: Office) -> None:
+    bob, eve = east.user("bob", "viewer", "east:"), east.user("eve", "viewer", "east:team")
+    (lives,) = bob.get(f"{API}/workloads").json()["items"]
+    for ref in ("longer", lives["id"]):
+        assert bob.get(f"{API}/workloads/{ref}").json()["id"] == lives["id"]
+        assert eve.get(f"{API}/workloads/{ref}").status_code == 404
+    assert eve.get(f"{API}/workloads").json()["items"] == []
+
+
+def test_what_lives_in_a_cluster_is_not_changed_here(east: Office) -> None:
+    refused = east.owner.post(f"{API}/workloads/longer/cancel", json={})
+    assert refused.status_code == 409
+    assert "cluster east" in refused.json()["detail"]
+    assert "--context" in refused.json()["hint"]
+    why = east.owner.get(f"{API}/workloads/longer/why").json()
+    assert why["explanations"][0]["text"].endswith("does not wait: it is starting")
+
+
+def test_waits_of_clusters_are_in_the_report_and_in_histograms(east: Office) -> None:
+    rig = east.rig
+    at = rig.machine.time
+    waits = turns(([submitted(at, "late"), submitted(at, "never")], []), first=5)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", waits))
+    rig.machine.time += HOUR_MS
+    later = turns(([], [placed(at + HOUR_MS, "late", "n0", "n1")]), first=6)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", later))
+    # A scheduler that starts says again what it finds, which waits for nothing.
+    again = [*begun(at + HOUR_MS), submitted(at + HOUR_MS, "late"), submitted(at + HOUR_MS, "new")]
+    seen = turns(([*again, placed(at + HOUR_MS, "late", "n0", "n1"), placed(at, "new", "n0")], []))
+    rig.service.ask(lambda draft: receive(draft, "east", "s2", seen))
+    found = waits_of(east.owner, "since=3h")
+    assert found["", ""] == (3, 1)
+    assert found["east:team", "2-8"] == (2, 0)
+    assert found["east:team", "0"] == (0, 1)
+    assert found["east:org", "1"] == (1, 0)
+    assert set(waits_of(east.owner, "since=3h&queue=east:team")) == {
+        *(("", ""), ("east:team", ""), ("east:team", "2-8"), ("east:team", "0"))
+    }
+    over = turns(([ended(at + HOUR_MS, "late")], []), first=2)
+    rig.service.ask(lambda draft: receive(draft, "east", "s2", over))
+    assert waits_of(east.owner, "since=3h") == found  # now out of the ledger
+    text = rig.metrics.text().decode()
+    assert 'ganglion_queue_wait_seconds_count{queue="east:team",size="2-8"} 2.0' in text
+    assert 'ganglion_queue_wait_seconds_bucket{le="600.0",queue="east:team",size="2-8"} 1.0' in text
+
+
+def waits_of(client: TestClient, query: str) -> dict[tuple[str, str], tuple[int, int]]:
+    rows = client.get(f"{API}/report?{query}").json()["waits"]
+    return {(each["queue"], each["size"]): (each["started"], each["waiting"]) for each in rows}
+
+
+def test_gpus_and_lost_work_of_clusters_are_in_the_report(east: Office) -> None:
+    rig = east.rig
+    lost = ended(rig.machine.time, "longer", Outcome.PREEMPTED, requeue=True, lost_gpu_ms=HOUR_MS)
+
+    def row() -> dict[str, Any]:
+        rows = east.owner.get(f"{API}/report?since=3h").json()["utilisation"]
+        return {each["queue"]: each for each in rows}["east:org"]
+
+    assert (row()["held_milli"], row()["active_milli"], row()["lost_gpu_ms"]) == (1_000, None, 0)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", turns(([lost], []), first=5)))
+    assert (row()["held_milli"], row()["lost_gpu_ms"]) == (0, HOUR_MS)

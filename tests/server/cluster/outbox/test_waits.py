@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.lifecycle.clusters import ClusterBooks, DeliveredGang
+from ganglion.lifecycle.cluster_gangs import DeliveredGang
+from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.waiting.sums import UNKNOWN, WaitSum
 from ganglion.lifecycle.waiting.untold import BURST, EACH_MS
 from ganglion.model import events as ev

@@ -14,9 +14,9 @@ import pytest
 from ganglion.server.login.exchange.grant import EXCHANGE, JWT
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import cluster, control_plane, control_plane_programs
-from tests.forking import COMMAND_LINE, Forked
+from tests.forking import COMMAND_LINE, SERVER, Forked
 from tests.server.login.exchange.test_accounts import SPACE, issuer_of, made, token_of
-from tests.server.process import IMPORTED, Api, until
+from tests.server.process import Api, until
 
 __all__ = ["cluster", "control_plane", "control_plane_programs", "made"]
 
@@ -42,7 +42,7 @@ class RealServer:
                 COMMAND_LINE,
                 ["server", "--port", str(port)],
                 out.fileno(),
-                beside=IMPORTED,
+                beside=SERVER,
                 environ={**os.environ, "GANGLION_HOME": str(self.home)},
             )
         self.owner.patiently("GET", "/whoami")

@@ -1,5 +1,6 @@
 """Objects in which any annotation, label, quantity or owner's field may be anything."""
 
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -105,9 +106,16 @@ RESOURCES = st.sampled_from(
 )
 
 
+@cache
 def marks() -> st.SearchStrategy[dict[str, str]]:
     """Labels or annotations, a few of those that are read."""
     return st.dictionaries(st.sampled_from(MARKS), TEXTS, max_size=4)
+
+
+@cache
+def amounts(most: int) -> st.SearchStrategy[dict[str, str]]:
+    """Amounts of a few resources."""
+    return st.dictionaries(RESOURCES, QUANTITIES, max_size=most)
 
 
 @st.composite
@@ -120,7 +128,7 @@ def pods(draw: st.DrawFn, name: str = "odd") -> Body:
         annotations=draw(marks()),
     )
     resources = body["spec"]["containers"][0]["resources"]
-    resources["requests"] |= draw(st.dictionaries(RESOURCES, QUANTITIES, max_size=2))
+    resources["requests"] |= draw(amounts(2))
     body["spec"]["priority"] = draw(st.sampled_from((0, 0, 100, -(2**31), 2**31 - 1)))
     body["spec"]["nodeName"] = draw(st.sampled_from(("", "", "n0", "odd", "gone")))
     body["status"] = {
@@ -188,6 +196,7 @@ FIELDS = (
 )
 
 
+@cache
 def fields(depth: int) -> st.SearchStrategy[dict[str, Any]]:
     """Known fields at any place, with anything in them."""
     leaves: st.SearchStrategy[Any] = st.one_of(NUMBERS, TEXTS)
@@ -196,6 +205,7 @@ def fields(depth: int) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from(FIELDS), leaves, max_size=3)
 
 
+@cache
 def specs(kind: str) -> st.SearchStrategy[dict[str, Any]]:
     """A spec that is well formed but for its numbers, or is not at all."""
     template = {"spec": {"containers": [{"name": "main"}]}}
@@ -246,8 +256,7 @@ def nodes(draw: st.DrawFn) -> Body:
         annotations=draw(marks()),
     )
     for half in ("capacity", "allocatable"):
-        amounts = draw(st.dictionaries(RESOURCES, QUANTITIES, max_size=3))
-        body["status"][half] = body["status"][half] | amounts
+        body["status"][half] = body["status"][half] | draw(amounts(3))
     return body
 
 

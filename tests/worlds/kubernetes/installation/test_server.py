@@ -27,9 +27,9 @@ from ganglion.transport.http import CA_FILE
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
-from tests.forking import COMMAND_LINE, Forked
+from tests.forking import COMMAND_LINE, SERVER, Forked
 from tests.server.login.exchange.test_accounts import account, issuer_of, token_of
-from tests.server.process import IMPORTED, until
+from tests.server.process import until
 from tests.transport.tls.certificates import write_pair
 from tests.worlds.kubernetes.controller.stage import Stage
 from tests.worlds.kubernetes.installation.test_helm import run
@@ -98,7 +98,7 @@ class ServerPod:
         with self.log.open("ab") as log:
             arguments = [self._here(each) for each in self.container["args"]]
             process = Forked(
-                *(COMMAND_LINE, arguments, log.fileno()), beside=IMPORTED, environ=self.environ
+                *(COMMAND_LINE, arguments, log.fileno()), beside=SERVER, environ=self.environ
             )
         try:
             yield

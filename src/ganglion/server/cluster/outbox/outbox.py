@@ -18,6 +18,7 @@ from ganglion.model.events import RecordLoss, SchedulerEnded
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import Files
 from ganglion.server.cluster.outbox.folder import OutboxFolder
+from ganglion.server.cluster.outbox.money import Ask, HeardMoney
 from ganglion.server.cluster.outbox.post import DeliveryLine
 from ganglion.server.cluster.outbox.sender import Post, Sender
 from ganglion.server.cluster.outbox.turns import TurnPart, TurnReports
@@ -61,6 +62,10 @@ class OutboxWish(Struct, frozen=True):
     limit: int = LIMIT
 
 
+def _unasked(_scheduler: str) -> None:
+    """No server is asked for prices and budgets."""
+
+
 class _Handed(Struct):
     """A turn on its way to the disk.
 
@@ -83,12 +88,14 @@ class Outbox:
         identity: of the process, as in the Lease.
         effects: files, clocks and chance.
         post: sends, for tests; None = over HTTP.
+        ask: asks for prices and budgets, likewise.
 
     Raises:
         InputError: the URL is none.
         OSError: the folder cannot be used.
 
     Attributes:
+        money: prices and budgets, as the server said last.
         late: turns that did not wait until they were written.
         failing: why nothing is delivered at present; empty = something is, or nothing is due.
         failures: how often delivering failed.
@@ -100,6 +107,7 @@ class Outbox:
         identity: str,
         effects: Effects = SYSTEM,
         post: Post | None = None,
+        ask: Ask = _unasked,
     ) -> None:
         files, self._clock = effects.files, effects.clock
         self._folder = OutboxFolder(wish.folder, files, effects.clock, effects.randomness)
@@ -112,7 +120,8 @@ class Outbox:
             self._line = DeliveryLine(
                 wish.url, wish.cluster, partial(_token, files, wish.token_file)
             )
-            post = self._line.post
+            post, ask = self._line.post, self._line.money
+        self.money = HeardMoney(wish.folder, ask, files, effects.clock)
         self.sender = Sender(self._folder, post, lambda freed: self._grown(-freed))
         self._turns: queue.SimpleQueue[_Handed | None] = queue.SimpleQueue()
         self._held, self._skipped = 0, 0
@@ -193,7 +202,7 @@ class Outbox:
     @property
     def trouble(self) -> str:
         """What is wrong, for people; empty = nothing."""
-        return "; ".join(filter(None, (self.writer.trouble, self.failing)))
+        return "; ".join(filter(None, (self.writer.trouble, self.failing, self.money.trouble)))
 
     def _room(self) -> int:
         return self._limit - self._size
@@ -250,6 +259,8 @@ class Outbox:
                     return
             try:
                 more = self.sender.step()
+                if not more and not self._ending.is_set():
+                    self.money.look(self._folder.own)
             except Exception as error:
                 # Whatever it is, delivering is tried again: nothing is lost meanwhile.
                 pause = self._failed(error, pause)

@@ -10,6 +10,7 @@ import msgspec
 from ganglion.api.events import DeliveryBatch, DeliveryPosition
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
 from ganglion.model.events import DeliveryRecord
+from ganglion.model.events.policy import ClusterMoney
 from ganglion.transport.http import Bearer, proven_transport, tls_context, tls_trouble
 
 TIMEOUT_S = 30.0
@@ -69,6 +70,17 @@ class DeliveryLine:
             EnvironmentFault: the server cannot be reached, or is not ready.
             DeliveryRefused: it does not take them.
         """
+        return self._answer(scheduler, records).position
+
+    def money(self, scheduler: str) -> ClusterMoney | None:
+        """Ask for prices and budgets; None = the server is of a version that has none for clusters.
+
+        Raises:
+            EnvironmentFault, DeliveryRefused: as `post`.
+        """
+        return self._answer(scheduler, ()).money
+
+    def _answer(self, scheduler: str, records: Sequence[DeliveryRecord]) -> DeliveryPosition:
         if not self._bearer.token and not self._bearer.renew():
             raise EnvironmentFault(
                 "there is no token for the server", "put it into the file of --deliver-token"
@@ -81,7 +93,7 @@ class DeliveryLine:
         if answer.is_error:
             raise self._refused(answer)
         try:
-            return msgspec.json.decode(answer.content, type=DeliveryPosition).position
+            return msgspec.json.decode(answer.content, type=DeliveryPosition)
         except msgspec.MsgspecError as error:
             raise DeliveryRefused(f"{self._url}: unexpected answer: {error}") from error
 

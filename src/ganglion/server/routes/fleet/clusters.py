@@ -3,17 +3,23 @@
 from functools import partial
 from typing import Annotated
 
+import anyio
 import msgspec
 from fastapi import Path, Request
 
 from ganglion import __version__
 from ganglion.api.events import ClusterDelivery, ClusterPage, DeliveryBatch, DeliveryPosition
-from ganglion.lifecycle.clusters import CLUSTER_NAME, ClusterBook, place_of
+from ganglion.lifecycle.budgets import ALARMS, QUEUES, decide, subject_of
+from ganglion.lifecycle.clusters import CLUSTER_NAME, ClusterBook, cluster_of, place_of
 from ganglion.model.errors import FieldError
+from ganglion.model.events import AlarmSet
+from ganglion.model.events.policy import ClusterMoney
 from ganglion.server.delivered.receive import receive
-from ganglion.server.requests.context import Here
+from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
+from ganglion.server.state.transaction import Transaction
+from ganglion.server.views.budgets import away_views, money_of, note_away
 
 router = Routes(tags=["cluster"], responses=ERRORS)
 
@@ -82,11 +88,41 @@ async def deliver_records(here: Here, name: Name, request: Request) -> DeliveryP
     """Take in records of a cluster's scheduler that follow those that came before.
 
     The answer is sent once they are in the ledger. Records that came before change nothing, and
-    those after a missing one are left: send again from the position on.
+    those after a missing one are left: send again from the position on. Where none are sent, the
+    answer has the prices, and how the budgets of the cluster stand.
     """
     batch = batch_of(await request.body())
     command = partial(receive, cluster=name, scheduler=batch.scheduler, records=batch.records)
-    return DeliveryPosition(await here.service.answer(command))
+    position = await here.service.answer(command)
+    money = None if batch.records else await anyio.to_thread.run_sync(_money, here, name)
+    return DeliveryPosition(position, money)
+
+
+def _money(here: ServerContext, cluster: str) -> ClusterMoney:
+    """What the scheduler is to keep; who is to be notified of a threshold is."""
+    service = here.service
+    with service.read() as mind:
+        noted = note_away(mind, service.ledger, service.now(), cluster)
+        standing = {
+            key: each.message
+            for key, each in mind.book.alarms.items()
+            if key[1].startswith(ALARMS) and cluster_of(key[0].removeprefix(QUEUES)) == cluster
+        }
+    views, wanted = away_views(service.ledger, noted), dict[tuple[str, str], str]()
+    for view in views:
+        subject, alarms = subject_of(view.budget.queue), decide(view, None, noted.now, ()).alarms
+        wanted |= {(subject, alarm): said for alarm, said in alarms.items()}
+    changed = [key for key in {**standing, **wanted} if wanted.get(key) != standing.get(key)]
+
+    def notify(draft: Transaction) -> None:
+        for key in changed:
+            news = AlarmSet(draft.now, *key, wanted.get(key, ""))
+            if draft.book.is_news(news):
+                draft.record(news)
+
+    if changed:
+        service.ask(notify)
+    return money_of(noted, views)
 
 
 def batch_of(body: bytes) -> DeliveryBatch:

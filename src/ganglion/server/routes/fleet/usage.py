@@ -13,8 +13,14 @@ from ganglion.server.rest.filters import PeriodQuery, UsageQuery, leaves, past_p
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-from ganglion.server.views.report import ReportWanted, SchedulerFigures, open_waits, report
-from ganglion.server.views.usage import opened, usage_report
+from ganglion.server.views.report import (
+    ReportWanted,
+    SchedulerFigures,
+    cluster_uses,
+    open_waits,
+    report,
+)
+from ganglion.server.views.usage import lent_rows, opened, usage_report
 from ganglion.server.views.use import measured, snapshot
 
 router = Routes(tags=["cluster"], responses=ERRORS)
@@ -32,8 +38,7 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
     by = tuple(dict.fromkeys(query.by))
     with here.service.read() as mind:
         found = opened(mind, here.service.ledger, now, here.curves.activity.unwritten)
-        tree = mind.tree()
-    queues, fleet = _queues(query, caller, tree), caller.sees_all and not query.queue
+    queues, fleet = _queues(query, caller, found.tree), caller.sees_all and not query.queue
     report = usage_report(here.service.ledger, found, by, (since, until), queues, fleet=fleet)
     items, more = cut("usage", report.rows, _rank, query)
     return UsagePage(
@@ -45,6 +50,7 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
         fleet=report.fleet,
         currency=found.prices.currency,
         corrections=report.corrections,
+        lent=lent_rows(here.service.ledger, found, (since, until), queues),
         next=more,
     )
 
@@ -60,8 +66,9 @@ def show_report(here: Here, query: Annotated[PeriodQuery, Query()]) -> Report:
     since, until = past_period(query.since, query.until, now)
     with here.service.read() as mind:
         found = opened(mind, here.service.ledger, now)
-        waits, holding, tree = open_waits(mind), snapshot(mind.state), mind.tree()
-    using = measured(holding, here.home.root, here.uses, now).gangs
+        waits, holding = open_waits(mind, here.service.ledger), snapshot(mind.state)
+        away, tree = cluster_uses(mind), mind.tree()
+    using = (*measured(holding, here.home.root, here.uses, now).gangs, *away)
     fleet = caller.sees_all and not query.queue
     wanted = ReportWanted(since, until, _queues(query, caller, tree), fleet)
     overhead = tuple(OverheadRow(*each) for each in here.metrics.timings())

@@ -6,10 +6,12 @@ from fastapi import Path, Query
 from pydantic import Field
 
 from ganglion.api.money.budgets import BudgetRequestPage, BudgetRequestView, RequestState
+from ganglion.identity.grants import lineage
 from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.lifecycle.budget_requests import BudgetRequest
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.events import BudgetDenied, BudgetRaised, BudgetRequested
+from ganglion.pricing.zones import month_of
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.owned_queues import require_budget
 from ganglion.server.requests.context import Here, ServerContext
@@ -50,11 +52,8 @@ def request_budget(here: Here, name: Name, wish: BudgetRequestWish) -> BudgetReq
 
     def carry_out(draft: Transaction) -> BudgetRequest:
         _check_asking(here.caller, draft, name)
-        account = draft.state.queues.budgets.accounts.get(name)
-        if account is None:
-            raise _unbudgeted(draft, name)
-        known = draft.book.budget_requests
-        terms = (known.last + 1, name, wish.micro, account.end, wish.reason.strip(), here.user)
+        end, known = _month_end(draft, name), draft.book.budget_requests
+        terms = (known.last + 1, name, wish.micro, end, wish.reason.strip(), here.user)
         asked = BudgetRequested(draft.now, *terms)
         before = known.repeated(asked)
         if before is None:
@@ -95,7 +94,9 @@ def approve_budget_request(
     def carry_out(draft: Transaction) -> BudgetRequest:
         asked = _to_decide(here, draft, number)
         event = BudgetRaised(draft.now, number, asked.queue, asked.micro, here.user, wish.reason)
-        if not draft.apply(event):
+        if asked.queue in draft.book.cluster_budgets.of:
+            draft.record(event)
+        elif not draft.apply(event):
             raise _unbudgeted(draft, asked.queue)
         return BudgetRequest(asked, event)
 
@@ -117,17 +118,30 @@ def deny_budget_request(here: Here, number: Number, wish: BudgetDecisionWish) ->
 
 def _check_asking(caller: Caller, draft: Transaction, name: str) -> None:
     """Raises Forbidden: the caller may not submit to the queue, nor to any below it."""
-    tree = draft.state.queues.shares.tree
-    below = tree.leaves(name) if name in draft.state.queues.by_name else ()
+    tree = draft.mind.tree()
+    below = [each for each in tree if name in lineage(each, tree)]
     verb, kind = AccessVerb.SUBMIT, ResourceKind.WORKLOAD
     if not any(caller.may(verb, kind, leaf).allowed for leaf in below):
         caller.require(verb, kind, name)
 
 
+def _month_end(draft: Transaction, name: str) -> int:
+    """When the present month of a budget ends, in ms. Raises NotFound: there is no such budget."""
+    away = draft.book.cluster_budgets.of.get(name)
+    if away:
+        return month_of(draft.now, away.zone)[1]
+    account = draft.state.queues.budgets.accounts.get(name)
+    if account is None:
+        raise _unbudgeted(draft, name)
+    return account.end
+
+
 def _unbudgeted(draft: Transaction, name: str) -> NotFound:
     """The answer about a queue without a budget: it names the ones above that have one."""
-    path = draft.state.queues.shares.path(name)
-    above = [each for each in path if each in draft.state.queues.budgets.accounts]
+    tree, away = draft.mind.tree(), draft.book.cluster_budgets.of
+    path = lineage(name, tree) if name in tree else draft.state.queues.shares.path(name)
+    known = draft.state.queues.budgets.accounts
+    above = [each for each in path if each in known or each in away]
     if above:
         hint = f"the budget above it is that of queue {above[0]}"
     else:
@@ -140,7 +154,7 @@ def _to_decide(here: ServerContext, draft: Transaction, number: int) -> BudgetRe
     requests = draft.book.budget_requests
     found = requests.known.get(number)
     if found is not None:
-        require_budget(here.caller, draft.state, found.asked.queue)
+        require_budget(here.caller, draft.mind.tree(), found.asked.queue)
     return requests.to_decide(number, draft.now)
 
 

@@ -46,9 +46,12 @@ class BudgetWish(Input):
 @router.get("/budgets")
 def list_budgets(here: Here) -> BudgetPage:
     """List the budgets of the queues that the caller sees, and how they stand."""
+    now, ledger = here.service.now(), here.service.ledger
     with here.service.read() as mind:
-        page = budgets.budget_page(mind, here.service.now())
-    items = tuple(each for each in page.items if here.caller.sees(each.queue))
+        page = budgets.budget_page(mind, now)
+        noted = budgets.note_away(mind, ledger, now)
+    lines = (*page.items, *budgets.away_lines(budgets.away_views(ledger, noted)))
+    items = tuple(each for each in lines if here.caller.sees(each.queue))
     return BudgetPage(items=items, currency=page.currency)
 
 
@@ -57,17 +60,20 @@ def set_budget(here: Here, name: Name, wish: BudgetWish) -> BudgetLine:
     """Set what a queue and all below it may spend in a month.
 
     What was spent since the month began counts. Once all of it is spent, nothing starts, and
-    what runs is suspended after the grace, at its next checkpoint.
+    what runs is suspended after the grace, at its next checkpoint. A budget of a queue of a
+    cluster is kept by its scheduler, within two minutes; what runs there goes on.
     """
     warn = tuple(sorted(set(wish.warn)))
     zone = parse_zone(wish.zone)
     budget = Budget(name, wish.micro, zone, wish.carry_over, warn, wish.grace_ms)
 
     def carry_out(draft: Transaction) -> BudgetLine:
-        require_budget(here.caller, draft.state, name)
+        require_budget(here.caller, draft.mind.tree(), name)
         budgets.set_budget(draft, budget, here.user)
         page = budgets.budget_page(draft.mind, draft.now)
-        return next(each for each in page.items if each.queue == name)
+        noted = budgets.note_away(draft.mind, draft.ledger, draft.now, name)
+        lines = budgets.away_lines(budgets.away_views(draft.ledger, noted))
+        return next(each for each in (*page.items, *lines) if each.queue == name)
 
     return here.service.ask(carry_out)
 
@@ -77,8 +83,11 @@ def remove_budget(here: Here, name: Name) -> Done:
     """Remove the budget of a queue."""
 
     def carry_out(draft: Transaction) -> None:
-        require_budget(here.caller, draft.state, name)
-        if not draft.apply(BudgetRemoved(draft.now, name, here.user)):
+        require_budget(here.caller, draft.mind.tree(), name)
+        removed = BudgetRemoved(draft.now, name, here.user)
+        if name in draft.book.cluster_budgets.of:
+            draft.record(removed)
+        elif not draft.apply(removed):
             raise NotFound(f"queue {name} has no budget", "see: ganglion budget list")
 
     here.service.ask(carry_out)

@@ -1,6 +1,6 @@
 """Who held, holds and will hold nodes, over the times of a timeline."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ class TimelinePresent(Struct, frozen=True):
 
 
 def timeline_present(
-    mind: Mind, ledger: Ledger, now: int, gangs: Iterable[str] | None = None
+    mind: Mind, ledger: Ledger, now: int, gangs: Collection[str] | None = None
 ) -> TimelinePresent:
     """Note what is open and planned, so that reading the past need not hold the state still.
 
@@ -46,7 +46,8 @@ def timeline_present(
         mind: the state.
         ledger: where what is closed lies.
         now: the time in ms.
-        gangs: what these hold counts, and nothing that is planned; None = all of it.
+        gangs: what these hold counts, by their names in usage, and nothing that is planned; None =
+            all of it.
     """
     meter, state = mind.book.meter, mind.state
     held, closed = list[TimelineSpan](), list[UsageInterval]()
@@ -56,11 +57,10 @@ def timeline_present(
             held.append(_open(each, record, record.placement))
         else:
             closed.append(each)
-    if gangs is None:
-        for each in mind.book.cluster_meters.open_usage(now):
-            span = _span(each, None)
-            span.open = True
-            held.append(span)
+    for each in mind.book.cluster_meters.open_usage(now, gangs):
+        span = _span(each, None)
+        span.open = True
+        held.append(span)
     return TimelinePresent(
         tuple(held),
         tuple(_planned(mind, now)) if gangs is None else (),

@@ -13,7 +13,7 @@ EXAMPLES = {
     "models": "models:/chat@champion or models:/chat/3",
     "hf": "hf://org/repo@main",
     "oci": "oci://registry.example/team/chat:v3",
-    "s3": "s3://bucket/path/model.safetensors",
+    "s3": "s3://bucket/path/model.safetensors or s3://bucket/path/",
     "file": "file:///models/chat",
 }
 """Scheme -> how a reference of it looks."""
@@ -129,9 +129,8 @@ def _oci(rest: str) -> ModelReference | None:
 def _s3(rest: str) -> ModelReference | None:
     name, mark, at = rest.partition("?versionId=")
     bucket, _, key = name.partition("/")
-    if key.endswith("/"):
-        whole = "name one object: an archive, or the index of the weights"
-        raise FieldError("a folder of a bucket has no digest", hint=whole)
+    if key.endswith("/") and mark:
+        raise FieldError("a folder of a bucket has no version", hint="as s3://bucket/path/")
     if not _BUCKET.fullmatch(bucket) or not key or set(name) & set("?#") or bool(mark) != bool(at):
         return None
     return ModelReference("s3", name, mark, at)

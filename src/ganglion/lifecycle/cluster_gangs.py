@@ -1,0 +1,160 @@
+"""One gang of a cluster, as its schedulers delivered it."""
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ganglion.lifecycle.waiting.delivered import DeliveredWait
+from ganglion.model.events import (
+    Delivered,
+    GangEnded,
+    GangPlaced,
+    GangResized,
+    GangStarted,
+    GangUpdated,
+    ImagesReported,
+    Outcome,
+    ReportedImage,
+)
+from ganglion.model.placement import Placement, same_place
+from ganglion.model.plan import Phase
+from ganglion.model.resources import WHOLE
+from ganglion.model.workload import Gang
+
+
+class DeliveredGang(Struct):
+    """A gang of a cluster.
+
+    Attributes:
+        gang: as it was last submitted.
+        image, owner: as its submission names them.
+        placement: where it runs or ran last; None = it never did.
+        placed: when its last attempt was placed, in ms.
+        started: when its last attempt ran whole, in ms; 0 = it has not.
+        began: when its first attempt did; 0 = never.
+        attempts: how many were placed.
+        outcome: how the last attempt that ended did.
+        restarts: attempts that were followed by another wait.
+        preemptions: attempts that were stopped for others.
+        lost_gpu_ms: GPU time that these threw away.
+        run_ms: time in which it ran.
+        gpu_ms: GPU time that it held.
+        ended: when it ended for good, in ms; 0 = it lives.
+        number: of its attempt, as its scheduler counts.
+        confirmed: whether the present scheduler has named it.
+        holds: whether it holds its place.
+        images: what the containers of its last attempt ran, as kubelets said.
+        seen: when a scheduler named it first, in ms.
+        first: when it got its first place, in ms; 0 = it has not, or it had it when it was seen.
+        first_milli: thousandths of GPUs of that place.
+        wait: for what it has waited.
+    """
+
+    gang: Gang
+    image: str = ""
+    owner: str = ""
+    placement: Placement | None = None
+    placed: int = 0
+    started: int = 0
+    began: int = 0
+    attempts: int = 0
+    outcome: Outcome | None = None
+    exit_code: int | None = None
+    message: str = ""
+    restarts: int = 0
+    preemptions: int = 0
+    lost_gpu_ms: int = 0
+    run_ms: int = 0
+    gpu_ms: int = 0
+    ended: int = 0
+    number: int = 0
+    confirmed: bool = True
+    holds: bool = False
+    images: tuple[ReportedImage, ...] = ()
+    seen: int = 0
+    first: int = 0
+    first_milli: int = 0
+
+    @property
+    def phase(self) -> Phase:
+        """How far it is, as long as it lives."""
+        if not self.holds:
+            return Phase.PENDING
+        return Phase.RUNNING if self.started else Phase.STARTING
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that it is in."""
+        return self.gang.name.rpartition("/")[0]
+
+    @property
+    def own_name(self) -> str:
+        """Its name without its namespace."""
+        return self.gang.name.rpartition("/")[2]
+
+    wait: DeliveredWait = field(default_factory=DeliveredWait)
+
+    def take(self, event: Delivered) -> None:
+        """Go on by one event about it."""
+        match event:
+            case GangPlaced(placement=place, attempt=number, at=at):
+                self.number = number
+                if self.holds and same_place(self.placement, place):
+                    return  # a scheduler that has started says again where it found it
+                self._let_go(at)
+                if not self.attempts and at >= self.seen:
+                    self.first, self.first_milli = at, milli_of(place)
+                self.wait.end(at)
+                self.placement, self.placed, self.started = place, at, 0
+                self.attempts += 1
+                self.holds, self.images = True, ()
+            case GangResized(placement=place, at=at):
+                self._charge(at)
+                self.placement, self.placed = place, at
+            case ImagesReported(images=images):
+                self.images = tuple(dict.fromkeys((*self.images, *images)))
+            case GangStarted(at=at):
+                self.started = self.started or at
+                self.began = self.began or at
+            case GangUpdated(queue=str(queue)):
+                self.gang = _moved(self.gang, queue)
+            case GangEnded():
+                self._end(event)
+
+    def _end(self, event: GangEnded) -> None:
+        self._let_go(event.at)
+        self.outcome, self.exit_code = event.outcome, event.exit_code
+        self.message = event.message
+        if event.outcome is Outcome.PREEMPTED:
+            self.preemptions += 1
+            self.lost_gpu_ms += event.lost_gpu_ms
+        if event.requeue:
+            self.restarts += 1
+            self.wait.begin(self.attempts + 1, event.at)
+        else:
+            self.ended = max(event.at, 1)
+            self.wait.end(event.at)
+
+    def _charge(self, at: int) -> None:
+        if self.holds and self.placement:
+            self.gpu_ms += milli_of(self.placement) * max(at - self.placed, 0) // WHOLE
+
+    def _let_go(self, at: int) -> None:
+        self._charge(at)
+        if self.holds and self.started:
+            self.run_ms += max(at - self.started, 0)
+        self.holds, self.started = False, 0
+
+
+def milli_of(place: Placement) -> int:
+    """Thousandths of GPUs of all pods of a place."""
+    return sum(len(pod.devices) * pod.milli for pod in place.pods)
+
+
+def asked_milli(gang: Gang) -> int:
+    """Thousandths of GPUs that a gang asks for; a share in memory counts as the GPU."""
+    gpus = ((each.count, each.request.gpu) for each in gang.pod_sets)
+    return sum(count * gpu.count * (WHOLE if gpu.share_mib else gpu.milli) for count, gpu in gpus)
+
+
+def _moved(gang: Gang, queue: str) -> Gang:
+    return replace(gang, queue=queue)
