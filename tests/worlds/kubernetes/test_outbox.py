@@ -114,6 +114,12 @@ def _all(cluster: Cluster, names: Sequence[str]) -> dict[str, str] | None:
     return {each: bound[each] for each in names} if set(names) <= set(bound) else None
 
 
+def waits_said(server: ServerProcess) -> bool:
+    """Whether the reason of a gang that waits has arrived."""
+    code, text = server.run("audit", "show", "--kind", "reasons_changed", "--since", "all")
+    return code == 0 and "capacity" in text
+
+
 def end_gang(cluster: Cluster, pods: dict[str, str]) -> None:
     for each in pods:
         cluster.set_phase(each, "Succeeded")
@@ -141,8 +147,14 @@ def test_history_and_audit_of_a_cluster_survive_kills_of_its_scheduler_and_of_th
         with SchedulerProcess(kubeconfig, *args) as scheduler:
             where["a"] = run_gang(cluster, "a")
             where["b"] = run_gang(cluster, "b")
+            late = cluster.add_gang("late", 2, gpus=4)
+            cluster.wait(lambda: waits_said(server), "it is said why it waits", LIMIT_S)
             end_gang(cluster, where["a"])
-            cluster.wait(lambda: "a" in ended(server), scheduler.log, LIMIT_S)
+            where["late"] = cluster.wait(lambda: _all(cluster, late), scheduler.log, LIMIT_S)
+            for each in late:
+                _say_running(cluster, each)
+            end_gang(cluster, where["late"])
+            cluster.wait(lambda: {"a", "late"} <= set(ended(server)), scheduler.log, LIMIT_S)
             _, text = server.run("usage", "--by", "flavor", "-o", "json")
             (flavor,) = (each["flavor"] for each in json.loads(text)["items"])
             assert server.run("price", "set", flavor, "1", "--currency", "EUR")[0] == 0
@@ -162,6 +174,9 @@ def test_history_and_audit_of_a_cluster_survive_kills_of_its_scheduler_and_of_th
         found = ended(server)
         assert found["a"]["queue"] == "east:default"
         assert found["a"]["state"] == "SUCCEEDED"
+        spent = found["late"]["spent"]
+        assert spent["waited"]["capacity"] > 0
+        assert sum(spent["waited"].values()) <= spent["wait_ms"]
         (said,) = json.loads(server.run("clusters", "-o", "json")[1])
         assert (said["name"], said["lost"], said["gangs"]) == ("east", 0, 0)
         code, text = server.run("get", "c", "-o", "json")
