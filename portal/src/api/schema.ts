@@ -267,6 +267,7 @@ export interface CurveView {
 
 export interface DeliveryPosition {
   position: number;
+  money: Record<string, unknown> | null;
 }
 
 export interface DeviceUse {

@@ -85,9 +85,11 @@ def test_images_that_no_gang_has_asked_for_longest_are_forgotten(
     changed = set[str]()
     known = HeldImages(nodes, changed)
     known.want(("x/a", "x/gone"))
+    known.settle()
     assert (changed, known.on("n"), known.on("m")) == ({"n"}, {"x/a": 1}, {})
     changed.clear()
     known.want(("x/a",))
+    known.settle()
     assert changed == set()
     known.want(("x/b",))
     assert known.on("n") == {"x/a": 1, "x/b": 1}

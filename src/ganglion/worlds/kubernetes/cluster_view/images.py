@@ -25,17 +25,22 @@ class HeldImages:
     def __init__(self, nodes: Mapping[str, Node], changed: set[str]) -> None:
         self._nodes, self._changed = nodes, changed
         self._wanted: dict[str, None] = {}
+        self._fresh: set[str] = set()
 
     def want(self, images: Collection[str]) -> None:
-        """Describe nodes with these images from now on; names are full."""
-        fresh = dict.fromkeys(each for each in images if each not in self._wanted)
+        """Describe nodes with these images once they settle; names are full."""
+        self._fresh.update(each for each in images if each not in self._wanted)
         for each in images:
             self._wanted.pop(each, None)
             self._wanted[each] = None
         while len(self._wanted) > MOST:
             del self._wanted[next(iter(self._wanted))]
-        if fresh:
-            self._changed.update(name for name in self._nodes if self._held(name, fresh))
+
+    def settle(self) -> None:
+        """Look on all nodes for images that are new: once for those of all gangs, as it is long."""
+        if self._fresh:
+            self._changed.update(name for name in self._nodes if self._held(name, self._fresh))
+            self._fresh.clear()
 
     def on(self, node: str) -> dict[str, int]:
         """Image that is looked for -> MiB of it, rounded up, on a node."""
