@@ -249,7 +249,8 @@ def print_why(answer: "Why") -> None:
 def _print_group(who: str, equal: "list[Explained]") -> None:
     first = equal[0]
     out().print(Text.assemble((who, "bold"), f" {_sentence(first)}"))
-    rows = explanation_lines(first) + _waited(equal) + _cost(equal)
+    held = [("Held", Text("\n".join(map(str, first.held))))] if first.held else []
+    rows = explanation_lines(first) + held + _waited(equal) + _cost(equal)
     if rows:
         print_table(grid(rows))
 
