@@ -182,6 +182,8 @@ def test_what_lives_in_a_cluster_is_not_changed_here(east: Office) -> None:
     assert "--context" in refused.json()["hint"]
     why = east.owner.get(f"{API}/workloads/longer/why").json()
     assert why["explanations"][0]["text"].endswith("does not wait: it is starting")
+    (lives,) = east.owner.get(f"{API}/workloads/longer").json()["gangs"]
+    assert why["explanations"][0]["waited"] == lives["waited"] != []
 
 
 def test_waits_of_clusters_are_in_the_report_and_in_histograms(east: Office) -> None:
