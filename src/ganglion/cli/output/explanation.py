@@ -272,6 +272,8 @@ def _cost(equal: "list[Explained]") -> list[tuple[str, Text]]:
 def _sentence(explanation: "Explained") -> str:
     reason = explanation.reason
     if reason is None:
+        if explanation.phase == "pending" and explanation.text:  # of a cluster, or not found yet
+            return explanation.text.removeprefix(explanation.gang).strip()
         return f"does not wait: it is {explanation.phase}"
     return f"{'can never start' if reason.never else 'waits'}: {reason.message}"
 
