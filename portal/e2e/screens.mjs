@@ -167,6 +167,17 @@ export async function screens({ page, path, see, looked, accessible, step, check
     await see("This is shown once. Copy it now.");
     await looked("profile");
     await button("I have it").click();
+    await page.getByLabel("Mail address, URL, or secret:NAME of one").fill("root@example.org\u202e");
+    await page.getByRole("region", { name: "Notices" }).getByRole("button", { name: "Save" }).click();
+    await page.getByRole("region", { name: "Notices" }).getByRole("alert").waitFor();
+    await page.getByLabel("Mail address, URL, or secret:NAME of one").fill("root@example.org");
+    await page.getByLabel("is stopped for others").check();
+    await see("ganglion notify set root@example.org=failure,preemption");
+    await looked("profile-notices");
+    await page.getByRole("region", { name: "Notices" }).getByRole("button", { name: "Save" }).click();
+    await page.waitForFunction(() => document.querySelector(".notices button[type=submit]")?.disabled);
+    check(ganglion("notify", "-o", "json").includes("root@example.org"), "the command line knows the choice");
+    ganglion("notify", "off");
     await page.getByLabel("Theme").selectOption("dark");
     check((await page.evaluate(() => document.documentElement.dataset.theme)) === "dark", "the theme is taken");
     await page.getByLabel("Theme").selectOption("system");

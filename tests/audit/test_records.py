@@ -22,7 +22,7 @@ from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError
 from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Device, Node
-from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.placement import HeldItem, Placement, PodPlacement
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Constraints, Gang, ResolvedModel
@@ -255,6 +255,17 @@ def test_what_ran_where_the_trail_begins_is_a_stay_and_unknown_labels_are_broken
     assert [(each.gang, each.seq, each.broken) for each in found.stays] == [
         ("old-1/0", 0, ("region=(none)",))
     ]
+
+
+def test_a_stay_says_what_its_node_held() -> None:
+    held = (HeldItem("n8", "models:/scan/3", 40), HeldItem("n8", "x/serve:1", 2))
+    where = replace(place(("n8", 1), ("n9", 1)), held=held)
+    context = DecisionContext(running=(ev.GangPlaced(500, "old-1/0", 2, where),))
+    first, second = placements([], context, "", {}, 0, 0).stays
+    assert first.held == (
+        "n8 holds models:/scan/3: about 40 s saved; n8 holds x/serve:1: about 2 s saved"
+    )
+    assert second.held == ""
 
 
 @pytest.mark.parametrize("text", ["region", "region=", "=eu", "region=,"])

@@ -258,6 +258,21 @@ def test_a_queue_is_deleted(ganglion: Ganglion, server: FakeServer) -> None:
     assert ganglion("queues", "delete", "old").out == "queue old deleted\n"
 
 
+def test_a_user_chooses_which_events_reach_which_recipient(
+    ganglion: Ganglion, server: FakeServer
+) -> None:
+    server.on(f"PUT {API}/notices", {"items": []})
+    words = ["ada@example.org=failure,end", "https://a.example/?x=1=start"]
+    done = ganglion("notify", "set", *words, "--signing-key", "secret:KEY")
+    assert done.out == "notified from now on: ada@example.org, https://a.example/?x=1\n"
+    hook = {"on": ["start"], "webhook": ["https://a.example/?x=1"], "signing_key": "secret:KEY"}
+    (body,) = server.bodies(f"PUT {API}/notices")
+    assert body == {"items": [{"on": ["failure", "end"], "mail": ["ada@example.org"]}, hook]}
+    assert ganglion("notify", "off").code == 0
+    assert server.bodies(f"PUT {API}/notices")[1] == {"items": []}
+    assert ganglion("notify", "set", "ada@example.org").code == 2
+
+
 def test_a_node_is_cordoned_and_uncordoned(ganglion: Ganglion, server: FakeServer) -> None:
     server.on(f"POST {API}/nodes/n1/cordon", {"ok": True})
     server.on(f"POST {API}/nodes/n1/uncordon", {"ok": True})

@@ -13,6 +13,7 @@ from ganglion.model.workload import Checkpoint, Constraints, Gang, Kind, PodSet,
 GIB = 1024
 LEAVES = ("red", "blue", "green")
 NIC, PORTS = "rdma/hca", "switch/port"
+IMAGE = "docker.io/team/train:1"
 
 
 def node(rng: Random, name: str, *, cards: bool = False) -> Node:
@@ -33,6 +34,7 @@ def node(rng: Random, name: str, *, cards: bool = False) -> Node:
         labels={"pool": rng.choice("ab")},
         max_pods=rng.choice((4, 1 << 30)),
         extras={NIC: rng.randrange(9), PORTS: rng.randrange(4)} if cards else {},
+        holds={IMAGE: len(devices) * GIB} if rack else {},
     )
 
 
@@ -107,6 +109,7 @@ def gang(rng: Random, number: int, now: int = 0, *, cards: bool = False) -> Gang
         held=rng.random() < 0.1,
         after=(f"w{number - 1}",) if number and rng.random() < 0.1 else (),
         parallel=rng.choice((0, 0, 1)),
+        images=(IMAGE,) if number % 2 else (),
     )
 
 

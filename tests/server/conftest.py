@@ -21,6 +21,7 @@ from ganglion.server.commands.submission import submit
 from ganglion.server.controllers.controller import Controller
 from ganglion.server.loop.asked import AskedCommand
 from ganglion.server.loop.service import Service
+from ganglion.server.notify.choices import NoticeChoices
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.state.feed import Feed
@@ -136,7 +137,8 @@ def context(rig: Rig) -> Iterator[ServerContext]:
     rig.service.start()
     halted: list[bool] = []
     yield ServerContext(
-        rig.service, rig.home, rig.feed, rig.metrics, "ada", lambda: halted.append(True)
+        *(rig.service, rig.home, rig.feed, rig.metrics, "ada", lambda: halted.append(True)),
+        notices=NoticeChoices(rig.home.root),
     )
     rig.service.stop()
 

@@ -208,6 +208,17 @@ export interface CheckpointFile {
   must_resume?: unknown;
 }
 
+export interface ChoiceInput {
+  on: Array<string>;
+  mail: Array<string>;
+  webhook: Array<string>;
+  signing_key: string;
+}
+
+export interface ChoicesInput {
+  items: Array<ChoiceInput>;
+}
+
 export interface ClusterDelivery {
   name: string;
   scheduler: string;
@@ -256,6 +267,7 @@ export interface CurveView {
 
 export interface DeliveryPosition {
   position: number;
+  money: Record<string, unknown> | null;
 }
 
 export interface DeviceUse {
@@ -574,6 +586,13 @@ export interface LeaverView {
   how: string;
 }
 
+export interface LentRow {
+  queue: string;
+  parent: string;
+  lent_gpu_us: number;
+  borrowed_gpu_us: number;
+}
+
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
 export interface ModelList {
@@ -637,6 +656,17 @@ export interface NodeView {
   memory_free_mib: number;
   pods: number;
   devices: Array<DeviceView>;
+}
+
+export interface NoticeChoice {
+  on: Array<string>;
+  mail: Array<string>;
+  webhook: Array<string>;
+  signing_key: string;
+}
+
+export interface NoticesView {
+  items: Array<NoticeChoice>;
 }
 
 export interface NotifyFile {
@@ -1268,6 +1298,7 @@ export interface UsagePage {
   fleet: Array<FlavorUsage> | null;
   currency: string;
   corrections: Array<CorrectionView>;
+  lent: Array<LentRow>;
   next: string | null;
 }
 
@@ -1640,6 +1671,7 @@ export interface Gets {
   "/whocan": WhoCan;
   "/tokens": TokenPage;
   "/sessions": BrowserSessions;
+  "/notices": NoticesView;
   "/users": UserPage;
   "/holds": HoldPage;
   "/clusters": ClusterPage;
@@ -1695,6 +1727,7 @@ export interface Puts {
   "/drains/{what}": DrainView;
   "/prices/{flavor}": PriceView;
   "/budgets/{name}": BudgetLine;
+  "/notices": NoticesView;
   "/users/{user}/password": Done;
   "/users/{user}/groups": UserView;
   "/holds/{hold}": HoldView;

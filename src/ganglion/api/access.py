@@ -297,3 +297,29 @@ class HoldPage(Struct):
     """Legal holds that were not released, the oldest first."""
 
     items: tuple[HoldView, ...] = ()
+
+
+class NoticeChoice(Struct):
+    """Which events reach which recipients of one user.
+
+    Attributes:
+        on: `start`, `end`, `failure`, `preemption`, `budget`.
+        mail: addresses.
+        webhook: URLs that are sent JSON; `secret:NAME` names one that the user keeps as a secret.
+        signing_key: `secret:NAME` of the key that signs what they are sent; empty = unsigned.
+    """
+
+    on: tuple[str, ...] = ()
+    mail: tuple[str, ...] = ()
+    webhook: tuple[str, ...] = ()
+    signing_key: str = ""
+
+
+class NoticesView(Struct):
+    """What the caller is notified of, for workloads that do not say `notify`.
+
+    Attributes:
+        items: empty = nothing was chosen, and what `notify.yaml` of the server says is sent.
+    """
+
+    items: tuple[NoticeChoice, ...] = ()

@@ -5,7 +5,6 @@ from typing import Any
 from msgspec import Struct
 
 from ganglion.model.events import DeliveryRecord
-from ganglion.model.events.policy import ClusterMoney
 
 
 class SessionView(Struct):
@@ -75,11 +74,12 @@ class DeliveryPosition(Struct):
 
     Attributes:
         position: number of the last one; 0 = none is.
-        money: prices and budgets that the scheduler is to keep; only where no records came.
+        money: `ClusterMoney`, prices and budgets that the scheduler is to keep; only where no
+            records came.
     """
 
     position: int
-    money: ClusterMoney | None = None
+    money: dict[str, Any] | None = None
 
 
 class ClusterDelivery(Struct):

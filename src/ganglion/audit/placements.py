@@ -48,6 +48,8 @@ class Stay(Struct, frozen=True):
         model: that its programs load, with its digest; empty = none, or it was not recorded.
         ran: what kubelets said that the containers of the attempt ran, there or on another of its
             nodes, each as `PODSET/CONTAINER: NAME@DIGEST`; empty = nothing.
+        held: what the node had of what the pods load, when the attempt was placed there, by which
+            it was preferred to nodes that were equal otherwise; empty = nothing.
     """
 
     seq: int
@@ -69,6 +71,7 @@ class Stay(Struct, frozen=True):
     owner: str = ""
     model: str = ""
     ran: str = ""
+    held: str = ""
 
 
 class PlacementsFound(Struct):
@@ -232,6 +235,8 @@ class _Walk:
                 owner=owner.made_by,
                 model=identified(owner.model),
                 ran=ran,
+                held="; ".join(str(each) for each in event.placement.held if each.node == node)
+                or (known[node].held if same and node in known else ""),
             )
 
     def _close(self, gang: str, at: int, nodes: set[str] | None = None) -> None:

@@ -220,6 +220,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "session": CommandEntry(
         "ganglion.cli.access.session:session", "List and end sessions of browsers.", CLUSTER
     ),
+    "notify": CommandEntry(
+        "ganglion.cli.access.notify:notify", "Choose what you are notified of.", CHANGE
+    ),
     "user": CommandEntry(
         "ganglion.cli.access.user:user", "Add and change users who have passwords here.", CLUSTER
     ),

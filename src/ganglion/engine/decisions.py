@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from msgspec.structs import replace
-
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.placement.held import held_at
+from ganglion.engine.placement.held import with_held
 from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.victims import VictimUnit
@@ -25,10 +23,8 @@ def decide(state: ClusterState, events: Iterable[Event], plan: Plan) -> None:
 
 def start(state: ClusterState, record: GangRecord, placement: Placement, plan: Plan) -> None:
     """Start a gang there, and keep what its nodes hold of what it loads."""
-    gang = record.gang
-    if gang.model or gang.images:
-        tree, rate = state.fleet.tree, state.config.policy.fetch_per_second_mib
-        placement = replace(placement, held=held_at(tree, gang, placement, rate))
+    rate = state.config.policy.fetch_per_second_mib
+    placement = with_held(state.fleet.tree, record.gang, placement, rate)
     event = GangPlaced(plan.at, record.gang.id, record.attempt + 1, placement)
     decide(state, [event], plan)
     plan.starts.append(Start(record.gang, event.attempt, placement))

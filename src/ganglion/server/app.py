@@ -46,7 +46,7 @@ from ganglion.server.routes import (
 )
 from ganglion.server.routes.bulk import verbs as bulk
 from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
-from ganglion.server.routes.identity import access, sessions, trail, users
+from ganglion.server.routes.identity import access, notices, sessions, trail, users
 from ganglion.server.routes.models import references
 from ganglion.server.routes.money import budget_requests, budgets, prices
 from ganglion.server.telemetry.curves import AttemptUse
@@ -77,6 +77,7 @@ _ROUTES = (
     terminals,
     access,
     sessions,
+    notices,
     users,
     audit,
     clusters,

@@ -252,6 +252,7 @@ def serve(
             curves=curves,
             load_of=lambda name: load_view(door.heard(), name),
             unsent=notifier.failures,
+            notices=notifier.choices,
             uncut=lambda: retention.trouble,
             sign=signing.at_once,
             unsigned=signing.missing,

@@ -10,17 +10,11 @@ from tests.server.process import Nursery, until
 
 from ganglion.cli.connection.registration import RegisteredCluster, registered
 from ganglion.cli.main import run
+from ganglion.cli.server.scheduler import _outbox
 from ganglion.client import Client
 from ganglion.client.home import Unreachable
-from ganglion.model.errors import EnvironmentFault, Forbidden
+from ganglion.model.errors import EnvironmentFault, Forbidden, InputError
 from ganglion.server.cluster.outbox.post import DeliveryLine, DeliveryRefused
-
-KUBECONFIG = """
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u, user: {token: t}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-"""
 
 
 @pytest.fixture
@@ -35,7 +29,7 @@ def line_of(found: RegisteredCluster, cluster: str) -> DeliveryLine:
 
 
 def test_a_cluster_is_registered_once_and_its_token_delivers_its_records_alone(
-    nursery: Nursery,
+    nursery: Nursery, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(Unreachable) as refused:
         registered("east")
@@ -60,17 +54,17 @@ def test_a_cluster_is_registered_once_and_its_token_delivers_its_records_alone(
         (token,) = [each for each in client.access.tokens() if each.user == "east"]
         client.access.revoke_token(token.id)
     assert registered("east").token.read_text() != first
+    assert run(["clusters", "--register", "west"]) == 0
+    printed = capsys.readouterr().out.strip()
+    DeliveryLine(found.url, "west", lambda: printed).post("s1", ())
+    assert run(["clusters", "--register", "We st"]) == 2
     nursery.end(15)
     assert registered("east") == found  # a scheduler goes on without its server
 
 
-def test_what_is_given_in_part_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(KUBECONFIG)
-    given = ("--deliver-as", "east", "--deliver-to", "http://127.0.0.1:1")
-    assert run(["scheduler", "--kubeconfig", str(kubeconfig), *given]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "--outbox, --deliver-token is missing" in said
-    assert "--deliver-as alone" in said
+def test_what_is_given_in_part_is_refused() -> None:
+    with pytest.raises(InputError, match="--outbox, --deliver-token is missing") as refused:
+        _outbox("", "http://127.0.0.1:1", "east", "", "256Mi")
+    assert "--deliver-as alone" in refused.value.hint
+    with pytest.raises(InputError, match="--deliver-to, --deliver-as, --deliver-token is missing"):
+        _outbox("box", "", "", "", "256Mi")

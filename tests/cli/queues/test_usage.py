@@ -93,7 +93,8 @@ def test_what_gpus_did_is_shown_where_anything_looked_with_how_much_of_it_is_kno
     done |= {"energy_mj": 4_500_000_000, "energy_gpu_us": 5 * HOUR_US}
     vision = {**MONEY["items"][0], **done}  # type: ignore[index]
     items, total = [vision, MONEY["items"][1]], {**MONEY["total"], **done}  # type: ignore[index, dict-item]
-    server.on(ROUTE, MONEY | {"items": items, "total": total})
+    lent = [{"queue": "speech", "borrowed_gpu_us": HOUR_US}, {"queue": "a", "lent_gpu_us": 7}]
+    server.on(ROUTE, MONEY | {"items": items, "total": total, "lent": lent})
     shown = ganglion("usage")
     assert shown.out.splitlines() == [
         "QUEUE    HELD  SHARE  TRIES   ACTIVE  COST EUR  IDLE COST",
@@ -101,6 +102,8 @@ def test_what_gpus_did_is_shown_where_anything_looked_with_how_much_of_it_is_kno
         "speech   5.00    25%      0  unknown      0.00       0.00",
     ]
     assert "active 3.00 of 5.00 GPU-hours sampled (25% of held), by nvml\n" in shown.err
+    assert "\nspeech: lent 0.00, borrowed 1.00\n" in shown.err
+    assert "a: lent" not in shown.err
     assert "energy 1.250 kWh in 5.00 GPU-hours\n" in shown.err
 
 

@@ -1,5 +1,7 @@
 """What nodes hold of a gang's model decides among equal places, and among nothing else."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -12,7 +14,8 @@ from ganglion.model.fleet.levels import Level
 from ganglion.model.fleet.node import Node
 from ganglion.model.placement import Placement
 from ganglion.model.policy import Policy
-from ganglion.model.workload import Gang, Kind, ResolvedModel, Topology
+from ganglion.model.resources import WHOLE
+from ganglion.model.workload import Checkpoint, Gang, Kind, ResolvedModel, Topology
 from tests.engine.build import GIB, end, gang, node, state_of, submit
 
 DIGEST = "sha256:00"
@@ -100,6 +103,19 @@ def test_a_node_that_is_described_anew_holds_what_is_said_then() -> None:
     assert nodes_of(placed(state, chat(name="again"))) == ["n1"]
 
 
+def test_what_a_node_holds_breaks_no_promise_and_has_nothing_searched_for_again() -> None:
+    state = state_of(node("n1"))
+    submit(state, gang("old", gpus=8, checkpoint=Checkpoint(grace_ms=1_000)))
+    submit(state, gang("new", gpus=8, priority=90), now=2)
+    record = state.gangs.records["new/0"]
+    assert record.promise
+    searched = state.progress.freed
+    state.apply(NodeAdded(3, warm("n1")))
+    assert (record.promise is not None, state.progress.freed) == (True, searched)
+    state.apply(NodeAdded(4, warm("n1", cpu_milli=1)))
+    assert record.promise is None
+
+
 def test_less_than_a_second_counts_nothing_and_a_policy_can_switch_it_off() -> None:
     nodes = node("n1"), warm("n2", held={DIGEST: 127})
     place = placed(state_of(*nodes), chat())
@@ -138,15 +154,24 @@ def test_what_nodes_hold_changes_neither_who_starts_nor_how_well_gangs_are_place
     assert who == also
     if plain and place:
         assert plain.level == place.level
-        assert _left(cold) == _left(state)
+        assert _left(cold, plain, wanted[1]) == _left(state, place, wanted[1])
         if len(place.pods) == 1:
             _no_equal_node_saves_more(fleet, plain, place)
 
 
-def _left(state: ClusterState) -> list[tuple[int, ...]]:
-    """What is free, node by node, whatever the nodes are called."""
+def _left(state: ClusterState, place: Placement, gpus: int) -> list[tuple[int, ...]]:
+    """What is free, whatever nodes and racks are called: by node, or pods that racks have room for.
+
+    On one node a place is as good as its score; on several, as tight as its domains.
+    """
     tree = state.fleet.tree
-    return sorted(tree.table.known[each].gpu for each in tree.conditions)
+    free = [tree.table.known[each].gpu for each in tree.conditions]
+    if place.level is Level.NODE:
+        return sorted(free)
+    racks = Counter[str]()
+    for each, left in zip(tree.nodes, free, strict=True):
+        racks[each.domains[Level.RACK]] += left.count(WHOLE) // gpus
+    return sorted((room,) for room in racks.values())
 
 
 def _no_equal_node_saves_more(

@@ -21,9 +21,11 @@ def money(
     limit: int | None, spent: int = 0, *, begin: int = MONTH, at: int = MONTH
 ) -> ClusterMoney:
     """What a server says: one EUR for a GPU-hour, and a budget; None = there is none."""
-    budget = Budget("org", (limit or 0) * EUR, known_as="east:org")
+    budget = Budget("", (limit or 0) * EUR)
     standing = StandingBudget(budget, begin, spent * EUR)
-    return ClusterMoney(at, (PriceSet(1, priced(EUR)),), () if limit is None else (standing,))
+    return ClusterMoney(
+        at, (PriceSet(1, priced(EUR)),), {} if limit is None else {"east:org": standing}
+    )
 
 
 def test_what_a_heard_budget_does_not_hold_waits_with_its_numbers_and_its_name() -> None:
@@ -74,7 +76,7 @@ def test_numbers_of_another_month_are_not_taken_for_those_of_this_one() -> None:
 
 def test_a_budget_of_a_queue_that_the_cluster_has_not_stops_nothing() -> None:
     state = fleet()
-    other = StandingBudget(Budget("nowhere", 0), MONTH, 0)
-    state.hear_money(ClusterMoney(MONTH, (), (other,)), MONTH)
+    other = StandingBudget(Budget("", 0), MONTH, 0)
+    state.hear_money(ClusterMoney(MONTH, (), {"east:nowhere": other}), MONTH)
     assert not state.queues.budgets.accounts
     assert started(submit(state, hours("a", 1, 5), now=MONTH)) == ["a"]

@@ -11,6 +11,7 @@ from ganglion.identity.roles import Role
 from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.app import guarded, make_app
+from ganglion.server.notify.choices import NoticeChoices
 from ganglion.server.requests.context import ServerContext
 from ganglion.server.whatif.questions import WhatIfQuestions
 from tests.server.conftest import Rig
@@ -107,6 +108,7 @@ def office(
         effects=effects,
         sign=sign,
         questions=questions,
+        notices=NoticeChoices(rig.home.root, effects),
     )
     made = Office(rig, guarded(make_app(context), "secret", loopback=True))
     with made.owner:

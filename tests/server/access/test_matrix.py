@@ -27,6 +27,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
     **dict.fromkeys(("list_schedules", "list_clusters"), EVERY),
     **dict.fromkeys(("list_tokens", "revoke_token", "who_am_i", "mend_glass"), ANYONE),
+    **dict.fromkeys(("show_notices", "set_notices"), ANYONE),
     **dict.fromkeys(("list_sessions", "end_session"), ANYONE),
     **dict.fromkeys(("show_health", "show_readiness", "show_version"), ANYONE),
     **dict.fromkeys(("update_workload", "scale_service", "update_service_model"), UPDATE),
@@ -170,6 +171,6 @@ def test_a_user_without_a_grant_sees_itself_and_whether_the_server_works(staff: 
     }
     allowed = {operation for operation, status in found.items() if status < 400}
     free = {"show_health", "show_readiness", "show_version", "who_am_i"}
-    free |= {"list_tokens", "list_sessions"}
+    free |= {"list_tokens", "list_sessions", "show_notices"}
     assert allowed == free
     assert set(found.values()) == {200, 403, 404}

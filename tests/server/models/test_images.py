@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from ganglion.model.events import GangSubmitted
 from ganglion.server.models import images
-from ganglion.server.models.images import reference_to
+from ganglion.server.models.images import watched_as
 from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import Rig
@@ -35,7 +35,7 @@ def recorded(rig: Rig) -> list[str]:
     ],
 )
 def test_a_name_means_what_it_means_to_container_runtimes(image: str, reference: str) -> None:
-    assert reference_to(image) == reference
+    assert watched_as(image) == reference
 
 
 def test_a_tag_is_resolved_when_it_is_submitted_and_recorded_with_its_digest(

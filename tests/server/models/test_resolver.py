@@ -197,13 +197,28 @@ def test_a_model_lies_in_a_folder_for_models_and_links_do_not_lead_out(tmp_path:
     assert "is a link" in refused(resolver, f"file://{inside}").message
 
 
-def test_requests_are_signed_as_the_published_example_is() -> None:
-    """Source: Amazon S3 API Reference, Signature Calculations, example GET Object."""
+@pytest.mark.parametrize(
+    ("rest", "headers", "signature"),
+    [
+        (
+            "test.txt",
+            {"range": "bytes=0-9"},
+            "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
+        ),
+        (
+            "?max-keys=2&prefix=J",
+            {},
+            "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
+        ),
+    ],
+)
+def test_requests_are_signed_as_the_published_examples_are(
+    rest: str, headers: dict[str, str], signature: str
+) -> None:
+    """Source: Amazon S3 API Reference, Signature Calculations, GET Object and List Objects."""
     key = SigningKey(
         "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1"
     )
-    url = "https://examplebucket.s3.amazonaws.com/test.txt"
-    made = signed("GET", url, {"range": "bytes=0-9"}, key, 1_369_353_600_000)
-    assert made["authorization"].endswith(
-        "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
-    )
+    url = f"https://examplebucket.s3.amazonaws.com/{rest}"
+    made = signed("GET", url, headers, key, 1_369_353_600_000)
+    assert made["authorization"].endswith(signature)

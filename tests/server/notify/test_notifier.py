@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ganglion.model.behaviour import Notify
 from ganglion.model.errors import EnvironmentFault, FileError
 from ganglion.model.events import AlarmSet, BudgetDenied, BudgetRequested, Event, GlassBroken
 from ganglion.server.notify import notifier as notifying
+from ganglion.server.notify.choices import NoticeChoices
 from ganglion.server.notify.notices import Notice, Recipients, body, send, subject
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings, read_settings
@@ -41,6 +43,47 @@ def test_a_preemption_is_told_and_a_workload_that_does_not_ask_is_not(
     notifier._gather()
     notifier._deliver()
     assert sent == [("a-1", "start"), ("a-1", "preemption")]
+
+
+def test_a_user_chooses_for_workloads_that_do_not_say_and_each_recipient_has_its_events(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(notifying, "send", lambda n, *_: sent.append((n.workload, n.event, n.to)))
+    (rig.home.root / "notify.yaml").write_text("on: [start]\nmail: [ops@example.org]\n")
+    notifier = Notifier(rig.home.root, rig.ledger, lambda: rig.machine.time)
+    workload = rig.submit("usual")
+    rig.turn(2)
+    notifier._gather()
+    user = rig.ledger.history.by_id(workload)
+    assert user is not None
+    chosen = [Notify(("end",), (TO,)), Notify(("start", "end"), webhook=("https://a.example",))]
+    notifier.choices.set(user.workload.user, chosen)
+    rig.submit("chosen")
+    rig.submit("own", notify={"on": ["end"], "mail": "own@example.org"})
+    rig.turn(2)
+    for name in ("chosen-2", "own-3"):
+        rig.machine.end(f"{name}/0")
+    rig.turn(2)
+    notifier._gather()
+    notifier._deliver()
+    assert sorted(sent) == [
+        ("chosen-2", "end", TO),
+        ("chosen-2", "end", "https://a.example"),
+        ("chosen-2", "start", "https://a.example"),
+        ("own-3", "end", "own@example.org"),
+        ("usual-1", "start", "ops@example.org"),
+    ]
+
+
+def test_choices_that_cannot_be_read_are_not_overwritten(rig: Rig) -> None:
+    path = rig.home.root / "notify-users.json"
+    path.write_text("{broken")
+    choices = NoticeChoices(rig.home.root)
+    assert choices.of("ada") == ()
+    with pytest.raises(FileError, match="cannot be read"):
+        choices.set("ada", [Notify(mail=(TO,))])
+    assert path.read_text() == "{broken"
 
 
 def test_the_past_is_not_told_and_the_queue_is_bounded(

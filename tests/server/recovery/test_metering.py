@@ -18,15 +18,18 @@ from ganglion.metering.sums import SupplySum, UsageBy, UsageSum, add_supply, add
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import ServerStarted
 from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.model.resources import Amount
 from ganglion.server.commands import live
 from ganglion.server.recovery import written
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.verify import verified
+from ganglion.server.views.usage import lent_rows, opened
 from tests.server.conftest import Rig
 from tests.server.loop.test_refused_writes import full_disk
 from tests.server.recovery.test_checkpoint_snapshots import keepers, work
 
-FOR_EVER = 1 << 60
+FOR_EVER, HOUR_MS = 1 << 60, 3_600_000
 
 
 def started(rig: Rig, *, metered: bool = True, version: str = __version__) -> None:
@@ -104,6 +107,38 @@ def test_intervals_follow_from_the_events_whenever_the_server_is_killed(
         slow = replayed(rig.ledger, Policy()).book.meter
         assert vars(slow) == vars(mind.book.meter)
     assert spent * 1000 <= held
+
+
+def test_what_queues_lent_follows_from_the_events_whenever_the_server_is_killed(rig: Rig) -> None:
+    quota = {"H100": Amount(gpu_milli=8_000)}
+    queues = (Queue("vision", quota=quota), Queue("text", quota=quota))
+    rig.do(lambda draft: live.keep_queues(draft, queues))
+    started(rig)
+    for name in ("a", "b", "c"):
+        rig.submit(name, queue="text", resources={"gpus": 4})
+    rig.turn(2)
+    for hours in (1, 2, 30):
+        rig.machine.time += hours * HOUR_MS
+        rig.crash()
+        started(rig)
+    rig.machine.end("a-1/0")
+    rig.turn(2)
+    now = rig.machine.time
+    with rig.service.read() as mind:
+        slow = replayed(rig.ledger, Policy()).book.lending
+        assert slow == mind.book.lending
+        found = opened(mind, rig.ledger, now)
+    cut = now - 7 * HOUR_MS // 2
+    text, vision = lent_rows(rig.ledger, found, (0, now), None)
+    assert (text.borrowed_gpu_us, text.lent_gpu_us) == (vision.lent_gpu_us, 0)
+    assert 0 <= vision.lent_gpu_us - 33 * 4 * HOUR_MS * 1000 < 4 * 1000 * 1000
+    parts = [lent_rows(rig.ledger, found, each, {"vision"}) for each in ((0, cut), (cut, now))]
+    assert sum(part[0].lent_gpu_us for part in parts) == vision.lent_gpu_us
+    exported(rig.ledger, rig.home.root / "out.jsonl")
+    copy = Ledger.open(rig.home.root / "copy.db")
+    imported(copy, rig.home.root / "out.jsonl")
+    assert lent_rows(copy, found, (0, now), None) == (text, vision)
+    copy.close()
 
 
 def test_a_turn_that_is_not_written_leaves_no_interval_and_loses_none(tmp_path: Path) -> None:

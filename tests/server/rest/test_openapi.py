@@ -30,6 +30,7 @@ DOCUMENTS = (
 )
 """Operations whose body is a file."""
 
+ADDRESSES = "what an address or the URL of a webhook is, no JSON Schema describes"
 GRAMMAR = "durations, cron expressions and quantities are languages that no JSON Schema describes"
 FILES = "a file may say numbers and lists in words: its grammar is not that of its schema"
 NAMES = "users, queues and times to come are checked against what there is"
@@ -41,6 +42,7 @@ EVENTS = (
 EXPLAINED: dict[tuple[str, str], str] = {
     **{("positive_data_acceptance", each): FILES for each in DOCUMENTS},
     **{("negative_data_rejection", each): FILES for each in DOCUMENTS},
+    ("positive_data_acceptance", "PUT /api/v1/notices"): ADDRESSES,
     ("positive_data_acceptance", "PUT /api/v1/policy"): FILES,
     ("positive_data_acceptance", "POST /api/v1/policy/check"): FILES,
     **{

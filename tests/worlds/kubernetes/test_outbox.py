@@ -114,6 +114,12 @@ def _all(cluster: Cluster, names: Sequence[str]) -> dict[str, str] | None:
     return {each: bound[each] for each in names} if set(names) <= set(bound) else None
 
 
+def waits_said(server: ServerProcess) -> bool:
+    """Whether the reason of a gang that waits has arrived."""
+    code, text = server.run("audit", "show", "--kind", "reasons_changed", "--since", "all")
+    return code == 0 and "capacity" in text
+
+
 def end_gang(cluster: Cluster, pods: dict[str, str]) -> None:
     for each in pods:
         cluster.set_phase(each, "Succeeded")
@@ -141,8 +147,18 @@ def test_history_and_audit_of_a_cluster_survive_kills_of_its_scheduler_and_of_th
         with SchedulerProcess(kubeconfig, *args) as scheduler:
             where["a"] = run_gang(cluster, "a")
             where["b"] = run_gang(cluster, "b")
+            late = cluster.add_gang("late", 2, gpus=4)
+            cluster.wait(lambda: waits_said(server), "it is said why it waits", LIMIT_S)
             end_gang(cluster, where["a"])
-            cluster.wait(lambda: "a" in ended(server), scheduler.log, LIMIT_S)
+            where["late"] = cluster.wait(lambda: _all(cluster, late), scheduler.log, LIMIT_S)
+            for each in late:
+                _say_running(cluster, each)
+            end_gang(cluster, where["late"])
+            cluster.wait(lambda: {"a", "late"} <= set(ended(server)), scheduler.log, LIMIT_S)
+            _, text = server.run("usage", "--by", "flavor", "-o", "json")
+            (flavor,) = (each["flavor"] for each in json.loads(text)["items"])
+            assert server.run("price", "set", flavor, "1", "--currency", "EUR")[0] == 0
+            assert server.run("budget", "set", "east:default", "10")[0] == 0
             scheduler.kill()
     # The server is down: a scheduler goes on without it, and is killed again.
     with SchedulerProcess(kubeconfig, *args) as scheduler:
@@ -158,6 +174,9 @@ def test_history_and_audit_of_a_cluster_survive_kills_of_its_scheduler_and_of_th
         found = ended(server)
         assert found["a"]["queue"] == "east:default"
         assert found["a"]["state"] == "SUCCEEDED"
+        spent = found["late"]["spent"]
+        assert spent["waited"]["capacity"] > 0
+        assert sum(spent["waited"].values()) <= spent["wait_ms"]
         (said,) = json.loads(server.run("clusters", "-o", "json")[1])
         assert (said["name"], said["lost"], said["gangs"]) == ("east", 0, 0)
         code, text = server.run("get", "c", "-o", "json")
@@ -173,7 +192,28 @@ def test_history_and_audit_of_a_cluster_survive_kills_of_its_scheduler_and_of_th
         (queue,) = [each for each in report["groups"] if each["by"] == "queue"]
         assert queue["name"] == "east:default"
         assert "wait_p50_ms" in queue["figures"]
+        _budget_holds(cluster, server)
     _check(server, where)
+
+
+def _budget_holds(cluster: Cluster, server: ServerProcess) -> None:
+    """An hour of a gang costs 8 EUR: two do not fit the budget of 10, and the pods say so."""
+    run_gang(cluster, "e")
+    (late, *_) = cluster.add_gang("f", 2, gpus=4)
+    path = f"/api/v1/namespaces/default/pods/{late}"
+
+    def told() -> str:
+        conditions = cluster.get(path)["status"].get("conditions", ())
+        return next(
+            (each["message"] for each in conditions if "budget" in each.get("message", "")), ""
+        )
+
+    cluster.wait(told, "a pod waits for the budget", LIMIT_S)
+    assert "the budget of queue east:default is 10.00 EUR this month" in told()
+    found = json.loads(server.run("budget", "show", "east:default", "-o", "json")[1])
+    assert found["reserved_micro"] == 8_000_000
+    rows = json.loads(server.run("ps", "-o", "json")[1])
+    assert {each["name"]: each["reason"] for each in rows} == {"e": "", "f": "budget"}
 
 
 def _check(server: ServerProcess, where: dict[str, dict[str, str]]) -> None:

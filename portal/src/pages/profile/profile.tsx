@@ -12,6 +12,7 @@ import type { Zone } from "../../ui/numbers";
 import { Facts } from "../../ui/side";
 import { harmless, word } from "../../ui/text";
 import { NewToken } from "../admin/token";
+import { Notices } from "./notices";
 
 export function ProfilePage() {
   const { me, about } = useVisitor();
@@ -32,6 +33,7 @@ export function ProfilePage() {
         <Command line="ganglion whoami" />
       </section>
       <Looks />
+      <Notices />
       <Tokens />
       <Sessions />
     </>

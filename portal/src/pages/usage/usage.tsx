@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { queues, usage } from "../../api/reads";
-import type { FlavorUsage, UsagePage as Page, UsageRow } from "../../api/schema";
+import type { FlavorUsage, LentRow, UsagePage as Page, UsageRow } from "../../api/schema";
 import { count, gpuHours, money, plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
 import { PeriodFields, periodOptions } from "../../ui/period";
@@ -85,6 +85,7 @@ export function UsagePage() {
             </>
           )}
           <Fleet page={page} />
+          <Lent page={page} />
           <Corrections page={page} />
           <Command line={line.join(" ")} />
         </>
@@ -354,6 +355,45 @@ function fleetColumns(currency: string): readonly PlainColumn<FlavorUsage>[] {
         ]
       : []),
   ];
+}
+
+const LENT: readonly PlainColumn<LentRow>[] = [
+  { key: "queue", title: "Queue", value: (row) => row.queue, cell: (row) => <Group by="queue" name={row.queue} /> },
+  {
+    key: "parent",
+    title: "Under",
+    wide: true,
+    value: (row) => row.parent,
+    cell: (row) => <Name text={row.parent || "–"} most={40} />,
+  },
+  ...(["lent_gpu_us", "borrowed_gpu_us"] as const).map((key) => ({
+    key,
+    title: key === "lent_gpu_us" ? "Lent" : "Borrowed",
+    align: "end" as const,
+    value: (row: LentRow) => gpuHours(row[key]),
+    cell: (row: LentRow) => count(gpuHours(row[key])),
+  })),
+];
+
+function Lent({ page }: { page: Page }) {
+  if (!page.lent.length) return null;
+  return (
+    <section aria-label="Lent and borrowed">
+      <h2>Lent and borrowed, in GPU-hours</h2>
+      <p className="quiet">
+        Lent is quota that a queue did not use and queues beside it did. Among the queues under one parent, what is lent
+        is what is borrowed.
+      </p>
+      <PlainTable
+        label="Lent and borrowed"
+        file="lent"
+        one="queue"
+        columns={LENT}
+        rows={page.lent}
+        id={(row) => row.queue}
+      />
+    </section>
+  );
 }
 
 function Corrections({ page }: { page: Page }) {

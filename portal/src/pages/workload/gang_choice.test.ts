@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { GangView } from "../../api/schema";
-import { gangOf, saidOf } from "./gang_choice";
+import { clusterOf, gangOf, saidOf } from "./gang_choice";
 
 const gang = (index: number, params: Record<string, string> = {}) => ({ index, phase: "running", params }) as unknown as GangView;
 
@@ -15,4 +15,11 @@ it("shows the gang of the address, and the first one where it has left", () => {
 it("names a trial by its parameters", () => {
   expect(saidOf(gang(3))).toBe("3 running");
   expect(saidOf(gang(3, { lr: "0.1", seed: "7" }))).toBe("3 running lr=0.1 seed=7");
+});
+
+it("knows work of clusters by what was recorded of it", () => {
+  expect(clusterOf({ document: { cluster: "east", namespace: "lab", name: "train", gang: "lab/Job/train" } })).toEqual({
+    ...{ cluster: "east", namespace: "lab", name: "train" },
+  });
+  expect(clusterOf({ document: { name: "train", run: "true" } })).toBeUndefined();
 });

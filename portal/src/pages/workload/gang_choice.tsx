@@ -7,6 +7,12 @@ export function gangOf(job: Pick<WorkloadDetail, "gangs">, index: number | undef
   return job.gangs.find((each) => each.index === index) ?? job.gangs[0];
 }
 
+/** The cluster that a workload ran in; undefined = it is one of the server itself. */
+export function clusterOf(job: Pick<WorkloadDetail, "document">): { cluster: string; namespace: string; name: string } | undefined {
+  const { cluster, namespace, name } = job.document as Record<string, unknown>;
+  return typeof cluster === "string" ? { cluster, namespace: String(namespace), name: String(name) } : undefined;
+}
+
 /** A gang in one line. */
 export function saidOf(gang: Pick<GangView, "index" | "phase" | "params">): string {
   const params = Object.entries(gang.params).map(([name, value]) => `${name}=${value}`);

@@ -48,3 +48,21 @@ it("says for what it waited before each attempt, and where that is unknown", () 
     ["waits", ["capacity"]],
   ]);
 });
+
+it("shows an attempt of which only the wait is known, where that ended", () => {
+  const gang = {
+    ...{ id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 9_000, started: null, saved: null, ended: 12_000, outcome: "succeeded" },
+    ...{ exit_code: null, submitted: 1_000 },
+    waited: [
+      { attempt: 1, reason: "quota", total_ms: 3_000, times: 1, until: 4_000 },
+      { attempt: 2, reason: "unknown", total_ms: 2_000, times: 1, until: 9_000 },
+    ],
+  };
+  const job = { submitted: 1_000, gangs: [gang as unknown as GangView] } as WorkloadDetail;
+  expect(stepsOf(job).map((each) => [each.at, each.what, each.waited?.map((one) => one.reason)])).toEqual([
+    [1_000, "submitted", undefined],
+    [4_000, "attempt 1 placed", ["quota"]],
+    [9_000, "attempt 2 placed", ["unknown"]],
+    [12_000, "succeeded", undefined],
+  ]);
+});

@@ -65,7 +65,12 @@ export function stepsOf(job: WorkloadDetail, past: readonly Attempt[] = []): Ste
     const of = several ? ` (gang ${gang.index})` : "";
     const last = gang.attempt;
     let from = gang.submitted || job.submitted;
-    for (const each of past.filter((one) => one.gang === gang.id && one.attempt < last)) {
+    const mine = past.filter((one) => one.gang === gang.id && one.attempt < last);
+    for (const attempt of unseen(gang, mine)) {
+      const waited = gang.waited.filter((each) => each.attempt === attempt);
+      steps.push({ at: Math.max(...waited.map((each) => each.until)), what: `attempt ${attempt} placed${of}`, waited });
+    }
+    for (const each of mine) {
       const waited = wait(gang, each.attempt, from, each.begin);
       steps.push({ at: each.begin, what: `attempt ${each.attempt} placed${of}`, more: on(each.nodes), ...waited });
       if (each.end !== null) steps.push({ at: each.end, what: `attempt ${each.attempt} over${of}` });
@@ -93,6 +98,12 @@ export function stepsOf(job: WorkloadDetail, past: readonly Attempt[] = []): Ste
     }
   }
   return steps.sort((a, b) => a.at - b.at);
+}
+
+/** Earlier attempts of which nothing but their waits is known: each was placed when its wait ended. */
+function unseen(gang: GangView, past: readonly Attempt[]): number[] {
+  const known = new Set(past.map((each) => each.attempt));
+  return [...new Set(gang.waited.map((each) => each.attempt))].filter((each) => each < gang.attempt && !known.has(each));
 }
 
 function on(nodes: readonly string[]): string {

@@ -5,8 +5,8 @@ import { Button } from "react-aria-components";
 import type { WorkloadDetail } from "../../api/schema";
 import { Command, Empty } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
-import { download, word } from "../../ui/text";
-import { GangChoice } from "./gang_choice";
+import { download, harmless, word } from "../../ui/text";
+import { GangChoice, clusterOf } from "./gang_choice";
 import { NOTHING, readTail, type Tail } from "./tail";
 
 const LINE = 20;
@@ -20,7 +20,8 @@ export function Logs(props: {
 }) {
   const { job, gang, rank, find, set } = props;
   const shown = job.gangs.find((each) => each.index === gang);
-  const attempt = shown?.attempt ?? 0;
+  const elsewhere = clusterOf(job);
+  const attempt = elsewhere ? 0 : (shown?.attempt ?? 0);
   const over = shown?.phase === "ended";
   const [tail, setTail] = useState<Tail>(NOTHING);
   const [down, setDown] = useState(true);
@@ -48,6 +49,15 @@ export function Logs(props: {
     if (down && lines.length) virtual.scrollToIndex(lines.length - 1, { align: "end" });
   }, [lines.length, down, virtual]);
 
+  if (elsewhere)
+    return (
+      <Empty title="The cluster has its log">
+        <p>
+          It is work of the cluster {harmless(elsewhere.cluster, 63)}, which keeps logs for as long as the pods are there.
+        </p>
+        <Command line={`ganglion logs ${word(elsewhere.name)} --namespace ${word(elsewhere.namespace)} --context CONTEXT`} />
+      </Empty>
+    );
   if (!attempt)
     return over ? (
       <Empty title="No log">

@@ -9,7 +9,7 @@ import { Command, Empty, Failure, Loading, Meter, Name } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { useSettings } from "../../ui/settings";
 import { harmless } from "../../ui/text";
-import { GangChoice } from "./gang_choice";
+import { GangChoice, clusterOf } from "./gang_choice";
 import { corners, drawn, type Drawn } from "./lines";
 
 const percent = (milli: number | null) => (milli === null ? "unknown" : `${count(Math.round(milli / 10))} %`);
@@ -85,12 +85,19 @@ export function UsePanel(props: {
   set: Choose;
 }) {
   const { job, gang: index, attempt, over, set } = props;
+  const elsewhere = clusterOf(job);
   const found = useQuery({ ...use, enabled: !over });
   const gangs = found.data?.gangs.filter((each) => each.workload === job.id) ?? [];
   const names = new Set(gangs.map((each) => each.gang));
   const devices = found.data?.devices.filter((each) => each.gangs.some((gang) => names.has(gang))) ?? [];
   if (found.error && !found.data && !over) return <Failure error={found.error} />;
   if (!found.data && !over) return <Loading what="what it uses" />;
+  if (elsewhere)
+    return (
+      <Empty title="There are no curves">
+        <p>It is work of the cluster {harmless(elsewhere.cluster, 63)}. What its programs use is measured and kept there.</p>
+      </Empty>
+    );
   return (
     <>
       {gangs.length > 0 && (
@@ -116,7 +123,7 @@ export function UsePanel(props: {
 function Curves(props: { job: WorkloadDetail; index: number; chosen: number | undefined; live: boolean; set: Choose }) {
   const { job, index, chosen, live, set } = props;
   const found = useQuery(curves(job.id, index, live));
-  const gang = <GangChoice job={job} gang={index} choose={(gang) => set({ gang, rank: 0, attempt: undefined })} />;
+  const gang = job.gangs.length > 1 && <GangChoice job={job} gang={index} choose={(gang) => set({ gang, rank: 0, attempt: undefined })} />;
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="its curves" />;
   const attempts = [...new Set(found.data.items.map((each) => each.attempt))];
@@ -125,7 +132,7 @@ function Curves(props: { job: WorkloadDetail; index: number; chosen: number | un
   if (!mine.length)
     return (
       <section aria-label="Curves">
-        <div className="line-with-button">{gang}</div>
+        {gang && <div className="line-with-button">{gang}</div>}
         <Empty title={job.gangs.length > 1 ? `Gang ${index} has no curves` : "There are no curves"}>
           <p>
             What an attempt uses is measured every ten seconds while it runs, and what it reports is kept with that, for as long as its
@@ -141,21 +148,23 @@ function Curves(props: { job: WorkloadDetail; index: number; chosen: number | un
   return (
     <section aria-label="Curves">
       <div className="line-with-button">
-        {gang}
-        {attempts.length > 1 ? (
-          <label>
-            Attempt{" "}
-            <select value={attempt} onChange={(event) => set({ attempt: Number(event.target.value) })}>
-              {attempts.map((each) => (
-                <option key={each} value={each}>
-                  {each}
-                </option>
-              ))}
-            </select>
-          </label>
-        ) : (
-          <span className="quiet">attempt {attempt}</span>
-        )}
+        <span className="choices">
+          {gang}
+          {attempts.length > 1 ? (
+            <label>
+              Attempt{" "}
+              <select value={attempt} onChange={(event) => set({ attempt: Number(event.target.value) })}>
+                {attempts.map((each) => (
+                  <option key={each} value={each}>
+                    {each}
+                  </option>
+                ))}
+              </select>
+            </label>
+          ) : (
+            <span className="quiet">attempt {attempt}</span>
+          )}
+        </span>
         <CsvButton file={`${job.id}-${index}-${attempt}-curves`} columns={POINTS} rows={mine.flatMap(pointsOf)} />
       </div>
       {parts.map(

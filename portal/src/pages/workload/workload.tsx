@@ -12,7 +12,7 @@ import { count, duration, gpuHours as gpuHoursOf, money, plural } from "../../ui
 import { Badge, Command, Failure, Figure, Loading, Name, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
-import { gangOf } from "./gang_choice";
+import { clusterOf, gangOf } from "./gang_choice";
 import { attemptsOf, stepsOf } from "./life";
 import { Logs } from "./logs";
 import { PlacementPanel } from "./placement";
@@ -33,7 +33,7 @@ export function WorkloadPage() {
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="the workload" />;
   const job = found.data;
-  const usual: TabName = job.state === "QUEUED" ? "why" : "logs";
+  const usual: TabName = job.state === "QUEUED" || clusterOf(job) ? "why" : "logs";
   const tab = search.tab ?? usual;
   const gang = gangOf(job, search.gang)?.index ?? 0;
   return (
@@ -98,6 +98,7 @@ function Head({ job }: { job: WorkloadDetail }) {
   const now = useNow();
   const over = ENDED.has(job.state);
   const held = job.reason === "held";
+  const elsewhere = clusterOf(job);
   const path = `/workloads/${part(job.id)}`;
   const later = useLater("It is cancelled");
   const cancel = (leaving: boolean) => change("POST", `${path}/cancel`, { force: false }, { leaving });
@@ -143,7 +144,7 @@ function Head({ job }: { job: WorkloadDetail }) {
       </dl>
       {!over && later.shown}
       <div className="buttons">
-        {!over && !later.waits && (
+        {!over && !elsewhere && !later.waits && (
           <Confirm
             danger
             label="Cancel"
@@ -160,7 +161,7 @@ function Head({ job }: { job: WorkloadDetail }) {
             </p>
           </Confirm>
         )}
-        {job.state === "QUEUED" && (
+        {job.state === "QUEUED" && !elsewhere && (
           <Confirm
             label={held ? "Release" : "Hold"}
             title={held ? "Let it start?" : "Keep it from starting?"}
@@ -168,7 +169,7 @@ function Head({ job }: { job: WorkloadDetail }) {
             act={() => change("PATCH", path, { held: !held })}
           />
         )}
-        {job.failed > 0 && over && (
+        {job.failed > 0 && over && !elsewhere && (
           <Confirm
             label="Retry"
             title="Submit what failed again?"
@@ -176,9 +177,20 @@ function Head({ job }: { job: WorkloadDetail }) {
             act={() => change("POST", `${path}/retry`)}
           />
         )}
-        <Link className="button" to="/submit" search={{ from: job.id }}>
-          Clone and change
-        </Link>
+        {!elsewhere && (
+          <Link className="button" to="/submit" search={{ from: job.id }}>
+            Clone and change
+          </Link>
+        )}
+        {elsewhere && !over && (
+          <>
+            <p className="quiet">It is work of the cluster {harmless(elsewhere.cluster, 63)}, which carries changes out:</p>
+            <Command
+              line={`ganglion cancel ${word(elsewhere.name)} --namespace ${word(elsewhere.namespace)} --context CONTEXT`}
+              label="Cancel it on the command line"
+            />
+          </>
+        )}
       </div>
     </header>
   );
@@ -232,7 +244,11 @@ function Timeline({ job }: { job: WorkloadDetail }) {
       {(restarts > 0 || job.preemptions > 0) && (
         <p className="quiet">
           {plural(restarts, "earlier attempt")}, stopped for others {plural(job.preemptions, "time")}; why each ended:{" "}
-          <code>ganglion events {harmless(word(job.id), 80)}</code>
+          <code>
+            {clusterOf(job)
+              ? `ganglion audit show --queue ${harmless(word(job.queue), 80)} --kind gang_ended --since all`
+              : `ganglion events ${harmless(word(job.id), 80)}`}
+          </code>
         </p>
       )}
     </section>

@@ -104,6 +104,22 @@ class CorrectionView(Struct):
     change_micro: int
 
 
+class LentRow(Struct):
+    """What one queue lent and borrowed; among the queues of one parent both add up to the same.
+
+    Attributes:
+        queue: its name; not only leaves have quota.
+        parent: what it lies under now; empty = nothing, or it is gone.
+        lent_gpu_us: GPU time of its quota that others of its parent used while it did not.
+        borrowed_gpu_us: GPU time that it used of the quota of others of its parent.
+    """
+
+    queue: str
+    parent: str = ""
+    lent_gpu_us: int = 0
+    borrowed_gpu_us: int = 0
+
+
 class UsagePage(Page):
     """Usage over a period, sorted by what it is grouped by.
 
@@ -115,6 +131,7 @@ class UsagePage(Page):
         fleet: by flavor; None = the caller may not see the whole fleet, or asked for some queues.
         currency: of all money, which is in millionths; empty = there are no prices.
         corrections: by prices that were set after the time they are about, oldest first.
+        lent: by queue, those that neither lent nor borrowed anything left out; not of clusters.
     """
 
     since: int
@@ -125,3 +142,4 @@ class UsagePage(Page):
     fleet: tuple[FlavorUsage, ...] | None = None
     currency: str = ""
     corrections: tuple[CorrectionView, ...] = ()
+    lent: tuple[LentRow, ...] = ()

@@ -1,6 +1,7 @@
 """Registers a cluster at the server of this home, where its scheduler delivers what it decides."""
 
 import os
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from msgspec import Struct
 from ganglion.cli.connection.connect import connect
 from ganglion.client import Client
 from ganglion.client.home import UNIX, Unreachable, home
-from ganglion.lifecycle.clusters import place_of
-from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.lifecycle.clusters import CLUSTER_NAME, place_of
+from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 from ganglion.server.cluster.outbox.post import DeliveryLine
 
 LIFE_DAYS = 366
@@ -65,13 +66,27 @@ def _register(client: Client, cluster: str, url: Path, token: Path) -> None:
         raise InputError("a scheduler delivers over HTTP", "set GANGLION_URL to such an address")
     known = token.read_text(encoding="utf-8").strip() if token.exists() else ""
     if not _counts(client.url, cluster, known):
-        client.access.grant(f"user:{cluster}", ROLE, place_of(cluster))
-        label = f"scheduler of cluster {cluster}"
-        made = client.access.create_token(
-            cluster, ROLE, place_of(cluster), label=label, days=LIFE_DAYS
-        )
-        _put(token, made.token)
+        _put(token, new_token(client, cluster))
     _put(url, client.url)
+
+
+def new_token(client: Client, cluster: str) -> str:
+    """Let a user of the name of a cluster deliver its records, and do nothing else.
+
+    Returns:
+        a token of that user.
+
+    Raises:
+        Forbidden: the caller may not grant roles or make tokens.
+        FieldError: it is no name of a cluster.
+    """
+    if not re.fullmatch(CLUSTER_NAME, cluster):
+        raise FieldError(f"{cluster}: no name of a cluster", hint="as east-1")
+    client.access.grant(f"user:{cluster}", ROLE, place_of(cluster))
+    label = f"scheduler of cluster {cluster}"
+    return client.access.create_token(
+        cluster, ROLE, place_of(cluster), label=label, days=LIFE_DAYS
+    ).token
 
 
 def _counts(url: str, cluster: str, token: str) -> bool:

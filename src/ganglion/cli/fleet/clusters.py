@@ -2,23 +2,35 @@
 
 from typing import TYPE_CHECKING
 
+import rich_click as click
+
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output
 from ganglion.cli.output.formats import DASH, clock
+from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_list
 
 if TYPE_CHECKING:
     from ganglion.api.events import ClusterDelivery
 
 
-@command("clusters", "clusters", "clusters -o json")
+@command("clusters", "clusters", "clusters -o json", "clusters --register east")
+@click.option(
+    "--register",
+    default="",
+    metavar="NAME",
+    help="Let a cluster of this name deliver, and print the token for its scheduler.",
+)
 @list_output
-def clusters(form: str) -> None:
+def clusters(register: str, form: str) -> None:
     """List clusters whose schedulers deliver what they decide.
 
     HEARD is when the last record came, RECORDS how many came of the present scheduler, MISSING how
-    many are known to be lost. The server has their history and audit.
+    many are known to be lost. The server has their history and audit, and its portal shows them.
     """
+    if register:
+        _register(register)
+        return
     columns: list[Column[ClusterDelivery]] = [
         Column("CLUSTER", lambda c: c.name, key=True),
         Column("HEARD", lambda c: clock(c.heard)),
@@ -32,6 +44,16 @@ def clusters(form: str) -> None:
         print_list(
             client.daily.clusters(), columns, form, empty="no cluster delivers to this server"
         )
+
+
+def _register(name: str) -> None:
+    """Print a token by which records of a cluster may be delivered, and nothing else be done."""
+    from ganglion.cli.connection.registration import LIFE_DAYS, new_token
+
+    with connect() as client:
+        token = new_token(client, name)
+    note(f"Token of {name}, role reporter on {name}:, for {LIFE_DAYS} days; it is not shown again:")
+    click.echo(token)
 
 
 def _style(cluster: "ClusterDelivery") -> str:

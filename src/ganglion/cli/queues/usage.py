@@ -94,6 +94,9 @@ def usage(
     ACTIVE is GPU time in which GPUs computed that attempts had alone, as far as their driver was
     asked; a line below the table says how much of what was held that is. `-o wide` adds energy.
 
+    Further lines say how much of its quota each queue lent to others beside it while it did not
+    use it itself, and how much it borrowed of theirs.
+
     The lines below the table, on stderr, compare all that was held with the GPUs that there were,
     for those who may see the whole fleet.
     """
@@ -197,6 +200,11 @@ def told(page: "UsagePage") -> list[str]:
     if page.fleet is None:
         lines = [f"held {hours(page.total.held_gpu_us)} GPU-hours"]
     lines += _activity_told(page.total)
+    lines += [
+        f"{each.queue}: lent {hours(each.lent_gpu_us)}, borrowed {hours(each.borrowed_gpu_us)}"
+        for each in sorted(page.lent, key=lambda row: -row.lent_gpu_us - row.borrowed_gpu_us)
+        if max(each.lent_gpu_us, each.borrowed_gpu_us) >= HUNDREDTH_US
+    ]
     lines += _money_told(page) if page.currency else []
     if page.metered_since is None:
         return [*lines, "nothing is metered yet"]

@@ -198,6 +198,7 @@ def _stays(must: Iterable[str]) -> "list[Column[Stay]]":
         Column("IMAGE", lambda s: s.image or DASH, wide=True),
         Column("MODEL", lambda s: s.model or DASH, wide=True),
         Column("RAN", lambda s: s.ran or DASH, wide=True),
+        Column("HELD", lambda s: s.held or DASH, wide=True),
         Column("OWNER", lambda s: s.owner or DASH, wide=True),
         *(Column(key.upper(), _label(key)) for key in must),
         Column("BROKEN", lambda s: ", ".join(s.broken) or DASH, style=_style),

@@ -83,6 +83,8 @@ def _print_fate(name: str, verdict: "Verdict") -> None:
         told = f" would start{after}"
         console.print(Text.assemble((name, "bold"), told, _near(verdict.placement)))
         print_table(table_of(COLUMNS, shares(verdict.placement)))
+        for each in verdict.placement.held:
+            console.print(str(each), soft_wrap=True)
         return
     reason = verdict.reason
     how = "can never start" if reason and reason.never else "would wait"

@@ -3,7 +3,7 @@
 Times are ms since 1970.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -17,6 +17,8 @@ from ganglion.api.access import (
     HoldPage,
     HoldView,
     NewToken,
+    NoticeChoice,
+    NoticesView,
     PortalLink,
     RolePage,
     TokenPage,
@@ -149,6 +151,19 @@ class AccessClient:
     def users(self) -> tuple[UserView, ...]:
         """List users who sign in with a name and a password."""
         return self._http.call("GET", "/users", UserPage).items
+
+    def notices(self) -> tuple[NoticeChoice, ...]:
+        """What the caller chose to be notified of; empty = what the server says is sent."""
+        return self._http.call("GET", "/notices", NoticesView).items
+
+    def set_notices(self, items: Sequence[Mapping[str, object]]) -> tuple[NoticeChoice, ...]:
+        """Choose what the caller is notified of, in place of what it chose before.
+
+        Args:
+            items: each with `on`, and `mail` or `webhook`; empty = what the server says.
+        """
+        body = {"items": [dict(each) for each in items]}
+        return self._http.call("PUT", "/notices", NoticesView, body=body).items
 
     def bootstrap(self, *, if_needed: bool = False) -> BootstrapLink:
         """Make the link whose visitor becomes the first admin; for the owner of the server.

@@ -9,6 +9,7 @@ from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.gangs.urgency import next_step
 from ganglion.engine.ordering.attempt import PlacementAttempt, seek
 from ganglion.engine.ordering.order import waiting_in_order
+from ganglion.engine.placement.held import with_held
 from ganglion.engine.runtimes.estimates import EstimateSource
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.nominations import blockers
@@ -131,7 +132,9 @@ def verdict(state: ClusterState, gang: Gang, now: int) -> Verdict:
         return Verdict(reason=gate)
     outcome = try_out(state, now, gang)
     if outcome.placement:
-        return Verdict(placement=outcome.placement, stops=outcome.stops)
+        rate = state.config.policy.fetch_per_second_mib
+        place = with_held(state.fleet.tree, gang, outcome.placement, rate)
+        return Verdict(placement=place, stops=outcome.stops)
     reason = outcome.reason
     holders = () if reason is None or reason.never else holders_of(state, record, now)
     return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason, holders))

@@ -4,6 +4,8 @@ It decides among places that are equal otherwise: nodes of one score, domains th
 tight. It never weighs against topology, packing or who goes first.
 """
 
+from msgspec.structs import replace
+
 from ganglion.engine.topology.indexes import NOTHING, Indexes, Saved
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.placement import HeldItem, Placement
@@ -42,13 +44,14 @@ def around(tree: Tree, saved: Saved) -> Saved:
     return found
 
 
-def held_at(tree: Tree, gang: Gang, placement: Placement, mib_per_s: int) -> tuple[HeldItem, ...]:
-    """What the nodes of a placement hold of what the gang loads, node by node."""
-    if not mib_per_s:
-        return ()
-    return tuple(
+def with_held(tree: Tree, gang: Gang, placement: Placement, mib_per_s: int) -> Placement:
+    """A placement with what its nodes hold of what the gang loads, node by node."""
+    if not (mib_per_s and (gang.model or gang.images)):
+        return placement
+    held = tuple(
         HeldItem(node, name, mib // mib_per_s)
         for node in dict.fromkeys(pod.node for pod in placement.pods)
         for item, name in loads(gang).items()
         if (mib := tree.node(node).holds.get(item, 0)) >= mib_per_s
     )
+    return replace(placement, held=held)

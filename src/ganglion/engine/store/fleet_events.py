@@ -22,12 +22,23 @@ from ganglion.pricing.zones import month_of
 
 
 def node_added(state: Store, event: ev.NodeAdded) -> bool:
-    """A node joined or changed."""
+    """A node joined or changed; what it holds makes nothing possible, and breaks nothing."""
+    if _holds_otherwise(state, event.node):
+        state.fleet.tree.put(event.node)
+        return True
     if state.holdings.promised:
         _break_promises(state, event.node.name)
     state.fleet.tree.put(event.node)
     state.fleet.changed()
     return True
+
+
+def _holds_otherwise(state: Store, node: Node) -> bool:
+    """Whether nothing about a node is new but what it holds."""
+    known = state.fleet.tree.known(node.name)
+    if known is None or known.holds == node.holds or state.fleet.tree.is_gone(node.name):
+        return False
+    return replace(known, holds=node.holds) == node
 
 
 def lacks(node: Node, record: GangRecord, pod: PodPlacement) -> bool:
@@ -143,7 +154,10 @@ def money_heard(state: Store, heard: ClusterMoney, now: int) -> None:
     budgets = state.queues.budgets
     budgets.advance(now)
     budgets.prices.records[:] = heard.prices
-    wanted = {e.budget.queue: e for e in heard.budgets if e.budget.queue in state.queues.by_name}
+    named = {name.rpartition(CLUSTER_SIGN)[2]: name for name in heard.budgets}
+    wanted = {
+        name: heard.budgets[known] for name, known in named.items() if name in state.queues.by_name
+    }
     before = {name: (each.limit, each.spent) for name, each in budgets.accounts.items()}
     for name in before:
         if name not in wanted:
@@ -152,7 +166,8 @@ def money_heard(state: Store, heard: ClusterMoney, now: int) -> None:
         account = budgets.accounts.get(name)
         is_now = each.begin == month_of(budgets.now, each.budget.zone)[0]
         if is_now or account is None:
-            budgets.put(each.budget, each.spent_micro if is_now else 0, budgets.now)
+            budget = replace(each.budget, queue=name, known_as=named[name])
+            budgets.put(budget, each.spent_micro if is_now else 0, budgets.now)
     budgets.price_set(budgets.now)
     state.holdings.count_costs()
     after = {name: (each.limit, each.spent) for name, each in budgets.accounts.items()}

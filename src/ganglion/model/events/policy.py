@@ -137,8 +137,8 @@ class StandingBudget(Struct, frozen=True):
     """How the budget of a queue stands.
 
     Attributes:
-        budget: the budget, by the name of the queue in the cluster; its limit has what it was
-            raised by for the present month.
+        budget: the budget, which names no queue; its limit has what it was raised by for the
+            present month.
         begin: of that month, in ms.
         spent_micro: what the queue and all below it have spent since then, as it is metered.
     """
@@ -154,9 +154,9 @@ class ClusterMoney(Struct, frozen=True):
     Attributes:
         at: by the clock of the server, in ms.
         prices: every price that was set.
-        budgets: by queue.
+        budgets: by the names of queues at the server.
     """
 
     at: int
     prices: tuple[PriceSet, ...] = ()
-    budgets: tuple[StandingBudget, ...] = ()
+    budgets: dict[str, StandingBudget] = {}

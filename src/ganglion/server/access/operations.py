@@ -145,6 +145,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "set_user_groups": Rule(_V.GRANT, _K.TOKEN),
         "enable_user": Rule(_V.GRANT, _K.TOKEN),
         "remove_user": Rule(_V.GRANT, _K.TOKEN),
+        **dict.fromkeys(("show_notices", "set_notices"), _ANYONE),
         "list_tokens": _ANYONE,
         "revoke_token": _ANYONE,
         "list_sessions": _ANYONE,

@@ -143,5 +143,10 @@ def gang_view(
         placed=ended.placed or None,
         started=ended.began or None,
         ended=ended.ended or None,
-        waited=tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in waits),
+        waited=waited_view(waits),
     )
+
+
+def waited_view(waits: Iterable[WaitSum]) -> tuple[reasons.WaitedFor, ...]:
+    """For what a gang has waited, as it is shown."""
+    return tuple(reasons.WaitedFor(*msgspec.structs.astuple(each)) for each in waits)

@@ -9,7 +9,7 @@ from ganglion.lifecycle.status import live_as
 from ganglion.lifecycle.waiting.sums import UNKNOWN
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
-from ganglion.server.delivered.filed import document_of, gang_view
+from ganglion.server.delivered.filed import document_of, gang_view, waited_view
 
 
 def living_view(cluster: str, found: DeliveredGang) -> workloads.WorkloadView:
@@ -35,16 +35,18 @@ def living_detail(cluster: str, found: DeliveredGang, said: int) -> workloads.Wo
     )
 
 
-def living_why(cluster: str, found: DeliveredGang) -> reasons.Why:
-    """For which reason it waits; its scheduler says more."""
+def living_why(cluster: str, found: DeliveredGang, said: int) -> reasons.Why:
+    """For which reasons it waits and has waited; see `living_detail`. Its scheduler says more."""
     key, phase, name = live_id(cluster, found), found.phase, found.own_name
-    said = "waits" if phase is Phase.PENDING else f"does not wait: it is {phase}"
-    text = f"{key} {said}"
+    text = f"{key} " + ("waits" if phase is Phase.PENDING else f"does not wait: it is {phase}")
     if phase is Phase.PENDING:
         ask = f"ganglion why {name} --context CONTEXT -n {found.namespace}"
         cause = f" ({waits_for(found)})" if waits_for(found) else ""
         text += f"{cause} in cluster {cluster}, whose scheduler says more: {ask}"
-    told = reasons.Explained(gang=key, phase=phase, text=text, preemptions=found.preemptions)
+    waited = waited_view(found.wait.parts(said))
+    told = reasons.Explained(
+        gang=key, phase=phase, text=text, preemptions=found.preemptions, waited=waited
+    )
     return reasons.Why(workload=key, gangs=1, explanations=(told,))
 
 

@@ -7,15 +7,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from ganglion.model.errors import FieldError, GanglionError
+from ganglion.model.fleet.images import full_name
 from ganglion.model.workload import ResolvedImage, ResolvedModel
 from ganglion.server.models.watch import ModelWatch
 from ganglion.specs.grammar.rules.models import reference_of
 
 DEADLINE_S = 3.0
 """Longest that a submission waits for what it does not need."""
-DEFAULT_HOST, DEFAULT_OWNER, DEFAULT_TAG = "docker.io", "library", "latest"
-"""What container runtimes mean by a name without a registry, an owner, a tag."""
-
 NO_NAME = "it is no name of an image in a registry"
 
 FindModel = Callable[[str], Awaitable[ResolvedModel]]
@@ -26,20 +24,9 @@ def has_digest(image: str) -> bool:
     return "@" in image
 
 
-def reference_to(image: str) -> str:
-    """The reference of an image as that of a model in an OCI registry is written."""
-    first, slash, rest = image.partition("/")
-    is_host = slash and (set(first) & set(".:") or first == "localhost")
-    host, name = (first, rest) if is_host else (DEFAULT_HOST, image)
-    if host == DEFAULT_HOST and "/" not in name:
-        name = f"{DEFAULT_OWNER}/{name}"
-    tag = "" if ":" in name.rpartition("/")[2] else f":{DEFAULT_TAG}"
-    return f"oci://{host}/{name}{tag}"
-
-
 def watched_as(image: str) -> str:
     """The reference by which what an image is can be asked for; empty = there is nothing to ask."""
-    reference = "" if not image or has_digest(image) else reference_to(image)
+    reference = "" if not image or has_digest(image) else f"oci://{full_name(image)}"
     try:
         return reference if reference and reference_of(reference) else ""
     except FieldError:

@@ -30,7 +30,9 @@ from ganglion.model.events import (
     GlassBroken,
     Outcome,
 )
+from ganglion.model.workload import Workload
 from ganglion.seams.files import replace_whole
+from ganglion.server.notify.choices import NoticeChoices
 from ganglion.server.notify.notices import BUDGET, GLASS, Notice, Recipients, send
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings
 from ganglion.specs.grammar.money import cut_money
@@ -102,6 +104,7 @@ class Notifier:
         self._reach = reach or Recipients()
         effects = self._reach.effects
         self._files, self._pid = effects.files, effects.processes.own()
+        self.choices = NoticeChoices(home, effects)
         self._memory, self._watched = self._recalled(), WatchedSettings(home, self._files)
         self._wanted: dict[str, Notify | None] = {}
         self._news, self._ending = threading.Event(), threading.Event()
@@ -164,11 +167,11 @@ class Notifier:
     def _notices(self, entry: Entry, usual: Notify | None) -> Iterator[Notice]:
         event = _HEARD.decode(entry.body)
         if isinstance(event, GlassBroken):
-            if usual and GLASS in usual.on:
+            if usual:
                 yield from _addressed(entry.seq, "", GLASS, _facts_of_glass(event), usual)
             return
         if isinstance(event, _OF_REQUESTS):
-            if usual and BUDGET in usual.on:
+            if usual:
                 yield from _addressed(entry.seq, "", BUDGET, _facts_of_request(event), usual)
             return
         if isinstance(event, AlarmSet):
@@ -177,30 +180,38 @@ class Notifier:
             return
         workload = event.gang.rpartition("/")[0]
         known = workload in self._wanted
-        if known and usual is None and self._wanted[workload] is None:
+        chosen = usual is not None or self.choices.any()
+        if known and not chosen and self._wanted[workload] is None:
             return
         filed = self._ledger.history.by_id(workload)
         if filed is None:
             return
-        wanted = filed.workload.notify or usual
+        wishes = self._wishes(filed.workload, usual)
         self._remember(workload, filed.workload.notify)
-        for kind in self._kinds(event, filed) if wanted else ():
-            if wanted and kind in wanted.on:
-                facts = _facts(kind, event, filed)
+        for kind in self._kinds(event, filed) if wishes else ():
+            facts = _facts(kind, event, filed)
+            for wanted in wishes:
                 yield from _addressed(entry.seq, filed.id, kind, facts, wanted)
+
+    def _wishes(self, workload: Workload, usual: Notify | None) -> tuple[Notify, ...]:
+        """What is sent for a workload: as its file says, else its user, else `notify.yaml`."""
+        if workload.notify:
+            return (workload.notify,)
+        return self.choices.of(workload.user) or ((usual,) if usual else ())
 
     def _of_budget(self, seq: int, event: AlarmSet, usual: Notify | None) -> Iterator[Notice]:
         """That a budget is nearly or wholly spent, or what that means for one workload."""
         facts = {"QUEUE": event.subject.removeprefix(QUEUES), "MESSAGE": event.message}
-        workload, wanted = "", usual
+        workload = ""
+        wishes: tuple[Notify, ...] = (usual,) if usual else ()
         if not event.subject.startswith(QUEUES):
             filed = self._ledger.history.by_id(event.subject)
             if filed is None:
                 return
-            workload, wanted = filed.id, filed.workload.notify or usual
+            workload, wishes = filed.id, self._wishes(filed.workload, usual)
             facts |= {"JOB_ID": filed.id, "NAME": filed.name, "QUEUE": filed.workload.queue}
             facts["USER"] = filed.workload.user
-        if wanted and BUDGET in wanted.on:
+        for wanted in wishes:
             yield from _addressed(seq, workload, BUDGET, facts, wanted)
 
     def _remember(self, workload: str, wanted: Notify | None) -> None:
@@ -358,6 +369,9 @@ def _facts_of_request(event: BudgetRequested | BudgetRaised | BudgetDenied) -> d
 def _addressed(
     seq: int, workload: str, kind: str, facts: dict[str, str], wanted: Notify
 ) -> Iterator[Notice]:
+    """Notices of one thing that happened, for whom it is wanted."""
+    if kind not in wanted.on:
+        return
     for address in wanted.mail:
         yield Notice(seq, workload, kind, "mail", address, facts)
     for url in wanted.webhook:

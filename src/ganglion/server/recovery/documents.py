@@ -86,6 +86,8 @@ KINDS: Mapping[str, type] = {
     "gates_tally": gates.GangCounts,
     "guard": guard.FleetGuard,
     "lending": lending.LendingMeter,
+    "lending_level": lending.LendingLevel,
+    "lending_side": lending.LendingSide,
     "lending_terms": lending.QueueTerms,
     "lent": lending.LentInterval,
     "levels": service_levels.Levels,

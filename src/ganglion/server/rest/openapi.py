@@ -47,6 +47,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "check_policy": {"text": _POLICY, "file": "policy.yaml"},
     "roll_back_policy": {"version": 0},
     "set_booking": {"nodes": ["n0"], "begin": "2030-01-07T08:00Z", "length": "4h"},
+    "set_notices": {"items": [{"on": ["failure"], "mail": ["eve@example.org"]}]},
     "set_secret": {"value": "what the program finds in its environment"},
     "shut_down": {"cancel": False},
     "grant_role": {"subject": "user:eve", "role": "submitter", "queue": "default"},

@@ -115,6 +115,7 @@ def erase_user(here: Here, wish: ErasureWish) -> ErasureView:
     token = here.service.ask(
         lambda draft: holds.erase(draft, wish.user, wish.reason, here.user, here.owner, beside)
     )
+    here.notices.set(wish.user, ())
     beside(wish.user, token)  # a question that was asked meanwhile may have read the name
     return ErasureView(token, clear)
 

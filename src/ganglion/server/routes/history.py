@@ -12,6 +12,7 @@ from ganglion.api.past.timeline import AttemptPage
 from ganglion.api.workloads import HistoryPage
 from ganglion.ledger.history import WantedWorkloads
 from ganglion.ledger.records import Filed
+from ganglion.lifecycle.clusters import live_id
 from ganglion.lifecycle.status import State
 from ganglion.metering.clusters import metered_name
 from ganglion.model.errors import FieldError
@@ -75,14 +76,18 @@ def list_attempts(here: Here, ref: str) -> AttemptPage:
     service, now = here.service, here.service.now()
     with service.read() as mind:
         if away := living(mind, ref):
-            metered = metered_name(away[0], away[1].gang.id)
+            workload, metered = live_id(*away), metered_name(away[0], away[1].gang.id)
             gangs: Collection[str] = (metered,)
         else:
             found = resolve(mind, service.ledger, ref)
-            metered = metered_as(found.filed) if found.filed else found.workload
+            workload = found.workload
+            metered = metered_as(found.filed) if found.filed else workload
             gangs = mind.book.gangs.get(found.workload, ())
         present = timeline_present(mind, service.ledger, now, gangs)
-    return attempts(service.ledger, present, metered)
+    page = attempts(service.ledger, present, metered)
+    for each in page.items if metered != workload else ():  # it is of a cluster
+        each.workload, each.gang = workload, f"{workload}/0"
+    return page
 
 
 @router.get("/workloads/{ref:ref}/curves")

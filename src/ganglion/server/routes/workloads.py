@@ -227,7 +227,7 @@ def explain_workload(here: Here, ref: str) -> reasons.Why:
     with here.service.read() as mind:
         away = living(mind, ref)
         if away:
-            return living_why(*away)
+            return living_why(*away, mind.book.clusters.of[away[0]].waits.said)
         found = resolve(mind, here.service.ledger, ref)
         if found.filed:
             ended = ended_gangs(found.filed)

@@ -130,21 +130,15 @@ def away_lines(views: Sequence[BudgetView]) -> tuple[BudgetLine, ...]:
 
 
 def money_of(noted: NotedBudgets, views: Sequence[BudgetView]) -> ClusterMoney:
-    """What the scheduler of a cluster is to keep, by its own names of queues."""
+    """What the scheduler of a cluster is to keep."""
     prices = tuple(PriceSet(each.at, each.price) for each in noted.found.prices.records)
-    budgets = tuple(
-        StandingBudget(
-            replace(
-                each.budget,
-                queue=each.budget.queue.rpartition(CLUSTER_SIGN)[2],
-                micro=each.limit,
-                known_as=each.budget.queue,
-            ),
-            each.begin,
-            each.spent,
+    # A role that may only deliver is not shown names of queues as those of anything else.
+    budgets = {
+        each.budget.queue: StandingBudget(
+            replace(each.budget, queue="", micro=each.limit), each.begin, each.spent
         )
         for each in views
-    )
+    }
     return ClusterMoney(noted.now, prices, budgets)
 
 

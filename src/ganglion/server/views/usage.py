@@ -1,15 +1,18 @@
 """What was used over a period: what is closed in the ledger, and what is open until now."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.api.money.usage import CorrectionView, FlavorUsage, UsageRow
+from ganglion.api.money.usage import CorrectionView, FlavorUsage, LentRow, UsageRow
+from ganglion.ledger.intervals import lent_between
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, activity_sums, supply_sums, usage_sums
 from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.lending import LentInterval
 from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
 from ganglion.metering.sums import (
     ActivitySum,
@@ -43,6 +46,8 @@ class OpenIntervals(Struct, frozen=True):
     Attributes:
         usage, supply: as if they ended now.
         activity: what the ledger does not have up to `cycle`.
+        lent: what queues lent and borrowed, likewise.
+        tree: every queue -> what is above it.
         cycle: the last cycle that is written; what later ones close is in `usage` and `supply`.
         since: when metering began, in ms; None = it has not.
         prices: every price that is known.
@@ -54,6 +59,8 @@ class OpenIntervals(Struct, frozen=True):
     since: int | None
     prices: PriceBook
     activity: tuple[ActivityInterval, ...] = ()
+    lent: tuple[LentInterval, ...] = ()
+    tree: Mapping[str, str] = MappingProxyType({})
 
 
 def opened(
@@ -70,8 +77,9 @@ def opened(
     book = mind.book
     usage, supply = tuple(book.open_usage(now)), tuple(book.open_supply(now))
     prices = PriceBook(list(book.prices.records))
-    active = unwritten(ledger.cycle)
-    return OpenIntervals(usage, supply, ledger.cycle, book.metered_since(), prices, active)
+    active, lent = unwritten(ledger.cycle), tuple(book.lending.open(now))
+    since, tree = book.metered_since(), mind.tree()
+    return OpenIntervals(usage, supply, ledger.cycle, since, prices, active, lent, tree)
 
 
 class UsageReport(Struct, frozen=True):
@@ -161,6 +169,24 @@ def usage_report(
         None if shown is None else tuple(shown),
         corrections(found.prices, every),
     )
+
+
+def lent_rows(
+    ledger: Ledger,
+    found: OpenIntervals,
+    period: tuple[int, int],
+    queues: Collection[str] | None,
+) -> tuple[LentRow, ...]:
+    """What queues lent and borrowed in a period, by name; arguments are as of `usage_report`."""
+    rows: dict[str, LentRow] = {}
+    for each in (*lent_between(ledger, period, found.cycle), *found.lent):
+        lent, borrowed = each.within(*period)
+        if (lent or borrowed) and (queues is None or each.queue in queues):
+            parent = found.tree.get(each.queue, "")
+            row = rows.setdefault(each.queue, LentRow(each.queue, parent))
+            row.lent_gpu_us += lent
+            row.borrowed_gpu_us += borrowed
+    return tuple(rows[name] for name in sorted(rows))
 
 
 def _rows(

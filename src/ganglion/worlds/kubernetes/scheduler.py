@@ -336,9 +336,14 @@ class Scheduler:
     def _hear_money(self, now: int) -> None:
         """Go by the budgets that a server said last; those of new queues as well."""
         heard = self._money()
-        if heard is not None and heard is not self._heard:
+        if heard is None or heard is self._heard:
+            return
+        self._heard = heard
+        try:
             self.controller.scene.state.hear_money(heard, now)
-            self._heard = heard
+        except Exception:
+            # What a server says must not keep a scheduler from its work.
+            log.exception("budgets of the server set apart")
 
     def _equip(self, policy: Policy) -> None:
         """Take the plugins that a policy names, as long as nothing was decided by others."""

@@ -43,10 +43,10 @@ def lines(client: TestClient) -> dict[str, dict[str, Any]]:
     return {each["queue"]: each for each in client.get(f"{API}/budgets").json()["items"]}
 
 
-def heard(office: Office, cluster: str = "east") -> ClusterMoney:
+def heard(office: Office, cluster: str = "east", client: TestClient | None = None) -> ClusterMoney:
     """What its scheduler hears."""
     body = {"scheduler": "s1", "records": []}
-    answer = office.owner.post(f"{API}/clusters/{cluster}/records", json=body)
+    answer = (client or office.owner).post(f"{API}/clusters/{cluster}/records", json=body)
     assert answer.status_code == 200, answer.text
     return convert(answer.json()["money"], ClusterMoney)
 
@@ -67,19 +67,21 @@ def test_a_budget_of_a_cluster_stands_as_its_usage_and_its_scheduler_hears_it(
     assert found["left_micro"] == pytest.approx(90 * EUR, abs=5_000)
     assert found["suspends_at"] is None
     money = heard(priced)
-    (standing,) = money.budgets
-    assert (standing.budget.queue, standing.budget.shown) == ("org", "east:org")
+    standing = money.budgets["east:org"]
     assert standing.budget.micro == 100 * EUR
     assert standing.spent_micro == pytest.approx(7_500_000, abs=5_000)
     assert standing.begin == found["begin"]
     assert [(each.price.flavor, each.price.micro) for each in money.prices] == [("H100", 2_500_000)]
     assert money.prices[0].user == ""
-    assert heard(priced, "west").budgets == ()
+    # Its own token shows it no queue, and it hears the same.
+    reporter = priced.user("east", "reporter", "east:")
+    assert heard(priced, client=reporter).budgets.keys() == money.budgets.keys()
+    assert heard(priced, "west").budgets == {}
     (owned,) = priced.owner.get(f"{API}/clusters").json()["items"]
     assert owned["name"] == "east"
     assert priced.owner.delete(f"{API}/budgets/east:org").status_code == 200
     assert "east:org" not in lines(priced.owner)
-    assert heard(priced).budgets == ()
+    assert heard(priced).budgets == {}
     assert priced.owner.delete(f"{API}/budgets/east:org").status_code == 404
 
 
@@ -125,7 +127,7 @@ def test_more_is_asked_for_and_approved_until_the_month_is_over(priced: Office) 
     done = priced.owner.post(f"{API}/budget-requests/{number}/approve", json={})
     assert done.json()["state"] == "approved"
     assert lines(priced.owner)["east:org"]["raised_micro"] == 3 * EUR
-    assert heard(priced).budgets[0].budget.micro == 13 * EUR
+    assert heard(priced).budgets["east:org"].budget.micro == 13 * EUR
     rig = priced.rig
     with rig.service.read() as mind:
         here = facts(mind)["budgets of clusters"]

@@ -79,6 +79,7 @@ def test_ended_work_of_a_cluster_shows_its_cost_and_attempts(east: Office) -> No
     found = east.owner.get(f"{API}/workloads/{shown['id']}").json()
     assert found["cost"]["so_far_micro"] == 2 * 2_500_000
     tried = east.owner.get(f"{API}/workloads/{shown['id']}/attempts").json()["items"]
+    assert {each["gang"] for each in tried} == {gang["id"] for gang in found["gangs"]}
     assert sorted(each["node"] for each in tried) == ["east:n0", "east:n1"]
 
 

@@ -28,6 +28,7 @@ from ganglion.model.events import (
     SchedulerStarted,
     WaitGroups,
 )
+from ganglion.model.events.policy import ClusterMoney
 from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM
 from ganglion.seams.files import SystemFiles
@@ -234,6 +235,24 @@ def test_a_scheduler_that_ends_in_good_order_leaves_nothing_behind(tmp_path: Pat
     assert (outbox.depth, outbox.size, outbox.trouble) == (0, 0, "")
 
 
+def test_prices_and_budgets_are_asked_for_once_all_records_have_arrived(tmp_path: Path) -> None:
+    stage, server, said = staged(), Server(), ClusterMoney(1)
+    asked = threading.Event()
+
+    def ask(_scheduler: str) -> ClusterMoney:
+        asked.set()
+        return said
+
+    outbox = Outbox(wish(tmp_path), "pod-a", post=server.post, ask=ask)
+    stage.turn()
+    outbox.decided(stage.controller, stage.now)
+    outbox.start()
+    assert asked.wait(10)
+    assert any(isinstance(each, GangPlaced) for each in server.events)
+    outbox.stop()
+    assert outbox.money.latest == said
+
+
 def test_a_server_that_is_down_is_a_figure_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,6 +339,9 @@ def test_the_token_of_a_cluster_delivers_for_that_cluster_and_does_nothing_else(
     assert line.post("s1", ()) == 0
     assert line.post("s1", [DeliveryRecord(1, 5, (submitted(5, "train"),))]) == 1
     assert line.post("s1", [DeliveryRecord(1, 5, (submitted(5, "train"),))]) == 1
+    heard = line.money("s1")
+    assert heard is not None
+    assert (heard.prices, heard.budgets) == ((), {})
     with pytest.raises(DeliveryRefused, match="403"):
         line_to(staff, "west", token).post("s1", ())
     mine = staff.client(token)

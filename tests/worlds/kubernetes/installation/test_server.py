@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 from tools.manifests import CHART
+from tools.portal import STATIC
 
 from ganglion.model.queue import Queue
 from ganglion.server.cluster.outbox.outbox import Outbox, OutboxWish
@@ -189,6 +190,7 @@ def test_the_server_of_the_chart_is_ready_keeps_what_is_delivered_and_knows_serv
         monkeypatch.setenv(CA_FILE, str(pod.inside("/etc/ganglion/tls") / "tls.crt"))
         _deliver(pod, cluster, tmp_path, f"https://127.0.0.1:{port}")
         assert '"name": "east"' in pod.command("clusters", "-o", "json")
+        _open_portal(pod, port)
         _sign_in(pod, cluster, port)
 
 
@@ -197,9 +199,8 @@ def _deliver(pod: ServerPod, cluster: Cluster, folder: Path, url: str) -> None:
     (container,) = cluster.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"]
     given = dict(e.split("=", 1) for e in container["args"] if e.startswith("--deliver"))
     name = given["--deliver-as"]
-    pod.command("role", "grant", name, "reporter", "-q", f"{name}:")
     token = folder / "token"
-    token.write_text(pod.command("token", "create", name, "reporter", "-q", f"{name}:").split()[-1])
+    token.write_text(pod.command("clusters", "--register", name).split()[-1])
     stage = Stage(queues=(Queue("default"),))
     stage.show(manifests.node("n0", gpus=8), *manifests.gang("train", 2, gpus=2))
     stage.turn()
@@ -208,6 +209,19 @@ def _deliver(pod: ServerPod, cluster: Cluster, folder: Path, url: str) -> None:
     outbox.decided(stage.controller, stage.now)
     outbox.stop()
     assert (outbox.depth, outbox.failing) == (0, "")
+
+
+def _open_portal(pod: ServerPod, port: int) -> None:
+    """The link that `kubectl exec` prints counts once for a browser that a port-forward serves."""
+    if not (STATIC / "manifest.json").exists():  # the portal is not built here
+        return
+    url, _, code = pod.command("portal").split()[-1].partition("/#code=")
+    assert url == f"https://127.0.0.1:{port}"
+    answers = [
+        httpx2.post(f"{url}/login/portal", data={"code": code}, verify=False).status_code
+        for _ in range(2)
+    ]
+    assert answers == [204, 403]
 
 
 def _sign_in(pod: ServerPod, cluster: Cluster, port: int) -> None:

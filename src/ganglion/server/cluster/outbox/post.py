@@ -78,7 +78,11 @@ class DeliveryLine:
         Raises:
             EnvironmentFault, DeliveryRefused: as `post`.
         """
-        return self._answer(scheduler, ()).money
+        found = self._answer(scheduler, ()).money
+        try:
+            return None if found is None else msgspec.convert(found, ClusterMoney)
+        except msgspec.ValidationError as error:
+            raise DeliveryRefused(f"{self._url}: unexpected budgets: {error}") from error
 
     def _answer(self, scheduler: str, records: Sequence[DeliveryRecord]) -> DeliveryPosition:
         if not self._bearer.token and not self._bearer.renew():

@@ -95,7 +95,7 @@ async def deliver_records(here: Here, name: Name, request: Request) -> DeliveryP
     command = partial(receive, cluster=name, scheduler=batch.scheduler, records=batch.records)
     position = await here.service.answer(command)
     money = None if batch.records else await anyio.to_thread.run_sync(_money, here, name)
-    return DeliveryPosition(position, money)
+    return DeliveryPosition(position, msgspec.to_builtins(money))
 
 
 def _money(here: ServerContext, cluster: str) -> ClusterMoney:

@@ -20,7 +20,7 @@ from ganglion.server.views.report import (
     open_waits,
     report,
 )
-from ganglion.server.views.usage import opened, usage_report
+from ganglion.server.views.usage import lent_rows, opened, usage_report
 from ganglion.server.views.use import measured, snapshot
 
 router = Routes(tags=["cluster"], responses=ERRORS)
@@ -38,8 +38,7 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
     by = tuple(dict.fromkeys(query.by))
     with here.service.read() as mind:
         found = opened(mind, here.service.ledger, now, here.curves.activity.unwritten)
-        tree = mind.tree()
-    queues, fleet = _queues(query, caller, tree), caller.sees_all and not query.queue
+    queues, fleet = _queues(query, caller, found.tree), caller.sees_all and not query.queue
     report = usage_report(here.service.ledger, found, by, (since, until), queues, fleet=fleet)
     items, more = cut("usage", report.rows, _rank, query)
     return UsagePage(
@@ -51,6 +50,7 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
         fleet=report.fleet,
         currency=found.prices.currency,
         corrections=report.corrections,
+        lent=lent_rows(here.service.ledger, found, (since, until), queues),
         next=more,
     )
 

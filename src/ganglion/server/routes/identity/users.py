@@ -163,6 +163,7 @@ def enable_user(here: Here, user: User) -> UserView:
 def remove_user(here: Here, user: User) -> Done:
     """Remove a local user with its grants, tokens and sessions."""
     here.service.ask(lambda draft: sign_in.remove_user(draft, user, here.user))
+    here.notices.set(user, ())
     return Done()
 
 

@@ -147,7 +147,7 @@ def gang_for(
     feasible.learn(site, gang_id, found)
     record = scene.record(gang_id)
     submitted = record.gang.submitted if record else min(found.created_ms or now, now)
-    return gang_of(
+    gang = gang_of(
         found,
         site.types_of,
         site.asks.of,
@@ -158,6 +158,8 @@ def gang_for(
         user=found.creator if scene.settings.records_users else "",
         submitted=submitted,
     )
+    site.images.want(gang.images)
+    return gang
 
 
 def _hold(scene: ControllerState, gang_id: str, now: int) -> None:

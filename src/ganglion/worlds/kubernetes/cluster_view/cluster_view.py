@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ganglion.model.errors import GanglionError
 from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.cluster_view.gang_of import CLUSTER_LABEL
+from ganglion.worlds.kubernetes.cluster_view.images import HeldImages
 from ganglion.worlds.kubernetes.cluster_view.orders import ObjectChanged, PodRef
 from ganglion.worlds.kubernetes.cluster_view.places import Places
 from ganglion.worlds.kubernetes.cluster_view.pod_needs import Asks, given, grown
@@ -56,6 +57,7 @@ class ClusterView:
         places: where its nodes lie.
         catalog: the types of device that its nodes have.
         asks: what its pods take.
+        images: those that lie on its nodes.
         troubles: what was wrong with objects, by object.
         owners, suspended: objects that make pods, and those that we have suspended, by UID.
         budgets: disruption budgets by namespace and UID.
@@ -69,8 +71,7 @@ class ClusterView:
         self.nodes: dict[str, kube.Node] = {}
         self._node_names: dict[str, str] = {}
         self.pods: dict[str, Pod] = {}
-        self.owners: dict[str, Anything] = {}
-        self.suspended: dict[str, Anything] = {}
+        self.owners, self.suspended = dict[str, Anything](), dict[str, Anything]()
         self._named: dict[tuple[str, str, str, str], str] = {}
         self.volumes, self.fleet = Volumes(), Fleet()
         self.crowd = PodIndex(self.volumes, self.fleet)
@@ -80,8 +81,8 @@ class ClusterView:
         self.barred: dict[str, frozenset[str]] = {}
         self.changed_nodes: set[str] = set()
         self.gone_pods: list[tuple[str, str]] = []
-        self.news: list[Pod] = []
-        self.over: list[Pod] = []
+        self.news, self.over = list[Pod](), list[Pod]()
+        self.images = HeldImages(self.nodes, self.changed_nodes)
         self.troubles: dict[str, tuple[str, ...]] = {}
         self.budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
         self._types: dict[tuple[str, bool], tuple[str, ...]] = {}
@@ -153,7 +154,7 @@ class ClusterView:
         self._say(f"node {name}", found.troubles)
         before, self._described[name] = self._described.get(name), found
         self._is_catalog_stale |= before is None or _offer(before) != _offer(found)
-        return replace(found.node, name=self.prefix + name) if self.prefix else found.node
+        return replace(found.node, name=self.prefix + name, holds=self.images.on(name))
 
     def labels(self, name: str, mentioned: Mentioned, bars: frozenset[str]) -> dict[str, str]:
         """The labels of a node for the engine, by what rules mention and the marks it is in."""

@@ -8,6 +8,7 @@ from ganglion.model.events import GangSubmitted
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang, PodSet, Topology
 from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.cluster_view.images import images_of
 from ganglion.worlds.kubernetes.gpu_resources import GPU_RESOURCES, is_counted
 from ganglion.worlds.kubernetes.node_discovery.catalog import SHARED
 from ganglion.worlds.kubernetes.requests import Ask
@@ -91,6 +92,7 @@ def gang_of(
         checkpoint=found.checkpoint,
         index=found.index,
         in_place=True,
+        images=images_of(each.request for each in wanted),
         floor=found.floor,
         name=f"{found.namespace}/{found.name}",
     )

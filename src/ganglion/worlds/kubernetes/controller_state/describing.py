@@ -17,6 +17,7 @@ from ganglion.worlds.kubernetes.write_rules.series import About
 def describe_nodes(scene: ControllerState, now: int) -> None:
     """Send the engine every node whose description may have changed."""
     for site in scene.sites.values():
+        site.images.settle()
         # The engine's tree is built anew once after nodes have moved: compare first, then send.
         for event in [*_seen(scene, site, now)]:
             scene.facts.apply(event)

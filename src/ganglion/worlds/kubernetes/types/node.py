@@ -25,12 +25,20 @@ class NodeSpec(Object, frozen=True):
     provider_id: str = field(default="", name="providerID")
 
 
+class NodeImage(Object, frozen=True):
+    """An image that lies on a node; kubelets list the largest 50, unless configured otherwise."""
+
+    names: tuple[str, ...] | None = None
+    size_bytes: int = 0
+
+
 class NodeStatus(Object, frozen=True):
     """`status` of a node; allocatable is what pods may have."""
 
     allocatable: Quantities = field(default_factory=dict)
     capacity: Quantities = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
+    images: tuple[NodeImage, ...] = ()
 
 
 class Node(Object, frozen=True):
