@@ -47,8 +47,8 @@ from tests.conftest import pytest_xdist_make_scheduler
     )
     done = pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup")
     done.assert_outcomes(passed=16)
-    ran = {tuple(line.split()) for line in note.read_text().splitlines()}
-    workers = dict(ran)
+    ran = set(note.read_text().splitlines())
+    workers = dict[str, str](line.split() for line in ran)
     assert len(ran) == len(workers) == 4
     assert workers["test_a"] == workers["test_c"]
     assert len(set(workers.values())) == 2
