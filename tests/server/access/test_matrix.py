@@ -79,6 +79,7 @@ BODIES: dict[str, Any] = {
     "revoke_role": {"subject": "user:yan", "role": "viewer", "queue": "vision"},
     "break_glass": {"reason": "a fire in hall 2"},
     "mend_glass": {},
+    "set_notices": {"items": []},
     "bootstrap": {},
     "set_password": {"password": "nine blue trains to Ulm"},  # of another user
     "cancel_many": {"filter": {}, "dry_run": True},
@@ -171,6 +172,6 @@ def test_a_user_without_a_grant_sees_itself_and_whether_the_server_works(staff: 
     }
     allowed = {operation for operation, status in found.items() if status < 400}
     free = {"show_health", "show_readiness", "show_version", "who_am_i"}
-    free |= {"list_tokens", "list_sessions", "show_notices"}
+    free |= {"list_tokens", "list_sessions", "show_notices", "set_notices"}
     assert allowed == free
     assert set(found.values()) == {200, 403, 404}
