@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from xdist.scheduler import LoadGroupScheduling
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +28,22 @@ def group_of(module: str) -> str:
 
 
 class ByModule(LoadGroupScheduling):
-    """Modules go to processes one by one, groups of modules at once and first."""
+    """Modules go to processes one by one, groups of modules at once and first: they take longest.
+
+    By the number of their tests, as xdist sorts them, the demo would be among the last.
+    """
+
+    def __init__(self, config: pytest.Config, log: Any = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+        self._sorted = False
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if not self._sorted:
+            for scope in [each for each in reversed(self.workqueue) if not each.endswith(".py")]:
+                self.workqueue.move_to_end(scope, last=False)
+            self._sorted = True
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
