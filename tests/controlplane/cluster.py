@@ -1,6 +1,5 @@
 """A cluster as one test sees it: a client without waits, and shorthands."""
 
-import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 from tests.controlplane import manifests
+from tests.controlplane.line import Line
 from tests.controlplane.manifests import Object
 from tests.effort import pause
 
@@ -30,10 +31,9 @@ AT_ONCE = 16
 class Refused(Exception):
     """The API server said no; `status` is the HTTP status, `body` what came with it."""
 
-    def __init__(self, what: str, answer: httpx2.Response) -> None:
-        super().__init__(f"{what}: {answer.status_code} {answer.text}")
-        self.status = answer.status_code
-        self.body = answer.text
+    def __init__(self, what: str, status: int, body: str) -> None:
+        super().__init__(f"{what}: {status} {body}")
+        self.status, self.body = status, body
 
 
 class Cluster:
@@ -47,18 +47,11 @@ class Cluster:
     def __init__(self, plane: ControlPlane, token: str = "") -> None:
         self.plane = plane
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
-        self._client = httpx2.Client(
-            base_url=plane.url,
-            verify=ssl.create_default_context(cafile=plane.ca),
-            headers={"Authorization": f"Bearer {token or plane.token()}"},
-            timeout=30.0,
-            limits=httpx2.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
-            trust_env=False,
-        )
+        self._line = Line(plane.url, plane.ca, token or plane.token())
 
     def close(self) -> None:
         """Close its connections."""
-        self._client.close()
+        self._line.close()
 
     @cached_property
     def kubeconfig(self) -> Path:
@@ -79,16 +72,24 @@ class Cluster:
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
         return self.kubeconfig_of(f"system:serviceaccount:{namespace}:{name}", groups, namespace)
 
-    def call(self, method: str, path: str, body: object = None, **options: Any) -> Any:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
         """One request; the answer as JSON.
 
         Raises:
             Refused: the status is 400 or above.
+            httpx2.TransportError: there is no answer.
         """
-        answer = self._client.request(method, path, json=body, **options)
-        if answer.status_code >= httpx2.codes.BAD_REQUEST:
-            raise Refused(f"{method} {path}", answer)
-        return answer.json()
+        status, text = self._line.ask(method, path, body, params or {}, headers or {})
+        if status >= httpx2.codes.BAD_REQUEST:
+            raise Refused(f"{method} {path}", status, text.decode())
+        return msgspec.json.decode(text)
 
     def get(self, path: str) -> Object:
         """The object at a path."""

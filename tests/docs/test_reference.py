@@ -5,7 +5,7 @@ import re
 
 import pytest
 from tools.reference.__main__ import FOLDER, PAGES
-from tools.reference.errors import REFUSALS, SOURCE, TITLES, classes, refused
+from tools.reference.errors import REFUSALS, TITLES, classes, parsed, refused
 from tools.reference.events import page as events_page
 from tools.reference.metrics import router, scheduler, server
 
@@ -37,8 +37,8 @@ def test_every_class_of_the_tree_is_listed() -> None:
 
 def test_every_metric_that_the_source_names_is_listed() -> None:
     named = set[str]()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for _, tree in parsed(MAKERS):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and MAKERS.fullmatch(getattr(node.func, "id", "")):
                 named |= {str(a.value) for a in node.args[:1] if isinstance(a, ast.Constant)}
     listed = {row.name.removesuffix("_total") for row in (*server(), *scheduler(), *router())}

@@ -75,11 +75,21 @@ TITLES = {
 }
 
 
+def parsed(likely: re.Pattern[str]) -> Iterator[tuple[Path, ast.Module]]:
+    """The files of the source, and their trees, in which a pattern is found.
+
+    To look for text takes a hundredth of the time that parsing does.
+    """
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text("utf-8")
+        if likely.search(text):
+            yield path, ast.parse(text)
+
+
 def classes() -> dict[str, type[GanglionError]]:
     """Code -> the class of the tree that has it."""
     found: dict[str, type[GanglionError]] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
+    for path, tree in parsed(re.compile(r"\bcode = ")):
         names = [n.name for n in tree.body if isinstance(n, ast.ClassDef) and _has_code(n)]
         if names:
             module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
@@ -93,8 +103,8 @@ def classes() -> dict[str, type[GanglionError]]:
 def refused() -> set[str]:
     """Codes that the source gives to refusals without a class."""
     found = set[str]()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for _, tree in parsed(re.compile(rf"\b(?:{'|'.join(sorted(MAKERS))})\(|\bHTTPStatus\.")):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MAKERS:
                 found.update(_codes(node.args[1:2]))
             elif isinstance(node, ast.Tuple) and len(node.elts) == 4 and _is_status(node.elts[0]):

@@ -360,6 +360,7 @@ export interface Explained {
   lost_gpu_ms: number;
   text: string;
   waited: Array<WaitedFor>;
+  held: Array<HeldItem>;
 }
 
 export interface FlavorReport {

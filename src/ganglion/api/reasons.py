@@ -110,6 +110,7 @@ class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=Fa
         preemptions, lost_gpu_ms: attempts stopped for others, and GPU time that was lost by it.
         text: the sentence that sums it up.
         waited: for what it has waited, the first first.
+        held: what its nodes had already of what it loads, where it has a place.
     """
 
     reason: Reason | None = None
@@ -119,6 +120,7 @@ class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=Fa
     lost_gpu_ms: int = 0
     text: str = ""
     waited: tuple[WaitedFor, ...] = ()
+    held: tuple[HeldItem, ...] = ()
 
 
 class Why(Struct):

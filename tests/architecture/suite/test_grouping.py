@@ -27,15 +27,14 @@ def test_modules_name_their_groups() -> None:
     assert [each for each in marked if not group_of(each)] == []
 
 
-@pytest.mark.parametrize("group", ["", "one"])
 def test_a_module_stays_in_one_process_and_so_does_a_group(
-    group: str, pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing all takes seconds
-    mark = f'pytestmark = pytest.mark.xdist_group("{group}")' if group else ""
+    mark = 'pytestmark = pytest.mark.xdist_group("one")'
     note = tmp_path / "note"
-    for name in ("test_a", "test_b"):
-        pytester.makepyfile(**{name: MODULE.format(mark=mark, note=str(note))})
+    for name, own in {"test_a": mark, "test_b": "", "test_c": mark, "test_d": ""}.items():
+        pytester.makepyfile(**{name: MODULE.format(mark=own, note=str(note))})
     pytester.makeconftest(
         f"""
 import sys
@@ -47,7 +46,9 @@ from tests.conftest import pytest_xdist_make_scheduler
 """
     )
     done = pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup")
-    done.assert_outcomes(passed=8)
-    ran = [line.split() for line in note.read_text().splitlines()]
-    assert len({(module, worker) for module, worker in ran}) == 2
-    assert len({worker for _, worker in ran}) == (1 if group else 2)
+    done.assert_outcomes(passed=16)
+    ran = {tuple(line.split()) for line in note.read_text().splitlines()}
+    workers = dict(ran)
+    assert len(ran) == len(workers) == 4
+    assert workers["test_a"] == workers["test_c"]
+    assert len(set(workers.values())) == 2

@@ -32,12 +32,16 @@ export function BudgetsPage() {
   const changes = may(me, "budget");
   const rows = useMemo(() => {
     const lines = new Map(found.data?.items.map((each) => [each.queue, each]));
-    const listed = branches(tree.data?.items ?? []).map(({ queue, depth }) => ({
+    const listed: BudgetRow[] = branches(tree.data?.items ?? []).map(({ queue, depth }) => ({
       queue: queue.name,
       depth,
       line: lines.get(queue.name),
     }));
-    return all ? listed : listed.filter((each) => each.line);
+    const known = new Set(listed.map((each) => each.queue));
+    // Queues of clusters, as `east:team`, are not among those of the server.
+    const others = [...lines.values()].filter((each) => !known.has(each.queue));
+    const away = others.map((line) => ({ queue: line.queue, depth: 0, line }));
+    return [...(all ? listed : listed.filter((each) => each.line)), ...away];
   }, [found.data, tree.data, all]);
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (tree.error && !tree.data) return <Failure error={tree.error} />;
@@ -45,8 +49,9 @@ export function BudgetsPage() {
   const { currency } = found.data;
   const set = (more: { queue?: string | undefined; all?: true | undefined }) =>
     void go({ search: (was) => ({ ...was, ...more }), replace: true });
-  const picked = chosen !== undefined && tree.data.items.some((each) => each.name === chosen);
   const line = found.data.items.find((each) => each.queue === chosen);
+  const picked =
+    chosen !== undefined && (line !== undefined || tree.data.items.some((each) => each.name === chosen));
   return (
     <>
       <h1>Budgets</h1>

@@ -249,7 +249,8 @@ def print_why(answer: "Why") -> None:
 def _print_group(who: str, equal: "list[Explained]") -> None:
     first = equal[0]
     out().print(Text.assemble((who, "bold"), f" {_sentence(first)}"))
-    rows = explanation_lines(first) + _waited(equal) + _cost(equal)
+    held = [("Held", Text("\n".join(map(str, first.held))))] if first.held else []
+    rows = explanation_lines(first) + held + _waited(equal) + _cost(equal)
     if rows:
         print_table(grid(rows))
 
@@ -271,6 +272,8 @@ def _cost(equal: "list[Explained]") -> list[tuple[str, Text]]:
 def _sentence(explanation: "Explained") -> str:
     reason = explanation.reason
     if reason is None:
+        if explanation.phase == "pending" and explanation.text:  # of a cluster, or not found yet
+            return explanation.text.removeprefix(explanation.gang).strip()
         return f"does not wait: it is {explanation.phase}"
     return f"{'can never start' if reason.never else 'waits'}: {reason.message}"
 

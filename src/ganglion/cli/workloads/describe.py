@@ -84,7 +84,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("GPUs", _gpus(view)),
         ("Model", _model(view)),
         ("Image", view.image),
-        ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
+        ("Reason", ": ".join(filter(None, (view.reason, view.message)))),
         ("Gangs", progress(view)),
         ("Held", "\n".join(_held(view))),
         ("Waited for", waited(part for gang in view.gangs for part in gang.waited)),

@@ -6,7 +6,8 @@ tight. It never weighs against topology, packing or who goes first.
 
 from msgspec.structs import replace
 
-from ganglion.engine.topology.indexes import NOTHING, Indexes, Saved
+from ganglion.engine.topology.indexes import Indexes
+from ganglion.engine.topology.savings import NONE, Savings
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.placement import HeldItem, Placement
 from ganglion.model.workload import Gang
@@ -18,30 +19,11 @@ def loads(gang: Gang) -> dict[str, str]:
     return model | {each: each for each in gang.images}
 
 
-def saved_for(indexes: Indexes, gang: Gang, mib_per_s: int) -> Saved:
-    """What each node saves a gang, by rank; nodes that save less than a second are left out.
-
-    Args:
-        indexes: the nodes.
-        gang: whose pods load something.
-        mib_per_s: how fast nodes fetch; 0 = nothing is saved.
-    """
-    if not mib_per_s:
-        return NOTHING
-    holders, held = indexes.holders(), dict[int, int]()
-    for item in loads(gang):
-        for rank, mib in holders.get(item, NOTHING).items():
-            held[rank] = held.get(rank, 0) + mib
-    return {rank: mib // mib_per_s for rank, mib in held.items() if mib >= mib_per_s}
-
-
-def around(tree: Tree, saved: Saved) -> Saved:
-    """Domain -> what its nodes save together."""
-    found = dict[int, int]()
-    for rank, seconds in saved.items():
-        for domain in tree.ancestors(rank):
-            found[domain] = found.get(domain, 0) + seconds
-    return found
+def savings_of(indexes: Indexes, gang: Gang, mib_per_s: int) -> Savings:
+    """What each node saves a gang, at a rate of MiB per second."""
+    if not (gang.model or gang.images):
+        return NONE
+    return indexes.savings.of(tuple(loads(gang)), mib_per_s)
 
 
 def with_held(tree: Tree, gang: Gang, placement: Placement, mib_per_s: int) -> Placement:

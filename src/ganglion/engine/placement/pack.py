@@ -1,13 +1,13 @@
 """Trying a gang in one domain or on one node, and taking it back."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
-from ganglion.engine.placement.held import around
 from ganglion.engine.topology.capacity_index import Fits, PlaceRules
-from ganglion.engine.topology.indexes import NOTHING, Indexes, Saved
+from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
+from ganglion.engine.topology.savings import NONE, Savings, Seconds
 from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Gang
@@ -19,12 +19,12 @@ class Trial:
     Args:
         indexes: the tree with its indexes.
         gang: whose pods they are.
-        saved: what nodes save it.
+        savings: what nodes save it.
     """
 
-    def __init__(self, indexes: Indexes, gang: Gang, saved: Saved = NOTHING) -> None:
+    def __init__(self, indexes: Indexes, gang: Gang, savings: Savings = NONE) -> None:
         self._indexes, self._tree, self._table = indexes, indexes.tree, indexes.table
-        self._rating, self._gang, self._saved = indexes.rating, gang, saved
+        self._rating, self._gang, self._savings = indexes.rating, gang, savings
         self._journal: list[tuple[int, ShapeView, tuple[int, ...], int]] = []
         self._pods: list[list[PodPlacement]] = []
 
@@ -71,7 +71,7 @@ class Trial:
     ) -> Placement | None:
         """Equal pods on one node are one larger pod, whose devices are then dealt out."""
         whole = self._table.sight(times(shape, count, together))
-        rank = self._indexes.picker(whole).best(self._saved)
+        rank = self._indexes.picker(whole).best(self._savings)
         if rank is None:
             return None
         self._pods = [[]]
@@ -83,10 +83,8 @@ class Trial:
     def nodes_for(self, shapes: Sequence[Shape], counts: Sequence[int]) -> Iterator[int]:
         """Ranks of nodes that have room for all pods of each set."""
         sights = [self._table.sight(shape) for shape in shapes]
-        ranks: Iterable[int] = range(len(self._tree.conditions))
-        if self._saved:
-            ranks = sorted(ranks, key=lambda rank: -self._saved.get(rank, 0))
-        for rank in ranks:
+        saved, everywhere = self._savings.nodes, range(len(self._tree.conditions))
+        for rank in chain(saved, (rank for rank in everywhere if rank not in saved)):
             condition = self._tree.conditions[rank]
             if all(
                 self._table.room(s, condition) >= n for s, n in zip(sights, counts, strict=True)
@@ -99,7 +97,7 @@ class Trial:
             return False
         return all(
             self.fill(which, shape, fits.rules, rank, pods)
-            for rank, pods in list(shares(self._indexes, fits, domain, count, self._saved))
+            for rank, pods in list(shares(self._indexes, fits, domain, count, self._savings))
         )
 
     def fill(self, which: int, shape: Shape, rules: PlaceRules, rank: int, count: int) -> bool:
@@ -174,7 +172,7 @@ class Trial:
 
 
 def shares(
-    indexes: Indexes, fits: Fits, domain: int, count: int, saved: Saved = NOTHING
+    indexes: Indexes, fits: Fits, domain: int, count: int, savings: Savings = NONE
 ) -> Iterator[tuple[int, int]]:
     """Deal `count` pods out over the nodes of a domain: (rank, pods), few and tight nodes.
 
@@ -183,15 +181,14 @@ def shares(
     those go first that save more.
     """
     here = indexes.tree.domains[domain]
-    within = around(indexes.tree, saved) if saved and here.children else NOTHING
-    for child, pods in _take(here.children, fits.values, count, within):
+    for child, pods in _take(here.children, fits.values, count, savings.domains):
         count -= pods
-        yield from shares(indexes, fits, child, pods, saved)
-    yield from _take(here.nodes, fits.rooms, count, saved)
+        yield from shares(indexes, fits, child, pods, savings)
+    yield from _take(here.nodes, fits.rooms, count, savings.nodes)
 
 
 def _take(
-    parts: Sequence[int], holds: Sequence[int], count: int, saved: Saved
+    parts: Sequence[int], holds: Sequence[int], count: int, saved: Seconds
 ) -> Iterator[tuple[int, int]]:
     left = [each for each in parts if holds[each]]
     if saved:

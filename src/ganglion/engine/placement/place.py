@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple, Protocol
 
-from ganglion.engine.placement.held import around
 from ganglion.engine.placement.pack import Trial, common
 from ganglion.engine.placement.pod_by_pod import PodByPodSearch
 from ganglion.engine.placement.preferences import steps
 from ganglion.engine.placement.single_pod import PlacedPod, places_of_pod
 from ganglion.engine.plugins.protocols import PodFilter
 from ganglion.engine.topology.capacity_index import Fits, PlaceRules
-from ganglion.engine.topology.indexes import NOTHING, Indexes, Saved
+from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.pod_shape import Shape, excluding, of_type, times
+from ganglion.engine.topology.savings import NONE, Savings
 from ganglion.model.fleet.levels import DEPTH, INSIDE_NODE, Level
 from ganglion.model.placement import Placement
 from ganglion.model.workload import Gang, PodSet, Slice, Topology
@@ -32,7 +32,7 @@ class Demand:
         without: flavors that are out of quota.
         siblings: ranks of nodes on which its siblings run.
         small: whether an elastic gang gets no more than its least.
-        saved: what nodes save it.
+        savings: what nodes save it.
 
     Attributes:
         bound: whether pods must share a domain.
@@ -46,11 +46,11 @@ class Demand:
         siblings: frozenset[int] = frozenset(),
         *,
         small: bool = False,
-        saved: Saved = NOTHING,
+        savings: Savings = NONE,
     ) -> None:
         self.gang = gang
         self.shapes = [excluding(each, without) for each in shapes] if without else shapes
-        self.siblings, self.small, self.saved = siblings, small, saved
+        self.siblings, self.small, self.savings = siblings, small, savings
         self.sets = gang.pod_sets
         self.bound = bool(gang.topology.required or any(s.topology.required for s in self.sets))
         self.single = len(self.sets) == 1 and self.sets[0].count == 1
@@ -96,7 +96,7 @@ def place(
     """
     if demand.single:
         siblings = demand.siblings if demand.gang.spreads else frozenset()
-        pod = PlacedPod(demand.sets[0].name, demand.shapes[0], siblings, demand.saved)
+        pod = PlacedPod(demand.sets[0].name, demand.shapes[0], siblings, demand.savings)
         singles = places_of_pod(indexes, pod, turn, filtering)
         return next((each for each in singles if judge is None or judge.allow(each)), None)
     is_ordered = filtering is not None and filtering.prefers
@@ -272,7 +272,7 @@ def _place_level(
 ) -> Placement | None:
     if search.filtering:
         return _place_pods(search, search.filtering, fits, counts, level)
-    trial = Trial(search.indexes, search.demand.gang, search.demand.saved)
+    trial = Trial(search.indexes, search.demand.gang, search.demand.savings)
     shapes = search.shapes
     if DEPTH[level] >= DEPTH[Level.NODE]:
         together = level if level is not Level.NODE else None
@@ -288,7 +288,7 @@ def _domains(search: _Search, fits: list[Fits], counts: list[int], level: Level)
     """Domains that may hold a gang, the tightest first."""
     widest = max(range(len(fits)), key=lambda i: search.shapes[i].request.gpu.count * counts[i])
     found = fits[widest].domains(level, counts[widest])
-    if search.demand.saved:
+    if search.demand.savings.domains:
         found = _warmest(search, found, fits[widest].values)
     for domain in islice(found, search.tries):
         if all(f.values[domain] >= n for f, n in zip(fits, counts, strict=True)):
@@ -297,7 +297,7 @@ def _domains(search: _Search, fits: list[Fits], counts: list[int], level: Level)
 
 def _warmest(search: _Search, domains: Iterator[int], values: Sequence[int]) -> Iterator[int]:
     """The same domains; of those that are equally tight, the ones first that save more."""
-    saved = around(search.indexes.tree, search.demand.saved)
+    saved = search.demand.savings.domains
     for _, equals in groupby(domains, key=values.__getitem__):
         yield from sorted(equals, key=lambda each: (-saved.get(each, 0), each))
 
@@ -310,7 +310,7 @@ def _place_pods(
     if DEPTH[level] > DEPTH[Level.NODE] or any(each.inner for each in rules):
         return None
     if level is Level.NODE:
-        nodes = Trial(indexes, gang, search.demand.saved).nodes_for(search.shapes, counts)
+        nodes = Trial(indexes, gang, search.demand.savings).nodes_for(search.shapes, counts)
         places: Iterator[frozenset[int] | None] = (
             frozenset((rank,)) for rank in islice(nodes, search.tries)
         )
@@ -321,7 +321,7 @@ def _place_pods(
         )
     for among in places:
         found = PodByPodSearch(
-            indexes, gang, search.shapes, rules, counts, among, filtering, search.demand.saved
+            indexes, gang, search.shapes, rules, counts, among, filtering, search.demand.savings
         ).search()
         if found:
             return found

@@ -6,8 +6,9 @@ from itertools import islice
 from ganglion.engine.placement.pack import Trial
 from ganglion.engine.plugins.protocols import PodFilter
 from ganglion.engine.topology.capacity_index import PlaceRules
-from ganglion.engine.topology.indexes import NOTHING, Indexes, Saved
+from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.pod_shape import Shape
+from ganglion.engine.topology.savings import NONE, Savings
 from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement
 from ganglion.model.workload import Gang
@@ -32,7 +33,7 @@ class PodByPodSearch:
         counts: pods of each set.
         among: ranks of the nodes that may be used; None = all.
         filtering: the rules among pods.
-        saved: what nodes save the gang.
+        savings: what nodes save the gang.
     """
 
     def __init__(
@@ -44,12 +45,12 @@ class PodByPodSearch:
         counts: Sequence[int],
         among: frozenset[int] | None,
         filtering: PodFilter,
-        saved: Saved = NOTHING,
+        savings: Savings = NONE,
     ) -> None:
         self._indexes, self._gang, self._shapes = indexes, gang, shapes
         self._rules, self._counts, self._among = rules, counts, among
         self._filter, self._trial = filtering, Trial(indexes, gang)
-        self._saved = saved
+        self._savings = savings
         self._ranks: list[list[int]] = [[] for _ in counts]
         self._placed: list[int] = []
         self._order = sorted(range(len(counts)), key=lambda i: -shapes[i].request.gpu.count)
@@ -107,7 +108,7 @@ class PodByPodSearch:
         names, alike = indexes.tree.names, set()
         sight = indexes.table.sight(self._shapes[which])
         allows = self._filter.opened(name)
-        for rank in indexes.picker(sight).ranked(self._saved):
+        for rank in indexes.picker(sight).ranked(self._savings):
             if self._among is not None and rank not in self._among:
                 continue
             if not allows(names[rank]) or not self._keeps_rules(which, rank):

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from ganglion.engine.placement.preferences import best_first, by_rank
 from ganglion.engine.plugins.protocols import PodFilter
-from ganglion.engine.topology.indexes import NOTHING, Indexes, Saved
+from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape
+from ganglion.engine.topology.savings import NONE, Savings
 from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 
@@ -21,13 +22,13 @@ class PlacedPod(NamedTuple):
         name: of its pod set.
         shape: what it needs.
         siblings: ranks of nodes that it keeps away from, and from their racks, if it can.
-        saved: what nodes save it.
+        savings: what nodes save it.
     """
 
     name: str
     shape: Shape
     siblings: frozenset[int]
-    saved: Saved = NOTHING
+    savings: Savings = NONE
 
 
 def places_of_pod(
@@ -78,7 +79,7 @@ def _place(
 def _preferred(indexes: Indexes, pod: PlacedPod, filtering: PodFilter) -> int | None:
     """The node, by rank, that a pod prefers among those that are open to it."""
     tree, names = indexes.tree, indexes.tree.names
-    there = indexes.picker(indexes.table.sight(pod.shape)).ranked(pod.saved)
+    there = indexes.picker(indexes.table.sight(pod.shape)).ranked(pod.savings)
     ranks: Iterator[int] = filter(_opened(indexes, filtering, pod.name), there)
     avoided = _avoided(indexes, pod)
     if avoided:
@@ -93,10 +94,10 @@ def _pick(
     """Pods that spread keep away from their siblings' racks, then nodes; all else packs."""
     picker = indexes.picker(sight)
     for avoided in _avoided(indexes, pod):
-        rank = picker.best_where(_outside(avoided, allows), pod.saved)
+        rank = picker.best_where(_outside(avoided, allows), pod.savings)
         if rank is not None:
             return rank
-    return picker.best_where(allows, pod.saved) if allows else picker.best(pod.saved)
+    return picker.best_where(allows, pod.savings) if allows else picker.best(pod.savings)
 
 
 def _avoided(indexes: Indexes, pod: PlacedPod) -> list[frozenset[int]]:

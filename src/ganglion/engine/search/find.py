@@ -3,14 +3,13 @@
 from contextlib import AbstractContextManager
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
-from ganglion.engine.placement.held import saved_for
+from ganglion.engine.placement.held import savings_of
 from ganglion.engine.placement.place import Demand, grows_outside_nodes, place
 from ganglion.engine.plugins.protocols import PodByPod, PodFilter
 from ganglion.engine.search.diagnose import diagnose
 from ganglion.engine.search.quota import Means, means_of, spent
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import SEARCH
-from ganglion.engine.topology.indexes import NOTHING, Saved
 from ganglion.model.placement import Placement
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason
@@ -39,8 +38,8 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
     means = means_of(state, record, off)
     siblings, small = _siblings(state, record.gang), _starts_small(state, record.gang)
     gang = record.gang
-    saved = _saved(state, gang) if gang.model or gang.images else NOTHING
-    demand = Demand(gang, record.shapes, tuple(sorted(off)), siblings, small=small, saved=saved)
+    savings = savings_of(state.fleet.indexes, gang, state.config.policy.fetch_per_second_mib)
+    demand = Demand(gang, record.shapes, tuple(sorted(off)), siblings, small=small, savings=savings)
     # For one pod the search itself is as fast.
     short = not demand.single and is_short(state, record)
     found = None if short else _placed(state, record, demand, means, now)
@@ -126,11 +125,6 @@ def _starts_small(state: ClusterState, gang: Gang) -> bool:
         return False
     waiting = sum(sum(asked.values()) for asked in state.gangs.lanes.demand.values())
     return waiting > state.fleet.totals.free_gpu(ANY_FLAVOR)
-
-
-def _saved(state: ClusterState, gang: Gang) -> Saved:
-    """What nodes save a gang by what they hold of what its pods load."""
-    return saved_for(state.fleet.indexes, gang, state.config.policy.fetch_per_second_mib)
 
 
 def _siblings(state: ClusterState, gang: Gang) -> frozenset[int]:

@@ -17,8 +17,7 @@ from ganglion.engine.store.gangs import Gangs
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.journal import Journal
 from ganglion.engine.timeline.timeline import Timeline
-from ganglion.engine.topology.fleet import NodeFleet
-from ganglion.engine.topology.progress import EngineProgress
+from ganglion.engine.topology.fleet import EngineProgress, NodeFleet
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
 from ganglion.model.events.access import PodAccess

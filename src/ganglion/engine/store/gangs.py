@@ -16,7 +16,7 @@ from ganglion.engine.plugins.config import EngineConfig
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.estimates import Estimates
 from ganglion.engine.timesharing.time_sharers import FIRST, TimeSharers
-from ganglion.engine.topology.progress import EngineProgress
+from ganglion.engine.topology.fleet import EngineProgress
 from ganglion.model.errors import Conflict, InvariantBroken, NotFound
 from ganglion.model.events import GangUpdated
 from ganglion.model.plan import Phase

@@ -11,9 +11,8 @@ from ganglion.engine.queues.budgets import growing, promised
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.occupants import Occupants
 from ganglion.engine.store.gangs import Gangs
-from ganglion.engine.topology.fleet import NodeFleet
+from ganglion.engine.topology.fleet import EngineProgress, NodeFleet
 from ganglion.engine.topology.node_state import ShapeView
-from ganglion.engine.topology.progress import EngineProgress
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.placement import Placement, PodPlacement

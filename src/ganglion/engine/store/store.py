@@ -8,8 +8,7 @@ from ganglion.engine.queues.queues import Queues
 from ganglion.engine.store.gangs import Gangs
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.journal import Journal
-from ganglion.engine.topology.fleet import NodeFleet
-from ganglion.engine.topology.progress import EngineProgress
+from ganglion.engine.topology.fleet import EngineProgress, NodeFleet
 
 
 class Store(Protocol):

@@ -21,7 +21,7 @@ from ganglion.engine.plugins.config import EngineConfig
 from ganglion.engine.timesharing.first_come import FirstCome
 from ganglion.engine.timesharing.running_attempt import RunningAttempt
 from ganglion.engine.timesharing.service_levels import FEWEST, Levels, fixed, insert, learnt, prior
-from ganglion.engine.topology.progress import EngineProgress
+from ganglion.engine.topology.fleet import EngineProgress
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order

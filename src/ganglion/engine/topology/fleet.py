@@ -1,11 +1,10 @@
-"""The nodes: their states, the topology over them, and what is computed of both."""
+"""The nodes: their states, the topology over them, what is computed of both; what has changed."""
 
 from collections import Counter
 
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.node_state_table import NodeStateTable
-from ganglion.engine.topology.progress import EngineProgress
 from ganglion.engine.topology.totals import Totals
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import InvariantBroken
@@ -14,6 +13,37 @@ from ganglion.model.queue import ANY_FLAVOR
 
 REMEMBERED = 100_000
 """Node states and shapes kept before those not in use are forgotten."""
+
+
+class EngineProgress:
+    """The time of the state, and what has changed so far, counted.
+
+    What was found out holds until a counter grows, so every change that can make something
+    possible is reported by `changed`.
+
+    Invariant: nothing in the state happened after the clock's time.
+
+    Attributes:
+        clock: time of the latest event, in ms.
+        freed: grows whenever something became possible that was not before.
+        turn: placements made so far.
+    """
+
+    def __init__(self) -> None:
+        self.clock = self.freed = self.turn = 0
+
+    def changed(self, times: int = 1) -> None:
+        """Something became possible that was not before; 0 = nothing did."""
+        self.freed += times
+
+    def check(self, latest: int) -> None:
+        """Check the invariant. Raises InvariantBroken.
+
+        Args:
+            latest: the latest time that anything in the state holds, in ms.
+        """
+        if latest > self.clock:
+            raise InvariantBroken(f"something happened {latest - self.clock} ms after the clock")
 
 
 class NodeFleet:

@@ -1,14 +1,14 @@
 """The tree with the indexes built over it, a bounded number of each."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from heapq import heappop, heappush
-from types import MappingProxyType
 from typing import TypeVar
 
 from ganglion.engine.topology.capacity_index import Fits, PlaceRules
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import Shape
+from ganglion.engine.topology.savings import NONE, Savings, SavingsByItems
 from ganglion.engine.topology.scoring import Rating
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.fleet.levels import Level
@@ -17,10 +17,6 @@ PICKERS, FITS = 1024, 128
 """Indexes of each sort that are kept; the one unused for longest goes first."""
 
 T = TypeVar("T")
-
-Saved = Mapping[int, int]
-"""Rank of a node -> seconds that it saves by what it holds; others save none."""
-NOTHING: Saved = MappingProxyType({})
 
 
 class Picker:
@@ -37,19 +33,23 @@ class Picker:
         self._by_score: dict[int, list[int]] = {}
         self._scores: list[int] = []
 
-    def best(self, saved: Saved = NOTHING) -> int | None:
+    def best(self, savings: Savings = NONE) -> int | None:
         """Rank of the best node; None when the pod fits nowhere.
 
         Args:
-            saved: rank -> seconds that nodes save; among equals the most, then the lowest rank.
+            savings: decide among equals: the most, then the lowest rank.
         """
-        best = self._best()
+        best, saved = self._best(), savings.nodes
         if best is None or not saved:
             return best
-        conditions, scores = self._tree.conditions, self._sight.scores
-        score = scores[conditions[best]]
-        equals = (rank for rank in saved if scores.get(conditions[rank]) == score)
-        return min((best, *equals), key=lambda rank: (-saved.get(rank, 0), rank))
+        tree, scores = self._tree, self._sight.scores
+        score = scores[tree.conditions[best]]
+        group = self._by_score[score] if score is not None else []
+        if sum(tree.counts[each] for each in group) <= len(saved):
+            equals = (rank for each in group for rank in tree.members(each))
+            return min(equals, key=lambda rank: (-saved.get(rank, 0), rank))
+        conditions = tree.conditions
+        return next((rank for rank in saved if scores.get(conditions[rank]) == score), best)
 
     def _best(self) -> int | None:
         """The lowest one among equals."""
@@ -69,17 +69,17 @@ class Picker:
             self._prune(score, [])
         return None
 
-    def best_where(self, allows: Callable[[int], bool], saved: Saved = NOTHING) -> int | None:
+    def best_where(self, allows: Callable[[int], bool], savings: Savings = NONE) -> int | None:
         """Like `best`, but only among the ranks that are allowed."""
-        return next(filter(allows, self.ranked(saved)), None)
+        return next(filter(allows, self.ranked(savings)), None)
 
-    def ranked(self, saved: Saved = NOTHING) -> Iterator[int]:
+    def ranked(self, savings: Savings = NONE) -> Iterator[int]:
         """Ranks of all nodes that the pod fits on, the best first; equals as `best` has them.
 
         The tree may change and be changed back between two of them.
         """
         self._sync()
-        members = self._tree.members
+        members, saved = self._tree.members, savings.nodes
         for score in sorted(self._by_score, reverse=True):
             group = self._by_score.get(score, ())
             if saved:
@@ -140,15 +140,15 @@ class Indexes:
         table: node conditions.
         rating: what plugins think of them.
         tree: the topology.
+        savings: what gangs save by what nodes hold.
         answers: what was found out about the tree while no pod ever moves in it.
     """
 
     def __init__(self, table: NodeStateTable, tree: Tree) -> None:
         self.answers: dict[Hashable, object] = {}
         self._paths: tuple[int, list[tuple[str, ...]]] = (-1, [])
-        self._holders: tuple[tuple[int, int], dict[str, dict[int, int]]] = ((-1, -1), {})
         self.table, self.tree = table, tree
-        self.rating = Rating(table)
+        self.rating, self.savings = Rating(table), SavingsByItems(tree)
         self._pickers: dict[Hashable, Picker] = {}
         self._fits: dict[Hashable, Fits] = {}
 
@@ -166,17 +166,6 @@ class Indexes:
             ]
             self._paths = (tree.epoch, named)
         return self._paths[1]
-
-    def holders(self) -> Mapping[str, Mapping[int, int]]:
-        """What nodes hold -> rank of such a node -> MiB of it."""
-        tree = self.tree
-        if self._holders[0] != (tree.epoch, tree.descriptions):
-            found: dict[str, dict[int, int]] = {}
-            for rank, node in enumerate(tree.nodes):
-                for item, mib in node.holds.items():
-                    found.setdefault(item, {})[rank] = mib
-            self._holders = ((tree.epoch, tree.descriptions), found)
-        return self._holders[1]
 
     def picker(self, sight: ShapeView) -> Picker:
         """The picker of a shape."""

@@ -40,7 +40,7 @@ def living_why(cluster: str, found: DeliveredGang, said: int) -> reasons.Why:
     key, phase, name = live_id(cluster, found), found.phase, found.own_name
     text = f"{key} " + ("waits" if phase is Phase.PENDING else f"does not wait: it is {phase}")
     if phase is Phase.PENDING:
-        ask = f"ganglion why {name} --context CONTEXT -n {found.namespace}"
+        ask = f"ganglion why {name} --context CONTEXT -N {found.namespace}"
         cause = f" ({waits_for(found)})" if waits_for(found) else ""
         text += f"{cause} in cluster {cluster}, whose scheduler says more: {ask}"
     waited = waited_view(found.wait.parts(said))

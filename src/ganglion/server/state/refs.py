@@ -51,7 +51,7 @@ def _resolve(mind: Mind, ledger: "Ledger", ref: str) -> Referent:
     away = living(mind, ref)
     if away:
         cluster, gang = away
-        hint = f"there: ganglion ... {gang.own_name} --context CONTEXT -n {gang.namespace}"
+        hint = f"there: ganglion ... {gang.own_name} --context CONTEXT -N {gang.namespace}"
         raise Conflict(
             f"{ref} lives in cluster {cluster}, where it is changed and looked into", hint
         )

@@ -26,7 +26,7 @@ from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
 from ganglion.server.rest.etags import tag_of
 from ganglion.server.rest.filters import OrderQuery, RowFilter, StateQuery, TextQuery, holds, wanted
 from ganglion.server.rest.pages import Rank, cut
-from ganglion.server.views.workloads import gpus_of, reason_view
+from ganglion.server.views.workloads import gpus_of, placement_view, reason_view
 from ganglion.specs.policy.printing import queue_document
 
 EVERYTHING, ALL, IN_ANY_STATE = OrderQuery(), TextQuery(), StateQuery()
@@ -144,7 +144,8 @@ def explanation(
         chance=chance_of(found.deadline_ms, found.end) if found.deadline_ms else None,
         raised=found.raised,
         next_raise=found.next_raise,
-        text=_text(found) + _held(state, gang) + _leaving(state, gang, now),
+        held=(held := _held(state, gang)),
+        text="; ".join((_text(found), *map(str, held))) + _leaving(state, gang, now),
     )
 
 
@@ -179,10 +180,10 @@ def _text(found: Explanation) -> str:
     return text
 
 
-def _held(state: ClusterState, gang: str) -> str:
+def _held(state: ClusterState, gang: str) -> tuple[reasons.HeldItem, ...]:
     """What its nodes had of what it loads."""
-    place = state.gangs.record(gang).placement
-    return "".join(f"; {each}" for each in place.held) if place else ""
+    place = placement_view(state.gangs.record(gang).placement)
+    return place.held if place else ()
 
 
 def _leaving(state: ClusterState, gang: str, now: int) -> str:

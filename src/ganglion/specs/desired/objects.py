@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import FieldError
 from ganglion.model.policy import Policy
-from ganglion.model.queue import Budget, Preemption, Queue
+from ganglion.model.queue import CLUSTER_SIGN, Budget, Preemption, Queue
 from ganglion.specs.desired.files import DesiredFiles, DesiredPart
 from ganglion.specs.desired.items import (
     FleetItem,
@@ -167,11 +167,14 @@ def _kept(present: PresentFleet, names: set[str]) -> list[QueueFile]:
 
 
 def _known_queues(files: DesiredFiles, names: set[str]) -> None:
-    """Note budgets and roles of queues that are neither in files nor in the fleet."""
+    """Note budgets and roles of queues that are neither in files nor in the fleet.
+
+    Whether a cluster has a queue is known to the server alone.
+    """
     for key in ("budgets", "roles"):
         for part, path, each in files.entries(key):
             name = vars(each).get("queue", "").rpartition("/")[2]
-            if name and name not in names:
+            if name and name not in names and CLUSTER_SIGN not in name:
                 hint = meant(name, names) or "list it under `queues`"
                 problem = f"there is no queue {show(name)}"
                 files.wrong(part.renaming.wrong(problem, (*path, "queue"), hint))

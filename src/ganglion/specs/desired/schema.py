@@ -4,7 +4,7 @@ from typing import Annotated
 
 from ganglion.model.queue import GRACE_MS, WARN_PERCENT
 from ganglion.specs.grammar.money import parse_currency, parse_money, parse_price_hours
-from ganglion.specs.grammar.names import ROLES, parse_subject
+from ganglion.specs.grammar.names import ROLES, parse_any_queue, parse_subject
 from ganglion.specs.grammar.scalars import parse_percentages, parse_text
 from ganglion.specs.grammar.times.instants import parse_instant
 from ganglion.specs.grammar.words import one_of
@@ -32,6 +32,7 @@ Percentages = Annotated[
 ]
 Currency = Annotated[str, f.told(lambda v: parse_currency(parse_text(v))), f.schema("string")]
 RoleName = Annotated[str, f.told(one_of(ROLES, {})), f.schema("string")]
+AnyQueue = Annotated[str, f.told(parse_any_queue), f.schema("string", "integer")]
 Subject = Annotated[str, f.told(parse_subject), f.schema("string")]
 
 
@@ -50,7 +51,7 @@ class PriceFile(Mapping):
 class BudgetFile(Mapping):
     """What a queue and all below it may spend in a month."""
 
-    queue: f.QueueName = described("which queue")
+    queue: AnyQueue = described("which queue; `east:team` of a cluster")
     amount: Money = described("limit of a month: `8000`")
     zone: f.Zone = described("time zone in which months begin", "UTC")
     carry_over: f.Flag = described("what is left of a month is added to the next one", False)
@@ -65,7 +66,7 @@ class RoleFile(Mapping):
 
     subject: Subject = described("`user:eve` or `group:research`; a bare name is a user's")
     role: RoleName = described(f"one of {', '.join(ROLES)}")
-    queue: f.QueueName = described("root of the subtree; left out = the whole fleet", "")
+    queue: AnyQueue = described("root of the subtree; left out = the whole fleet", "")
     until: Moment | None = described("when it ends; left out = when it is revoked", None)
     break_glass: f.Flag = described("it gives nothing until a holder breaks the glass", False)
 

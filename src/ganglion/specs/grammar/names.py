@@ -3,6 +3,7 @@
 import re
 
 from ganglion.model.errors import FieldError
+from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.specs.grammar.scalars import parse_text
 from ganglion.specs.wording import show
 
@@ -32,6 +33,14 @@ def parse_name(value: object) -> str:
 def parse_queue(value: object) -> str:
     """Return a queue's name, or its path as `org/team`."""
     return "/".join(parse_name(part) for part in parse_text(value).split("/"))
+
+
+def parse_any_queue(value: object) -> str:
+    """Return a queue as `parse_queue`, or one of a cluster: `east:team`; `east:` is all of it."""
+    cluster, sign, queue = parse_text(value).rpartition(CLUSTER_SIGN)
+    if not sign:
+        return parse_queue(value)
+    return f"{parse_host(cluster)}{sign}{parse_host(queue) if queue else ''}"
 
 
 def parse_host(value: object) -> str:

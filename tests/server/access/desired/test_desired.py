@@ -10,8 +10,10 @@ from fastapi.testclient import TestClient
 
 from ganglion.cli.main import run
 from ganglion.client import Client
+from ganglion.server.delivered.receive import receive
 from tests.server.access.conftest import Staffed
 from tests.server.access.office import API, Office, office
+from tests.server.delivered.stories import begun, turns
 
 FLEET = """
 order: fifo
@@ -242,3 +244,23 @@ def test_what_a_caller_may_not_see_is_left_out_by_name(
     assert not (tmp_path / "x" / "policy.yaml").exists()
     assert "vision" in (tmp_path / "x" / "queues.yaml").read_text()
     assert "secretlab" not in (tmp_path / "x" / "queues.yaml").read_text()
+
+
+def test_budgets_and_roles_of_clusters_are_in_files_too(
+    staff: Office, ganglion: Command, org: Path, tmp_path: Path
+) -> None:
+    batch = turns((begun(1), []))
+    staff.rig.service.ask(lambda draft: receive(draft, "east", "s1", batch))
+    ganglion("apply", "-f", str(org))
+    (tmp_path / "more.yaml").write_text(
+        "roles: [{subject: bot, role: reporter, queue: 'east:'}]\n"
+        "budgets: [{queue: 'east:team', amount: 5}]\n"
+    )
+    code, out, err = ganglion("apply", "-f", str(tmp_path / "more.yaml"))
+    assert (code, err) == (0, "")
+    assert "+ budget east:team" in out
+    assert ganglion("export", str(tmp_path / "first"))[0] == 0
+    applied = ganglion("apply", "-f", str(tmp_path / "first"), "--prune")
+    assert applied[:2] == (0, "nothing to change\n")
+    (tmp_path / "more.yaml").write_text("budgets: [{queue: 'east:other', amount: 5}]\n")
+    assert "no scheduler has named queue" in ganglion("apply", "-f", str(tmp_path / "more.yaml"))[2]

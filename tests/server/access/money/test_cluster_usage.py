@@ -179,9 +179,11 @@ def test_what_lives_in_a_cluster_is_not_changed_here(east: Office) -> None:
     refused = east.owner.post(f"{API}/workloads/longer/cancel", json={})
     assert refused.status_code == 409
     assert "cluster east" in refused.json()["detail"]
-    assert "--context" in refused.json()["hint"]
+    assert "--context CONTEXT -N " in refused.json()["hint"]
     why = east.owner.get(f"{API}/workloads/longer/why").json()
     assert why["explanations"][0]["text"].endswith("does not wait: it is starting")
+    (lives,) = east.owner.get(f"{API}/workloads/longer").json()["gangs"]
+    assert why["explanations"][0]["waited"] == lives["waited"] != []
 
 
 def test_waits_of_clusters_are_in_the_report_and_in_histograms(east: Office) -> None:

@@ -30,7 +30,7 @@ def about_itself(told: reasons.Explained) -> reasons.Explained:
     why = told.reason
     if why is None:
         return reasons.Explained(
-            gang=told.gang, phase=told.phase, text=told.text, waited=told.waited
+            gang=told.gang, phase=told.phase, text=told.text, waited=told.waited, held=told.held
         )
     return reasons.Explained(
         gang=told.gang,
