@@ -385,7 +385,7 @@ function Lent({ page }: { page: Page }) {
         is what is borrowed.
       </p>
       <PlainTable
-        label="Lent and borrowed"
+        label="What queues lent and borrowed"
         file="lent"
         one="queue"
         columns={LENT}
