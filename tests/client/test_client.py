@@ -66,6 +66,10 @@ CALLS: dict[str, tuple[Callable[[Client], object], Any]] = {
     "GET /api/v1/order": (lambda c: c.order(), {"items": []}),
     "GET /api/v1/queues": (lambda c: c.queues(), {"items": []}),
     "PUT /api/v1/queues/q": (lambda c: c.set_queue("q", {"weight": 2}), {}),
+    "POST /api/v1/queues/q/check": (
+        lambda c: c.check_queue("q", {"weight": 2}),
+        {"version": 1, "changes": [], "warnings": []},
+    ),
     "DELETE /api/v1/queues/q": (lambda c: c.delete_queue("q"), {}),
     "GET /api/v1/nodes": (lambda c: c.nodes(), {"items": []}),
     "POST /api/v1/nodes/n/cordon": (lambda c: c.cordon("n", "why"), {}),

@@ -15,7 +15,7 @@ from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 from ganglion.server.cluster.outbox.post import DeliveryLine
 
 LIFE_DAYS = 366
-NOBODY = "registration"
+NO_SCHEDULER = "registration"
 """Id of no scheduler, in whose name nothing is delivered."""
 ROLE = "reporter"
 
@@ -95,7 +95,7 @@ def _counts(url: str, cluster: str, token: str) -> bool:
         return False
     with closing(DeliveryLine(url, cluster, lambda: token)) as line:
         try:
-            line.post(NOBODY, ())
+            line.post(NO_SCHEDULER, ())
         except EnvironmentFault:
             return False
     return True

@@ -45,6 +45,16 @@ class Policies:
         body = {"text": text, "file": file}
         return self._http.call("POST", "/policy/check", PolicyOutcome, body=body)
 
+    def check_queue(self, name: str, document: Document) -> PolicyOutcome:
+        """Say what is wrong with the rules of a queue and what they would change.
+
+        Args:
+            name: of the queue, which need not exist.
+            document: has the keys of the cluster file's queues.
+        """
+        path = path_of("/queues", name, "check")
+        return self._http.call("POST", path, PolicyOutcome, body=dict(document))
+
     def set_policy(
         self, text: str, *, file: str = "", allow_unknown_flavors: bool = False, etag: str = ""
     ) -> PolicyOutcome:

@@ -48,8 +48,15 @@ def preemption(cluster: Cluster) -> Callable[[], bool]:
     cluster.add_nodes(2, gpus=4)
     cluster.create(manifests.job("low", gpus=4), priority("urgent", 1000))
     cluster.add_pods(1, prefix="lower", gpus=4)
-    pods = cluster.wait(lambda: len(p := cluster.pods()) == 2 and p, "the pod of the Job")
-    for index, name in enumerate(sorted(pods)):
+    job = cluster.get(f"{JOBS}/low")["metadata"]["uid"]
+
+    def made() -> list[str]:
+        pods = cluster.pods()
+        # Controllers may make, and then remove, one more of the Job of this name that was wiped.
+        owners = [o["uid"] for p in pods.values() for o in p["metadata"].get("ownerReferences", ())]
+        return sorted(pods) if len(pods) == 2 and owners == [job] else []
+
+    for index, name in enumerate(cluster.wait(made, "the pod of the Job")):
         cluster.bind(name, f"node-{index}")
     cluster.wait(lambda: all_run(cluster), "both of them run")
     high = set(cluster.add_gang("high", 2, gpus=4, priorityClassName="urgent"))
