@@ -52,12 +52,11 @@ const TONES: Record<string, string> = {
   over: "calm",
 };
 
+/** A state or another short fact; names in capitals are written as words. */
 export function Badge({ text, tone }: { text: string; tone?: string }) {
-  return (
-    <span className={`badge ${tone ?? TONES[text] ?? "calm"}`}>
-      {harmless(text, 40).toLowerCase().replaceAll("_", " ")}
-    </span>
-  );
+  const shown = harmless(text, 40);
+  const words = shown === shown.toUpperCase() ? shown.toLowerCase() : shown;
+  return <span className={`badge ${tone ?? TONES[text] ?? "calm"}`}>{words.replaceAll("_", " ")}</span>;
 }
 
 /** The command that does the same. */

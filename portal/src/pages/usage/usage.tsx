@@ -132,10 +132,10 @@ function Totals({ page }: { page: Page }) {
       <Figure label="Cost" value={currency ? money(total.cost_micro, currency) : "no prices"}>
         {!currency && <code>ganglion price set FLAVOR AMOUNT --currency EUR</code>}
         {total.unpriced_gpu_us > 0 && currency && (
-          <>{count(gpuHours(total.unpriced_gpu_us))} GPU-hours have no price</>
+          <div>{count(gpuHours(total.unpriced_gpu_us))} GPU-hours have no price</div>
         )}
         {total.corrected_micro !== 0 && (
-          <> {money(total.corrected_micro, currency)} by prices that were set afterwards</>
+          <div>{money(total.corrected_micro, currency)} by prices that were set afterwards</div>
         )}
       </Figure>
       {total.active_gpu_us !== null && (

@@ -258,10 +258,13 @@ function Timeline({ job }: { job: WorkloadDetail }) {
 /** For what it waited before a step, and how long. */
 function Waited({ parts, open }: { parts: readonly WaitedFor[] | null; open: boolean }) {
   if (!parts) return <span className="waited">waited, for what is unknown</span>;
+  // What begins to wait has its reason in the next turn.
+  const known = open ? parts.filter((each) => each.reason !== "unknown" || each.total_ms >= 1000) : parts;
+  if (!known.length) return null;
   return (
     <span className={open ? "quiet" : "waited"}>
       {open ? "" : "waited "}for{" "}
-      {parts.map((each, n) => (
+      {known.map((each, n) => (
         <span key={each.reason}>
           {n > 0 && ", "}
           <b>{harmless(each.reason, 30)}</b> {each.total_ms < 1000 ? "under 1 s" : duration(each.total_ms)}
