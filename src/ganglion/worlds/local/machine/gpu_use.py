@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ganglion.lifecycle.workspaces.gpus import PER_CENT_MILLI, GpuReading
-from ganglion.worlds.local.machine.nvml import BINDING, told
+from ganglion.worlds.local.machine.nvml import BINDING, NvmlHandles, told
 
 KB, MIB = 1_000, 1 << 20
 SOURCE = "nvml"
@@ -35,8 +35,7 @@ class NvmlGpus:
     """
 
     def __init__(self, nvml: Any = BINDING) -> None:  # noqa: ANN401 - a module without types
-        self._nvml = nvml
-        self._ready = False
+        self._nvml, self._handles = nvml, NvmlHandles(nvml)
         self._seen: dict[str, int] = {}
 
     def read(self, uuids: Sequence[str], now: int) -> list[GpuReading | None]:
@@ -50,21 +49,16 @@ class NvmlGpus:
 
     def _read(self, uuid: str, now: int) -> GpuReading | None:
         try:
-            if not self._ready:
-                self._nvml.nvmlInit()
-                self._ready = True
             return self._reading(uuid, now)
         except self._nvml.NVMLError:
             return None
 
     def close(self) -> None:
         """Let the library go."""
-        if self._ready:
-            self._ready = False
-            self._nvml.nvmlShutdown()
+        self._handles.close()
 
     def _reading(self, uuid: str, now: int) -> GpuReading:
-        nvml, handle = self._nvml, self._nvml.nvmlDeviceGetHandleByUUID(uuid)
+        nvml, handle = self._nvml, self._handles.of(uuid)
         before = self._seen.get(uuid, 0)
         _, samples = nvml.nvmlDeviceGetSamples(handle, nvml.NVML_GPU_UTILIZATION_SAMPLES, before)
         new = [each for each in samples if each.timeStamp > before]
@@ -98,7 +92,7 @@ class NvmlCounters:
     """
 
     def __init__(self, nvml: Any = BINDING) -> None:  # noqa: ANN401 - a module without types
-        self._nvml, self._ready = nvml, False
+        self._nvml, self._handles = nvml, NvmlHandles(nvml)
         self._seen: dict[str, int] = {}
 
     def read(self, uuids: Iterable[str]) -> list[GpuCounters]:
@@ -111,10 +105,7 @@ class NvmlCounters:
     def _read(self, uuid: str) -> GpuCounters:
         nvml = self._nvml
         try:
-            if not self._ready:
-                nvml.nvmlInit()
-                self._ready = True
-            handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+            handle = self._handles.of(uuid)
         except nvml.NVMLError:
             return GpuCounters()
         energy_mj = told(nvml, nvml.nvmlDeviceGetTotalEnergyConsumption, handle)

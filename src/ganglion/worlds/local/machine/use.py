@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.worlds.local.machine import host
-from ganglion.worlds.local.machine.nvml import BINDING, told
+from ganglion.worlds.local.machine.nvml import BINDING, NvmlHandles, told
 
 MIB = 1 << 20
 TICKS_PER_S = 100
@@ -66,7 +66,7 @@ class UseReader:
         nvml: Any = BINDING,  # noqa: ANN401 - a module without types
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._nvml, self._ready, self._clock = nvml, False, clock
+        self._nvml, self._handles, self._clock = nvml, NvmlHandles(nvml), clock
         self._lock = threading.Lock()
         self._before: dict[int, float] = {}
         self._at = float("-inf")
@@ -79,10 +79,7 @@ class UseReader:
     def _gpu(self, uuid: str) -> GpuUse:
         nvml = self._nvml
         try:
-            if not self._ready:
-                nvml.nvmlInit()
-                self._ready = True
-            handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+            handle = self._handles.of(uuid)
         except nvml.NVMLError:
             return GpuUse()
         rates = self._told(nvml.nvmlDeviceGetUtilizationRates, handle)
