@@ -13,7 +13,7 @@ from ganglion.cli.main import run
 from ganglion.cli.server.scheduler import _outbox
 from ganglion.client import Client
 from ganglion.client.home import Unreachable
-from ganglion.model.errors import EnvironmentFault, Forbidden, InputError
+from ganglion.model.errors import EnvironmentFault, FieldError, Forbidden, InputError
 from ganglion.server.cluster.outbox.post import DeliveryLine, DeliveryRefused
 
 
@@ -34,6 +34,9 @@ def test_a_cluster_is_registered_once_and_its_token_delivers_its_records_alone(
     with pytest.raises(Unreachable) as refused:
         registered("east")
     assert "ganglion server" in refused.value.hint
+    with pytest.raises(FieldError, match="no name of a cluster"):
+        registered("../../east")
+    assert not (nursery.home.parent / "east").exists()
     nursery.start()
     until((nursery.home / "server.json").exists)
     found = registered("east")

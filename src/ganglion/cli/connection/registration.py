@@ -44,10 +44,12 @@ def registered(cluster: str) -> RegisteredCluster:
 
     Raises:
         Unreachable: no server is running, and the cluster was never registered.
+        FieldError: it is no name of a cluster.
         Forbidden: the user may not make tokens there.
         InputError: the server is reached by a Unix socket alone.
         OSError: the home cannot be written.
     """
+    _check_name(cluster)
     folder = home() / "clusters" / cluster
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     url, token = folder / "url", folder / "token"
@@ -80,13 +82,18 @@ def new_token(client: Client, cluster: str) -> str:
         Forbidden: the caller may not grant roles or make tokens.
         FieldError: it is no name of a cluster.
     """
-    if not re.fullmatch(CLUSTER_NAME, cluster):
-        raise FieldError(f"{cluster}: no name of a cluster", hint="as east-1")
+    _check_name(cluster)
     client.access.grant(f"user:{cluster}", ROLE, place_of(cluster))
     label = f"scheduler of cluster {cluster}"
     return client.access.create_token(
         cluster, ROLE, place_of(cluster), label=label, days=LIFE_DAYS
     ).token
+
+
+def _check_name(cluster: str) -> None:
+    """Before it names a folder, or a user. Raises FieldError."""
+    if not re.fullmatch(CLUSTER_NAME, cluster):
+        raise FieldError(f"{cluster}: no name of a cluster", hint="as east-1")
 
 
 def _counts(url: str, cluster: str, token: str) -> bool:
