@@ -20,6 +20,7 @@ from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.events import BudgetSet, PriceSet
 from ganglion.model.events.policy import ClusterMoney, StandingBudget
 from ganglion.model.queue import CLUSTER_SIGN, Budget
+from ganglion.pricing.book import PriceBook
 from ganglion.pricing.zones import month_of
 from ganglion.server.state.registry import Registry
 from ganglion.server.state.transaction import Mind, Transaction
@@ -67,7 +68,7 @@ class NotedBudgets(Struct, frozen=True):
     """What is known of budgets of clusters at one moment.
 
     Attributes:
-        found: what is open.
+        found: what is open; nothing where there is no budget.
         budgets: by queue.
         now: the time in ms.
     """
@@ -86,9 +87,13 @@ def note_away(mind: Mind, ledger: Ledger, now: int, of: str = "") -> NotedBudget
         now: the time in ms.
         of: a cluster, or the only queue; empty = all.
     """
-    known, tree = mind.book.cluster_budgets, mind.tree()
-    held: dict[str, int] = {}
-    for name, each in mind.book.clusters.live() if known.of else ():
+    known = mind.book.cluster_budgets
+    if not known.of:
+        prices = PriceBook(list(mind.book.prices.records))
+        return NotedBudgets(OpenIntervals((), (), ledger.cycle, None, prices), (), now)
+    found = opened(mind, ledger, now)
+    tree, held = found.tree, dict[str, int]()
+    for name, each in mind.book.clusters.live():
         exact = away_reserved(mind, name, each, now)
         for queue in lineage(place_of(name, each.gang.queue), tree) if exact else ():
             held[queue] = held.get(queue, 0) + exact
@@ -102,7 +107,7 @@ def note_away(mind: Mind, ledger: Ledger, now: int, of: str = "") -> NotedBudget
         for queue, each in sorted(known.of.items())
         if of in ("", queue, cluster_of(queue))
     )
-    return NotedBudgets(opened(mind, ledger, now), chosen, now)
+    return NotedBudgets(found, chosen, now)
 
 
 def away_views(ledger: Ledger, noted: NotedBudgets) -> list[BudgetView]:
