@@ -73,6 +73,7 @@ class DeliveredGang(Struct):
     seen: int = 0
     first: int = 0
     first_milli: int = 0
+    wait: DeliveredWait = field(default_factory=DeliveredWait)
 
     @property
     def phase(self) -> Phase:
@@ -91,8 +92,6 @@ class DeliveredGang(Struct):
         """Its name without its namespace."""
         return self.gang.name.rpartition("/")[2]
 
-    wait: DeliveredWait = field(default_factory=DeliveredWait)
-
     def take(self, event: Delivered) -> None:
         """Go on by one event about it."""
         match event:
@@ -102,7 +101,7 @@ class DeliveredGang(Struct):
                     return  # a scheduler that has started says again where it found it
                 self._let_go(at)
                 if not self.attempts and at >= self.seen:
-                    self.first, self.first_milli = at, milli_of(place)
+                    self.first, self.first_milli = at, place.gpu_milli
                 self.wait.end(at)
                 self.placement, self.placed, self.started = place, at, 0
                 self.attempts += 1
@@ -116,7 +115,7 @@ class DeliveredGang(Struct):
                 self.started = self.started or at
                 self.began = self.began or at
             case GangUpdated(queue=str(queue)):
-                self.gang = _moved(self.gang, queue)
+                self.gang = replace(self.gang, queue=queue)
             case GangEnded():
                 self._end(event)
 
@@ -136,7 +135,7 @@ class DeliveredGang(Struct):
 
     def _charge(self, at: int) -> None:
         if self.holds and self.placement:
-            self.gpu_ms += milli_of(self.placement) * max(at - self.placed, 0) // WHOLE
+            self.gpu_ms += self.placement.gpu_milli * max(at - self.placed, 0) // WHOLE
 
     def _let_go(self, at: int) -> None:
         self._charge(at)
@@ -145,16 +144,7 @@ class DeliveredGang(Struct):
         self.holds, self.started = False, 0
 
 
-def milli_of(place: Placement) -> int:
-    """Thousandths of GPUs of all pods of a place."""
-    return sum(len(pod.devices) * pod.milli for pod in place.pods)
-
-
 def asked_milli(gang: Gang) -> int:
     """Thousandths of GPUs that a gang asks for; a share in memory counts as the GPU."""
     gpus = ((each.count, each.request.gpu) for each in gang.pod_sets)
     return sum(count * gpu.count * (WHOLE if gpu.share_mib else gpu.milli) for count, gpu in gpus)
-
-
-def _moved(gang: Gang, queue: str) -> Gang:
-    return replace(gang, queue=queue)

@@ -68,8 +68,7 @@ def lost_gpu_ms(
     lost = max(ended - saved, 0)
     if checkpoint and not span.committed:
         lost = _by_contract(lost, span, checkpoint, ended, killed=killed)
-    milli = sum(len(pod.devices) * pod.milli for pod in span.placement.pods)
-    return milli * lost // 1000
+    return span.placement.gpu_milli * lost // 1000
 
 
 def _by_contract(

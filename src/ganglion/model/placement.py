@@ -56,6 +56,11 @@ class Placement(Struct, frozen=True, omit_defaults=True):
     domain: str = ""
     held: tuple[HeldItem, ...] = ()
 
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of GPUs of all pods."""
+        return sum(len(pod.devices) * pod.milli for pod in self.pods)
+
 
 def same_place(one: Placement | None, other: Placement) -> bool:
     """Whether two placements hold the same devices of the same nodes."""

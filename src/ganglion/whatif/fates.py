@@ -219,4 +219,4 @@ def _rate(gang: Gang, placement: Placement | None) -> int:
 
 
 def _gpu_milli(placement: Placement | None) -> int:
-    return sum(len(pod.devices) * pod.milli for pod in placement.pods) if placement else 0
+    return placement.gpu_milli if placement else 0

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ganglion.api import reasons, workloads
-from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli, milli_of
+from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
 from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.lifecycle.status import live_as
 from ganglion.lifecycle.waiting.sums import UNKNOWN
@@ -68,7 +68,7 @@ def _base(cluster: str, found: DeliveredGang) -> dict[str, Any]:
         "state": live_as(found.phase),
         "reason": waits_for(found),
         "gpus": asked_milli(gang) / WHOLE,
-        "gpus_held": milli_of(found.placement) / WHOLE if found.holds and found.placement else 0,
+        "gpus_held": found.placement.gpu_milli / WHOLE if found.holds and found.placement else 0,
         "pods": sum(each.count for each in gang.pod_sets),
         "running": int(phase is Phase.RUNNING),
         "waiting": int(phase is Phase.PENDING),

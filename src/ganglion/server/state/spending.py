@@ -61,7 +61,7 @@ def _hold(spent: Spent, gang: str, at: int, placement: Placement | None) -> None
     since, milli = spent.held.pop(gang, (at, 0))
     spent.gpu_ms += milli * max(at - since, 0) // WHOLE
     if placement is not None:
-        spent.held[gang] = at, sum(len(pod.devices) * pod.milli for pod in placement.pods)
+        spent.held[gang] = at, placement.gpu_milli
 
 
 def _run(spent: Spent, gang: str, at: int) -> None:

@@ -17,7 +17,7 @@ from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, supply_held, usage_sums
 from ganglion.ledger.sql.waits import WaitCount, last_workload, wait_counts
-from ganglion.lifecycle.cluster_gangs import asked_milli, milli_of
+from ganglion.lifecycle.cluster_gangs import asked_milli
 from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.metering.intervals import DAY_MS, UsageInterval
 from ganglion.metering.sums import Group, UsageBy, UsageSum, add_usage, date_of, overlap_ms
@@ -86,7 +86,7 @@ def cluster_uses(mind: Mind) -> list[GangUse]:
             *(live_id(cluster, each), live_id(cluster, each), each.gang.user),
             queue=place_of(cluster, each.gang.queue),
             phase=each.phase,
-            gpus=milli_of(each.placement) / WHOLE,
+            gpus=each.placement.gpu_milli / WHOLE,
         )
         for cluster, each in mind.book.clusters.live()
         if each.holds and each.placement

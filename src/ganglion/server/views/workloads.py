@@ -60,7 +60,7 @@ def _share(state: ClusterState, record: GangRecord, number: int) -> int:
 def held_by(record: GangRecord) -> float:
     """GPUs that the pods of a gang hold."""
     place = record.placement if record.phase in HOLDING else None
-    return sum(len(pod.devices) * pod.milli for pod in place.pods) / WHOLE if place else 0
+    return place.gpu_milli / WHOLE if place else 0
 
 
 def ranks_of(gang: Gang) -> int:
