@@ -26,6 +26,7 @@ from ganglion.model.events import (
     SchedulerStarted,
     WaitGroups,
 )
+from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.model.workload import Gang, Workload
 
 CLUSTER_NAME = "[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?"
@@ -102,7 +103,7 @@ class ClusterBook(Struct):
         self.waits.said = max(self.waits.said, said.at)
 
     def _interrupted(self, last: int, since: int) -> None:
-        self.waits.interrupted((each.wait for each in self.gangs.values()), last, since)
+        self.waits.interrupted(self._waits(), last, since)
 
     def _began(self, scheduler: str, said: SchedulerStarted) -> None:
         for each in said.follows:
@@ -130,9 +131,12 @@ class ClusterBook(Struct):
             case WaitGroups():
                 self.waits.grouped(event, partial(self._waiting, event.at))
             case ReasonsChanged():
-                self.waits.changed(event, [each.wait for each in self.gangs.values()], self._wait)
+                self.waits.changed(event, self._waits(), self._wait)
             case _:
                 self._happened(event)
+
+    def _waits(self) -> Iterator[DeliveredWait]:
+        return (each.wait for each in self.gangs.values())
 
     def _wait(self, gang: str) -> DeliveredWait | None:
         known = self.gangs.get(gang)
@@ -228,8 +232,8 @@ class ClusterBooks(Struct):
 
     def called(self, ref: str) -> list[tuple[str, DeliveredGang]]:
         """Gangs that live and have this id, see `live_id`, or else this name; the newest first."""
-        cluster, colon, rest = ref.rpartition(":")
-        if colon:
+        cluster, sign, rest = ref.rpartition(CLUSTER_SIGN)
+        if sign:
             book = self.of.get(cluster, ClusterBook())
             begin = (each for each in book.gangs.values() if rest.startswith(f"{each.own_name}-"))
             return [(cluster, each) for each in begin if live_id(cluster, each) == ref]
@@ -248,7 +252,7 @@ class ClusterBooks(Struct):
 
 def place_of(cluster: str, queue: str = "") -> str:
     """How a queue of a cluster, or the cluster as a whole, is named at a server."""
-    return f"{cluster}:{queue}"
+    return f"{cluster}{CLUSTER_SIGN}{queue}"
 
 
 def _names(gang: DeliveredGang) -> tuple[str, str]:
@@ -263,7 +267,7 @@ def live_id(cluster: str, gang: DeliveredGang) -> str:
 
 def cluster_of(queue: str) -> str:
     """The cluster of a queue as a server names it; empty = it is one of the server itself."""
-    return queue.rpartition(":")[0]
+    return queue.rpartition(CLUSTER_SIGN)[0]
 
 
 def workload_of(gang: Gang, name: str, queue: str, user: str) -> Workload:

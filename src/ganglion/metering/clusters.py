@@ -14,6 +14,7 @@ from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.metering.meter import HasGang, HeldPlace, Meter
 from ganglion.model import events as ev
 from ganglion.model.placement import Placement, same_place
+from ganglion.model.queue import CLUSTER_SIGN
 
 
 class MeteredGang(HasGang, Protocol):
@@ -214,7 +215,7 @@ class ClusterMeters(Struct):
 
 def metered_name(cluster: str, name: str) -> str:
     """How usage names a queue, gang or node of a cluster; each gang is a workload there."""
-    return f"{cluster}:{name}"
+    return f"{cluster}{CLUSTER_SIGN}{name}"
 
 
 def _used(cluster: str, found: UsageInterval) -> UsageInterval:

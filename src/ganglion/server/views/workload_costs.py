@@ -110,8 +110,12 @@ def away_reserved(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> i
     gang, worth = found.gang, 0
     for flavor, milli in _held(known, found.placement).items():
         worth += milli * (mind.book.prices.highest(now, flavor, gang.kind.value) or 0)
-    end = (found.started or found.placed) + gang.time_limit_ms
-    return worth * (max(end - now, 0) if gang.time_limit_ms else HOUR_MS)
+    return worth * (_left_ms(found, now) if gang.time_limit_ms else HOUR_MS)
+
+
+def _left_ms(found: DeliveredGang, now: int) -> int:
+    """How long one of a cluster that holds a place may still run by its time limit."""
+    return max((found.started or found.placed) + found.gang.time_limit_ms - now, 0)
 
 
 def _held(known: ClusterMeter, place: Placement) -> dict[str, int]:
@@ -129,7 +133,7 @@ def _away_ahead(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> Cos
     nodes, limit = known.meter.nodes, gang.time_limit_ms
     if found.holds and found.placement:
         milli = _held(known, found.placement)
-        left = max((found.started or found.placed) + limit - now, 0)
+        left = _left_ms(found, now)
     else:
         asked, left = asked_milli(gang), limit
         milli = {e.flavor: asked for e in nodes.values() if asked and e.healthy and not e.lost}
