@@ -235,22 +235,53 @@ def test_a_scheduler_that_ends_in_good_order_leaves_nothing_behind(tmp_path: Pat
     assert (outbox.depth, outbox.size, outbox.trouble) == (0, 0, "")
 
 
-def test_prices_and_budgets_are_asked_for_once_all_records_have_arrived(tmp_path: Path) -> None:
+def test_prices_and_budgets_are_asked_for_once_all_records_have_arrived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "FLUSH_S", 0.05)
     stage, server, said = staged(), Server(), ClusterMoney(1)
+    server.is_down = True
+    before = Outbox(wish(tmp_path), "pod-a", post=server.post)
+    before.start()
+    stage.turn()
+    before.decided(stage.controller, stage.now)
+    before.stop()
+    server.is_down = False
     asked = threading.Event()
+    arrived: list[list[Delivered]] = []
 
     def ask(_scheduler: str) -> ClusterMoney:
+        arrived.append(server.events)
         asked.set()
         return said
 
-    outbox = Outbox(wish(tmp_path), "pod-a", post=server.post, ask=ask)
-    stage.turn()
-    outbox.decided(stage.controller, stage.now)
+    outbox = Outbox(wish(tmp_path), "pod-b", post=server.post, ask=ask)
     outbox.start()
     assert asked.wait(10)
-    assert any(isinstance(each, GangPlaced) for each in server.events)
+    assert any(isinstance(each, GangPlaced) for each in arrived[0])
     outbox.stop()
     assert outbox.money.latest == said
+
+
+def test_what_is_written_while_prices_are_asked_for_arrives_though_the_scheduler_ends(
+    tmp_path: Path,
+) -> None:
+    stage, server = staged(), Server()
+    asked = threading.Event()
+
+    def ask(_scheduler: str) -> None:
+        asked.set()
+        assert outbox._ending.wait(10)  # the server answers once the scheduler is at its end
+
+    outbox = Outbox(wish(tmp_path), "pod-a", post=server.post, ask=ask)
+    outbox.start()
+    assert asked.wait(10)
+    stage.turn()
+    outbox.decided(stage.controller, stage.now)
+    outbox.stop()
+    assert (outbox.depth, outbox.failing) == (0, "")
+    assert any(isinstance(each, GangPlaced) for each in server.events)
+    assert isinstance(server.events[-1], SchedulerEnded)
 
 
 def test_a_server_that_is_down_is_a_figure_and_stops_nothing(

@@ -253,26 +253,29 @@ class Outbox:
         pause = IDLE_S
         until = 0.0
         while True:
-            if self._ending.is_set():
+            # Asked before anything is sent: what is written until then is sent in this round.
+            is_ending = self._ending.is_set()
+            if is_ending:
                 until = until or self._clock.monotonic() + FLUSH_S
                 if self._clock.monotonic() >= until:
                     return
             try:
                 more = self.sender.step()
-                if not more and not self._ending.is_set():
+                if not more and not is_ending:
                     self.money.look(self._folder.own)
             except Exception as error:
                 # Whatever it is, delivering is tried again: nothing is lost meanwhile.
                 pause = self._failed(error, pause)
-                if self._ending.is_set():
+                if is_ending:
                     return
                 self._ending.wait(pause)
                 continue
             pause, self.failing = IDLE_S, ""
             if more:
                 continue
-            if self._ending.is_set():
-                self._grown(-self._folder.forget(self._folder.own))
+            if is_ending:
+                if not self._threads[0].is_alive():  # else the disk hangs, and more may be written
+                    self._grown(-self._folder.forget(self._folder.own))
                 return
             self._more.wait(IDLE_S)
             self._more.clear()
