@@ -141,11 +141,14 @@ class StandingBudget(Struct, frozen=True):
             present month.
         begin: of that month, in ms.
         spent_micro: what the queue and all below it have spent since then, as it is metered.
+        spent_at: when people were notified that all of it is spent, in ms by the clock of the
+            server; 0 = it is not.
     """
 
     budget: Budget
     begin: int
     spent_micro: int
+    spent_at: int = 0
 
 
 class ClusterMoney(Struct, frozen=True):

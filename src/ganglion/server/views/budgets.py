@@ -22,7 +22,6 @@ from ganglion.model.events.policy import ClusterMoney, StandingBudget
 from ganglion.model.queue import CLUSTER_SIGN, Budget
 from ganglion.pricing.book import PriceBook
 from ganglion.pricing.zones import month_of
-from ganglion.server.state.registry import Registry
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views.usage import OpenIntervals, opened, usage_report
 from ganglion.server.views.workload_costs import away_reserved
@@ -31,8 +30,11 @@ from ganglion.server.views.workload_costs import away_reserved
 def budget_page(mind: Mind, now: int) -> BudgetPage:
     """Every budget, by queue, at a time in ms."""
     budgets = mind.state.queues.budgets
-    lines = tuple(_line(each, _suspends_at(mind.book, each)) for each in budgets.views(now))
-    return BudgetPage(items=lines, currency=budgets.prices.currency)
+    lines = (
+        _line(each, _suspends_at(spent_since(mind.book.alarms, each.budget.queue), each))
+        for each in budgets.views(now)
+    )
+    return BudgetPage(items=tuple(lines), currency=budgets.prices.currency)
 
 
 def _line(each: BudgetView, suspends_at: int | None) -> BudgetLine:
@@ -56,12 +58,20 @@ def _line(each: BudgetView, suspends_at: int | None) -> BudgetLine:
 
 
 class _NotedBudget(Struct, frozen=True):
-    """A budget of a cluster, its queue with those below it, and what is reserved and raised."""
+    """A budget of a cluster.
+
+    Attributes:
+        budget: the budget.
+        queues: its queue with those below it.
+        reserved, raised: in millionths.
+        since: when people were notified that it is spent, in ms; None = they were not.
+    """
 
     budget: Budget
     queues: frozenset[str]
     reserved: int
     raised: int
+    since: int | None = None
 
 
 class NotedBudgets(Struct, frozen=True):
@@ -103,6 +113,7 @@ def note_away(mind: Mind, ledger: Ledger, now: int, of: str = "") -> NotedBudget
             frozenset(name for name in tree if queue in lineage(name, tree)) | {queue},
             -(-held.get(queue, 0) // UNIT),
             known.raised_by(queue, now),
+            spent_since(mind.book.alarms, queue),
         )
         for queue, each in sorted(known.of.items())
         if of in ("", queue, cluster_of(queue))
@@ -129,9 +140,10 @@ def _away_view(ledger: Ledger, noted: NotedBudgets, each: _NotedBudget) -> Budge
     )
 
 
-def away_lines(views: Sequence[BudgetView]) -> tuple[BudgetLine, ...]:
-    """Budgets of clusters as they are shown: what runs there is not suspended."""
-    return tuple(_line(each, None) for each in views)
+def away_lines(noted: NotedBudgets, views: Sequence[BudgetView]) -> tuple[BudgetLine, ...]:
+    """Budgets of clusters as they are shown."""
+    both = zip(noted.budgets, views, strict=True)
+    return tuple(_line(view, _suspends_at(each.since, view)) for each, view in both)
 
 
 def money_of(noted: NotedBudgets, views: Sequence[BudgetView]) -> ClusterMoney:
@@ -139,16 +151,18 @@ def money_of(noted: NotedBudgets, views: Sequence[BudgetView]) -> ClusterMoney:
     prices = tuple(PriceSet(each.at, each.price) for each in noted.found.prices.records)
     # A role that may only deliver is not shown names of queues as those of anything else.
     budgets = {
-        each.budget.queue: StandingBudget(
-            replace(each.budget, queue="", micro=each.limit), each.begin, each.spent
+        view.budget.queue: StandingBudget(
+            replace(view.budget, queue="", micro=view.limit),
+            view.begin,
+            view.spent,
+            (noted.now if each.since is None else each.since) if is_spent(view) else 0,
         )
-        for each in views
+        for each, view in zip(noted.budgets, views, strict=True)
     }
     return ClusterMoney(noted.now, prices, budgets)
 
 
-def _suspends_at(book: Registry, view: BudgetView) -> int | None:
-    since = spent_since(book.alarms, view.budget.queue)
+def _suspends_at(since: int | None, view: BudgetView) -> int | None:
     return None if since is None or not is_spent(view) else since + view.budget.grace_ms
 
 
