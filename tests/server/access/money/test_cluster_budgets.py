@@ -112,8 +112,13 @@ def test_thresholds_are_alarms_that_notify_and_are_taken_back(priced: Office) ->
     priced.rig.machine.time += 120_000
     priced.rig.service.ask(lambda draft: draft.now)
     assert alarms(priced) == {"budget.50", "budget.80", "budget.100"}  # its own keeper looked
+    # Since when they know it is what the scheduler goes by, whatever it asks later.
+    at = heard(priced).budgets["east:org"].spent_at
+    assert at == pytest.approx(priced.rig.machine.time - 120_000, abs=100)
+    grace = lines(priced.owner)["east:org"]["grace_ms"]
+    assert lines(priced.owner)["east:org"]["suspends_at"] == at + grace
     set_budget(priced.owner, "east:org", 200 * EUR)
-    heard(priced)
+    assert heard(priced).budgets["east:org"].spent_at == 0
     assert alarms(priced) == set()
 
 

@@ -111,7 +111,9 @@ def _below(scene: ControllerState, queue: str) -> Iterator[BudgetedGang]:
 
     def is_once(record: GangRecord) -> bool:
         found = scene.gangs.founds.get(record.gang.id)
-        return found is not None and found.owner is None
+        if found is None or found.owner is not None:
+            return False
+        return not any(each.pod.metadata.owner_references for each in found.members)
 
     state = scene.state
     held = state.queues.budgets.held
