@@ -27,7 +27,7 @@ from ganglion.model.events import (
 from ganglion.model.events.policy import ClusterMoney
 from ganglion.model.queue import CLUSTER_SIGN, Budget
 from ganglion.model.workload import Kind
-from ganglion.pricing.zones import date_there
+from ganglion.pricing.zones import date_there, month_of
 
 ALARMS = "budget."
 """How alarms about budgets begin: `budget.80` of a queue, `budget.spent` of a workload."""
@@ -253,6 +253,28 @@ class RaisedBy(Struct, frozen=True):
     until: int
 
 
+class CarriedOver(Struct, frozen=True):
+    """What was left, in millionths, as the month began that begins at a time in ms."""
+
+    micro: int
+    begin: int
+
+    def until(self, budget: Budget, now: int, spent_in: Callable[[int, int], int]) -> int:
+        """What was left as the present month began.
+
+        Args:
+            budget: that has been in force since.
+            now: the time in ms.
+            spent_in: what was spent in a whole month, in millionths, by its begin and end.
+        """
+        left, month = self.micro, self.begin
+        present, _ = month_of(now, budget.zone)
+        while month < present and budget.carry_over:
+            begin, month = month, month_of(month, budget.zone)[1]
+            left = max(budget.micro + left - spent_in(begin, month), 0)
+        return left if budget.carry_over else 0
+
+
 class ClusterBudgets(Struct):
     """Budgets of queues of clusters: held at a server, by its names of them; schedulers keep them.
 
@@ -261,21 +283,26 @@ class ClusterBudgets(Struct):
     Attributes:
         of: the budgets.
         raised: by how much they were raised for a month.
+        carried: what is known to be carried over.
         asked: number of a request that waits -> when the month that it is about is over, in ms.
     """
 
     of: dict[str, Budget] = field(default_factory=dict)
     raised: dict[str, RaisedBy] = field(default_factory=dict)
+    carried: dict[str, CarriedOver] = field(default_factory=dict)
     asked: dict[int, int] = field(default_factory=dict)
 
     def note(self, event: Event) -> None:
         """Take in an event."""
         match event:
             case BudgetSet(budget=budget) if CLUSTER_SIGN in budget.queue:
+                begin, _ = month_of(event.at, budget.zone)
                 self.of[budget.queue] = budget
+                self.carried[budget.queue] = CarriedOver(event.carried_micro, begin)
             case BudgetRemoved(queue=queue):
                 self.of.pop(queue, None)
                 self.raised.pop(queue, None)
+                self.carried.pop(queue, None)
             case BudgetRequested(queue=queue) if CLUSTER_SIGN in queue:
                 self.asked[event.number] = event.until_ms
             case BudgetRaised(queue=queue) if queue in self.of:
