@@ -283,7 +283,7 @@ class ClusterBudgets(Struct):
     Attributes:
         of: the budgets.
         raised: by how much they were raised for a month.
-        carried: what is known to be carried over.
+        carried: what is known to be carried over, of those of which something is.
         asked: number of a request that waits -> when the month that it is about is over, in ms.
     """
 
@@ -296,9 +296,11 @@ class ClusterBudgets(Struct):
         """Take in an event."""
         match event:
             case BudgetSet(budget=budget) if CLUSTER_SIGN in budget.queue:
-                begin, _ = month_of(event.at, budget.zone)
                 self.of[budget.queue] = budget
-                self.carried[budget.queue] = CarriedOver(event.carried_micro, begin)
+                self.carried.pop(budget.queue, None)
+                if budget.carry_over:
+                    begin, _ = month_of(event.at, budget.zone)
+                    self.carried[budget.queue] = CarriedOver(event.carried_micro, begin)
             case BudgetRemoved(queue=queue):
                 self.of.pop(queue, None)
                 self.raised.pop(queue, None)
