@@ -207,10 +207,18 @@ class LendingMeter(Struct):
             return
         while (midnight := (self.now // DAY_MS + 1) * DAY_MS) <= at:
             self._advance(midnight)
-            self._close()
+            self.close()
         self._advance(at)
         if at - self.begin >= ROW_MS:
-            self._close()
+            self.close()
+
+    def close(self) -> None:
+        """Close the present sums, and begin them anew."""
+        self.closed += self._rows(0)
+        self.begin, self.sums = self.now, {}
+        for level in self._all():
+            if level.lent_gpu_us:
+                level.begin()
 
     def skip(self, end: int) -> None:
         """Leave out what was closed already by events that cannot be read any more."""
@@ -317,13 +325,6 @@ class LendingMeter(Struct):
             for level in self.levels[parent].values():
                 level.lent_gpu_us, level.ratios = level.after(at - self.now)
         self.now = at
-
-    def _close(self) -> None:
-        self.closed += self._rows(0)
-        self.begin, self.sums = self.now, {}
-        for level in self._all():
-            if level.lent_gpu_us:
-                level.begin()
 
     def _sums(self, ms: int) -> dict[str, tuple[int, int]]:
         """What queues lent and borrowed since `begin` when some time has passed."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import structlog
 from msgspec.structs import replace
 
+from ganglion import __version__
 from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
@@ -120,9 +121,12 @@ class Mind(NamedTuple):
         lending, queues, kind = self.book.lending, self.state.queues, type(event)
         shares = queues.shares
         begins = not lending.now
-        if not begins and not shares.charged and kind not in _LENDS:
+        starts = isinstance(event, ServerStarted) and event.meters_lending
+        if not (begins or starts or shares.charged or kind in _LENDS):
             return
         lending.passes(event.at)
+        if starts:
+            lending.close()
         accounts = shares.tree.accounts
         if isinstance(event, QueueSet) and lending.put(event.queue, accounts):
             shares.charged[event.queue.name] = None
@@ -228,6 +232,11 @@ class Transaction:
             return False
         self._taken(event)
         return True
+
+    def began(self) -> None:
+        """A server of this version began, which meters all that there is."""
+        began = ServerStarted(self.now, __version__, metered=True, meters_clusters=True)
+        self.record(replace(began, meters_lending=True))
 
     def record(self, event: Event) -> None:
         """Take an event in that is kept even where it changes nothing.
