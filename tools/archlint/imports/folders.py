@@ -223,13 +223,16 @@ FOLDERS: dict[str, dict[str, str]] = {
         "accounts": "rest",
         "access": "state rest commands loop accounts",
         "portal": "rest",
-        "notify": "",
+        "notify": "state",
         "login": "rest commands loop access portal",
         "requests": "state rest telemetry models signals loop accounts access whatif portal notify",
         "routes": "state rest access commands views delivered models requests whatif",
         "audit": "",
         "direct": "rest requests routes",
-        "app": "rest commands accounts access login portal telemetry views requests routes direct",
+        "app": (
+            "rest commands accounts access login portal telemetry views requests routes direct "
+            "notify"
+        ),
         "parts": (
             "state rest telemetry signals commands controllers models recovery loop accounts notify"
         ),
