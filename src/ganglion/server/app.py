@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -20,6 +20,7 @@ from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
 from ganglion.server.login.owner import IDLE_MS, OwnerLogin
 from ganglion.server.login.settings import LoginSettings
+from ganglion.server.notify.waits import waiting_now
 from ganglion.server.portal.files import PortalFiles
 from ganglion.server.portal.pages import PortalPages
 from ganglion.server.requests.context import ServerContext
@@ -168,6 +169,7 @@ def guarded(
     context.sessions = known.lasting
     routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
+    context.attend(partial(waiting_now, context.service.read, known.sees))
     context.curves.measure_by(lambda: _uses(context))
     pages: LoginPages | None = (
         BrowserLogin(

@@ -24,11 +24,6 @@ from ganglion.model.events import (
     DeliveredEvent,
     DeviceHealth,
     Event,
-    GangEnded,
-    GangPlaced,
-    GangReserved,
-    GangResized,
-    GangStopping,
     GlassBroken,
     GlassMended,
     HoldPlaced,
@@ -37,7 +32,6 @@ from ganglion.model.events import (
     NodeCordoned,
     NodeLost,
     PasswordChanged,
-    PodsLeft,
     PolicySet,
     QueueRemoved,
     QueueSet,
@@ -77,10 +71,9 @@ _RECORDS = (
 )
 """Events that no decision follows from."""
 
-_HELD = (GangPlaced, GangResized, GangReserved, PodsLeft, GangStopping, GangEnded)
 _TREE = (QueueSet, QueueRemoved, PolicySet)
-_LENDS = (*_HELD, *_TREE, NodeAdded, NodeLost, NodeCordoned, DeviceHealth)
-"""Events that change what queues use, what they may use, and what there is."""
+_LENDS = (*_TREE, NodeAdded, NodeLost, NodeCordoned, DeviceHealth)
+"""Events that change what queues may use, and what there is."""
 
 Order = Callable[[ServedWorld], None]
 """Something to ask of a world once the turn is written; must be safe to repeat."""
@@ -126,20 +119,24 @@ class Mind(NamedTuple):
     def _lend(self, event: Event) -> None:
         """Have the book follow what queues lend one another."""
         lending, queues, kind = self.book.lending, self.state.queues, type(event)
+        shares = queues.shares
         begins = not lending.now
         starts = isinstance(event, ServerStarted) and event.meters_lending
-        if not (begins or starts or kind in _LENDS):
+        if not (begins or starts or shares.charged or kind in _LENDS):
             return
         lending.passes(event.at)
         if starts:
             lending.close()
-        usage = queues.shares.usage
-        if begins or kind in _TREE:
-            lending.tree(queues.by_name.values(), queues.shares.tree.accounts)
-        if isinstance(event, _HELD) and not begins:
-            lending.uses(queues.shares.path(self.state.gangs.record(event.gang).gang.queue), usage)
-        else:
-            lending.uses(usage, usage)
+        accounts = shares.tree.accounts
+        if isinstance(event, QueueSet) and lending.put(event.queue, accounts):
+            shares.charged[event.queue.name] = None
+        elif begins or kind in _TREE:
+            lending.tree(queues.by_name.values(), accounts)
+            shares.charged.update(dict.fromkeys(queues.by_name))
+        for name in shares.charged:
+            lending.uses(shares.path(name), shares.usage)
+        shares.charged.clear()
+        if begins or kind in _LENDS:
             lending.has(self.state.fleet.totals.capacity())
 
 
