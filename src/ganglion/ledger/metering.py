@@ -34,7 +34,7 @@ from ganglion.metering.sums import (
 from ganglion.pricing.book import PriceState
 
 AT_ONCE = 16_384
-"""Rows that are summed up at once: so many are sorted in the cache of a processor."""
+"""Rows that are summed up at once: groups of that number are sorted in the cache of a processor."""
 
 
 def usage_between(
