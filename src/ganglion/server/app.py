@@ -204,7 +204,8 @@ def _uses(context: ServerContext) -> Iterator[AttemptUse]:
     """What attempts use now, as far as the machine says."""
     at = context.service.now()  # before it is asked who holds what: it is held then
     with context.service.read() as mind:
-        found, fleet = snapshot(mind.state), capacity(mind.state)
+        metered = mind.book.meter.attempts.values()
+        found, fleet = snapshot(mind.state, metered), capacity(mind.state)
     context.curves.activity.look(at, activity_looks(found, context.counters))
     context.curves.activity.flush(context.service.ask)
     if not found.holders:

@@ -139,7 +139,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         ),
         "controller_state": "names types write_rules workload_discovery cluster_view",
         "config": "types selectors node_discovery cluster_view",
-        "reporting": "names types instance write_rules http writes config",
+        "reporting": "names types instance write_rules http writes cluster_view config",
         "reasons": (
             "names types write_rules workload_kinds pod_groups workload_discovery cluster_view "
             "controller_state"
