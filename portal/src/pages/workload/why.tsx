@@ -55,6 +55,7 @@ function Explanation({ about, several }: { about: Explained; several: boolean })
           ))}
         </dl>
       )}
+      {reason && isAway(about.gang) && <p className="quiet">{harmless(about.text, 1500)}</p>}
       {about.phase === "pending" && <Start about={about} />}
       <Suggestions about={about} />
       {about.ahead_count > 0 && (
@@ -88,6 +89,9 @@ function Explanation({ about, several }: { about: Explained; several: boolean })
     </article>
   );
 }
+
+/** Whether it lives in a cluster, whose scheduler knows more than the server. */
+const isAway = (gang: string) => gang.includes(":");
 
 function Start({ about }: { about: Explained }) {
   return (
@@ -204,7 +208,7 @@ function People({ title, ids, all }: { title: string; ids: readonly string[]; al
             <Job id={each} />
           </span>
         ))}
-        {all > ids.length && ` and ${count(all - ids.length)} more`}
+        {all > ids.length && (ids.length ? ` and ${count(all - ids.length)} more` : "Which they are, its scheduler says.")}
       </p>
     </section>
   );
