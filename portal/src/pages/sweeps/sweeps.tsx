@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<SweepRow>[] = [
     value: done,
     cell: (row) => (
       <span className="use">
-        {`${done(row)}/${row.gangs}`}
+        {`${done(row)} of ${row.gangs}`}
         <Meter label={`${done(row)} of ${row.gangs} trials have ended`} used={done(row)} of={row.gangs} />
       </span>
     ),
@@ -115,6 +115,7 @@ const trialColumns = (metric: string, first: number | undefined): readonly Colum
     key: "index",
     title: "Trial",
     width: "6.5rem",
+    narrow: "5.5rem",
     value: (row) => row.index,
     cell: (row) => (
       <>
@@ -127,6 +128,7 @@ const trialColumns = (metric: string, first: number | undefined): readonly Colum
     key: "settings",
     title: "Settings",
     width: "minmax(8rem, 3fr)",
+    narrow: "minmax(5rem, 2fr)",
     value: (row) => row.settings,
     cell: (row) => <span title={harmless(row.settings, 1000)}>{harmless(row.settings || "–", 200)}</span>,
   },
@@ -134,6 +136,7 @@ const trialColumns = (metric: string, first: number | undefined): readonly Colum
     key: "value",
     title: metric ? harmless(metric, 30) : "Metric",
     width: "minmax(6rem, 1fr)",
+    narrow: "minmax(4rem, 1fr)",
     align: "end",
     value: (row) => row.value,
     cell: (row) => (row.value === null ? "–" : row.value.toPrecision(6).replace(/\.?0+$/, "")),

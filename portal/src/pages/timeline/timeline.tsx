@@ -335,7 +335,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     key: "begin",
     title: "From",
     width: "9.5rem",
-    narrow: "8.75rem",
+    narrow: "6.75rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },
