@@ -66,7 +66,7 @@ function distance(ms: number): string {
   if (ms < 59_500) return duration(ms);
   if (ms < 3 * 3_600_000) return duration(rounded(60_000));
   if (ms < 3 * 86_400_000) return duration(rounded(3_600_000));
-  return ms < 2 * YEAR ? duration(rounded(86_400_000)) : `${count(Math.round(ms / YEAR))} years`;
+  return ms < 2 * YEAR ? duration(rounded(86_400_000)) : `${count(Math.round(ms / YEAR))} y`;
 }
 
 export function relative(at: number, now: number): string {

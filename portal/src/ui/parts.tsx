@@ -27,7 +27,13 @@ export function Time(props: { at: number | null | undefined; exact?: boolean; es
   const iso = new Date(at).toISOString();
   return (
     <time dateTime={iso} title={`${exact ? said[0] : said[1]} · ${iso}`}>
-      {exact ? `${said[1]} (${said[0]})` : said[0]}
+      {exact ? (
+        <>
+          <span>{said[1]}</span> <span>({said[0]})</span>
+        </>
+      ) : (
+        said[0]
+      )}
     </time>
   );
 }

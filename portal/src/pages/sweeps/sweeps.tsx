@@ -39,8 +39,8 @@ const COLUMNS: readonly Column<SweepRow>[] = [
       </span>
     ),
   },
-  { key: "running", title: "Run", width: "4.5rem", align: "end", wide: true, value: (row) => row.running, cell: (row) => row.running },
-  { key: "waiting", title: "Wait", width: "4.5rem", align: "end", wide: true, value: (row) => row.waiting, cell: (row) => row.waiting },
+  { key: "running", title: "Run", width: "4.5rem", align: "end", roomy: true, value: (row) => row.running, cell: (row) => row.running },
+  { key: "waiting", title: "Wait", width: "4.5rem", align: "end", roomy: true, value: (row) => row.waiting, cell: (row) => row.waiting },
   { key: "failed", title: "Failed", width: "5rem", align: "end", wide: true, value: (row) => row.failed, cell: (row) => row.failed },
   {
     key: "stopped",

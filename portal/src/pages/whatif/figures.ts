@@ -4,7 +4,7 @@ import type { WhatIfFigure } from "../../api/schema";
 
 export const NAMES: Record<string, string> = {
   wait_p50_ms: "median wait",
-  wait_p95_ms: "95 % wait at most",
+  wait_p95_ms: "p95 wait",
   lost_gpu_ms: "work lost",
   held_gpu_ms: "held",
   fairness_permille: "fairness",
