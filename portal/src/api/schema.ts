@@ -213,6 +213,7 @@ export interface ChoiceInput {
   mail: Array<string>;
   webhook: Array<string>;
   signing_key: string;
+  waiting: string;
 }
 
 export interface ChoicesInput {
@@ -664,6 +665,7 @@ export interface NoticeChoice {
   mail: Array<string>;
   webhook: Array<string>;
   signing_key: string;
+  waiting: string;
 }
 
 export interface NoticesView {
@@ -676,6 +678,7 @@ export interface NotifyFile {
   command?: unknown;
   webhook?: unknown;
   signing_key?: string;
+  waiting?: unknown;
 }
 
 export interface Occupant {

@@ -12,12 +12,10 @@ from typing import Protocol, TypeVar
 import structlog
 from starlette.types import ASGIApp
 
-from ganglion import __version__
 from ganglion.collector import relax
 from ganglion.ledger.chain import Progress
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
-from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
@@ -36,11 +34,15 @@ from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.login.exchange.watching import ReviewWatch
 from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
-from ganglion.server.models.resolver import ModelResolver
-from ganglion.server.models.watch import ModelWatch
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
-from ganglion.server.parts import called_by_accounts, keepers_of, local_world, published
+from ganglion.server.parts import (
+    called_by_accounts,
+    keepers_of,
+    local_world,
+    model_watch,
+    published,
+)
 from ganglion.server.portal.files import PortalFiles, PortalMissing, read_portal
 from ganglion.server.recovery.executor import hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
@@ -208,7 +210,7 @@ def serve(
         notifier, reviews, models, curves = (
             _started(stack, Notifier(place.root, ledger, made.now, reach)),
             _started(stack, ReviewWatch(login_folder or place.root, login)),
-            _started(stack, _watch(place, secrets, user, effects, accounts)),
+            _started(stack, model_watch(place, secrets, user, effects, accounts)),
             _started(stack, AttemptCurves(place.root, made.now, effects.clock)),
         )
         service = Service(
@@ -253,6 +255,7 @@ def serve(
             load_of=lambda name: load_view(door.heard(), name),
             unsent=notifier.failures,
             notices=notifier.choices,
+            attend=notifier.attend,
             uncut=lambda: retention.trouble,
             sign=signing.at_once,
             unsigned=signing.missing,
@@ -298,15 +301,6 @@ def _started(stack: ExitStack, made: Background) -> Background:
     stack.callback(made.close)
     made.start()
     return made
-
-
-def _watch(
-    place: Home, secrets: SecretStore, user: str, effects: Effects, accounts: SharedHost | None
-) -> ModelWatch:
-    """Asks the registries of models that the home names, with secrets of its owner."""
-    own = partial(secrets.value, user)
-    resolver = ModelResolver(place.root, own, effects, shares_account=accounts is None)
-    return ModelWatch(resolver, effects.clock)
 
 
 def _each_second(progress: Callable[[str], None], clock: Clock) -> Progress:
@@ -381,7 +375,7 @@ def _brought(
     draft: Transaction, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str
 ) -> None:
     """Take in what the server was started with, and end what a killed one has left open."""
-    draft.record(ServerStarted(draft.now, __version__, metered=True, meters_clusters=True))
+    draft.began()
     close_all(draft)
     if policy:
         policies.keep(draft, policy, user)

@@ -23,6 +23,7 @@ from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.loop.timekeeping import newest_time
 from ganglion.server.models.images import image_now
 from ganglion.server.models.keeper import ModelsKeeper
+from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.models.watch import ModelWatch
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.recovery.executor import Held
@@ -35,6 +36,7 @@ from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.transport import unix
 from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
+from ganglion.worlds.local.run_files.secret_store import SecretStore
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
@@ -113,3 +115,12 @@ def called_by_accounts(stack: ExitStack, accounts: SharedHost, files: Files) -> 
         ) from error
     stack.callback(remove, files, accounts.socket)
     return [taken]
+
+
+def model_watch(
+    place: Home, secrets: SecretStore, user: str, effects: Effects, accounts: SharedHost | None
+) -> ModelWatch:
+    """Asks the registries of models that the home names, with secrets of its owner."""
+    own = partial(secrets.value, user)
+    resolver = ModelResolver(place.root, own, effects, shares_account=accounts is None)
+    return ModelWatch(resolver, effects.clock)
