@@ -31,6 +31,7 @@ const COLUMNS: readonly Column<SweepRow>[] = [
     key: "done",
     title: "Trials ended",
     width: "minmax(9rem, 1.2fr)",
+    narrow: "minmax(8rem, 1fr)",
     value: done,
     cell: (row) => (
       <span className="use">
