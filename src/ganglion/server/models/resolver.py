@@ -9,6 +9,7 @@ from ganglion.model.errors import FieldError, ModelRegistryDown
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.models.asking import AGAIN, RegistryClient
+from ganglion.server.models.cache.sources import ModelSource
 from ganglion.server.models.folder import SUMS, FolderRegistry
 from ganglion.server.models.oci import OciRegistry
 from ganglion.server.models.registries import HubRegistry, MlflowRegistry
@@ -39,6 +40,9 @@ class ModelResolver:
         shares_account: whether programs run as the server's account, so that what a model of
             `file://` has in it is no secret to users.
         client: asks registries; None = over the network.
+
+    Attributes:
+        client: the same.
     """
 
     def __init__(
@@ -51,7 +55,7 @@ class ModelResolver:
         client: RegistryClient | None = None,
     ) -> None:
         self._home, self._effects, self._shares = home, effects, shares_account
-        self._client = client or RegistryClient(secret)
+        self.client = client or RegistryClient(secret)
 
     def settings(self) -> ModelSettings:
         """Return what is in force. Raises FileError where the file is not what it should be."""
@@ -78,18 +82,31 @@ class ModelResolver:
                 f"what {wanted} means was not found out within {settings.deadline}", hint
             ) from None
 
+    def source(self, reference: str) -> ModelSource:
+        """Where the files of a model come from.
+
+        Raises:
+            FieldError: models of its kind are not fetched, or no registry of its kind is known.
+            FileError: `models.yaml` is wrong.
+        """
+        settings, wanted = self.settings(), reference_of(reference)
+        registry = self._registry(settings, wanted)
+        if isinstance(registry, HubRegistry | OciRegistry | S3Registry):
+            return registry
+        raise FieldError(f"models of {wanted.scheme}: are not fetched", key="model", hint=UNFETCHED)
+
     def _registry(self, settings: ModelSettings, wanted: ModelReference) -> ModelRegistry:
         if wanted.scheme == "file" and (self._shares or settings.files):
             return FolderRegistry(self._effects.files, settings.files)
         if wanted.scheme == "models" and settings.mlflow:
-            return MlflowRegistry(settings.mlflow, self._client)
+            return MlflowRegistry(settings.mlflow, self.client)
         if wanted.scheme == "hf" and settings.hf:
-            return HubRegistry(settings.hf, self._client)
+            return HubRegistry(settings.hf, self.client)
         host = wanted.name.partition("/")[0]
         if wanted.scheme == "oci" and host in settings.oci:
-            return OciRegistry(settings.oci[host], self._client)
+            return OciRegistry(settings.oci[host], self.client)
         if wanted.scheme == "s3" and settings.s3:
-            return S3Registry(settings.s3, self._client, self._effects.clock)
+            return S3Registry(settings.s3, self.client, self._effects.clock)
         raise _unknown_place(wanted, host)
 
 
@@ -98,6 +115,8 @@ async def no_registry(reference: str) -> ResolvedModel:
     wanted = reference_of(reference)
     raise _unknown_place(wanted, wanted.name.partition("/")[0])
 
+
+UNFETCHED = "Ganglion fetches models of hf://, oci:// and s3://"
 
 KEYS = {"models": "mlflow", "hf": "hf", "oci": "oci", "s3": "s3", "file": "files"}
 """Scheme -> key of `models.yaml`."""
