@@ -21,8 +21,11 @@ from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.services import Ready, ServicesController
 from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.loop.timekeeping import newest_time
+from ganglion.server.models.asking import SecretValue
+from ganglion.server.models.cache.cache import ModelCache
 from ganglion.server.models.images import image_now
 from ganglion.server.models.keeper import ModelsKeeper
+from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.models.watch import ModelWatch
 from ganglion.server.notify.notifier import Notifier
 from ganglion.server.recovery.executor import Held
@@ -35,6 +38,7 @@ from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.transport import unix
 from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
+from ganglion.worlds.local.attempts.launch import ModelPath
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
@@ -47,6 +51,7 @@ def local_world(
     most_files: int,
     accounts: SharedHost,
     effects: Effects,
+    model_path: ModelPath,
 ) -> ServedWorld:
     """This machine, for the term of a ledger; jobs get the limits that the server was given."""
     return LocalWorld(
@@ -60,7 +65,25 @@ def local_world(
         least=newest_time(held.ledger),
         effects=effects,
         helper=str(accounts.helper),
+        model_path=model_path,
     )
+
+
+def models_of(
+    stack: ExitStack,
+    place: Home,
+    secret: SecretValue,
+    effects: Effects,
+    accounts: SharedHost,
+) -> tuple[ModelWatch, ModelCache]:
+    """What asks the registries of models that the home names, and what keeps models."""
+    resolver = ModelResolver(
+        place.root, secret, effects, shares_account=lambda: not accounts.accounts
+    )
+    cache = ModelCache(resolver, effects)
+    stack.callback(cache.close)
+    cache.look()  # what starts first finds its model, too
+    return ModelWatch(resolver, effects.clock), cache
 
 
 def keepers_of(

@@ -2,31 +2,25 @@
 
 import errno
 import json
-import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from hashlib import sha1, sha256
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from ganglion.api.reasons import ModelKept
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams import acl
-from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.effects import SYSTEM
 from ganglion.server.models.cache import folder as folders
-from ganglion.server.models.cache.cache import CacheReading, ModelCache
-from ganglion.server.models.resolver import ModelResolver
-from tests.faults.clock import HandClock
+from ganglion.server.models.cache.cache import ModelCache
 from tests.faults.files import FaultyFiles
 from tests.faults.plan import Nth, at_every_call
 from tests.server.models.registry import COMMIT, FakeRegistry, fake_registry
+from tests.server.models.weights import AT, CARD, HF, WEIGHTS, caching, hub
 from tests.server.process import until
-
-HF = ResolvedModel("hf://org/repo@main", f"hf://org/repo@{COMMIT}", COMMIT, f"git:{COMMIT}")
-WEIGHTS, CARD = os.urandom(700_000), b"# A model\n"
-AT = f"/org/repo/resolve/{COMMIT}"
 
 
 @pytest.fixture
@@ -36,45 +30,11 @@ def fake() -> Iterator[FakeRegistry]:
         yield made
 
 
-def hub(fake: FakeRegistry, files: dict[str, bytes]) -> None:
-    """The registry has a repository with these files."""
-    siblings = []
-    for name, content in files.items():
-        said: dict[str, object] = {"rfilename": name, "size": len(content)}
-        git = b"blob %d\0" % len(content) + content
-        said["blobId"] = sha1(git, usedforsecurity=False).hexdigest()
-        if len(content) > 1_000:
-            said["lfs"] = {"sha256": sha256(content).hexdigest(), "size": len(content)}
-        siblings.append(said)
-        fake.files[f"{AT}/{name}"] = ({}, content)
-    body = json.dumps({"sha": COMMIT, "siblings": siblings}).encode()
-    fake.files[f"/api/models/org/repo/revision/{COMMIT}"] = ({}, body)
-
-
-@contextmanager
-def caching(
-    home: Path, fake: FakeRegistry, more: str = "", effects: Effects = SYSTEM
-) -> Iterator[ModelCache]:
-    """A cache whose clock a pause moves on, over a folder beside the home."""
-    home.mkdir(exist_ok=True)
-    (home / "models.yaml").write_text(
-        f"hf: {{url: '{fake.url}'}}\ns3: {{url: '{fake.url}'}}\n"
-        f"oci: {{reg.example: {{url: '{fake.url}'}}}}\n"
-        f"cache: {{folder: '{home.parent}/models'{more}}}\n"
-    )
-    effects = effects._replace(clock=HandClock())
-    with closing(ModelCache(ModelResolver(home, effects=effects), effects)) as made:
-        made.look()
-        made.use([])
-        made.start()
-        yield made
-
-
-def fetched(cache: ModelCache, model: ResolvedModel = HF) -> CacheReading:
+def fetched(cache: ModelCache, model: ResolvedModel = HF) -> ModelKept:
     """What is known of a model once it is there, or failed."""
     cache.want([model])
 
-    def found() -> CacheReading | None:
+    def found() -> ModelKept | None:
         reading = cache.reading(model)
         return reading if reading and reading.state in ("cached", "failed", "off") else None
 
@@ -92,15 +52,15 @@ def test_a_repository_is_whole_before_a_program_gets_its_path(
 ) -> None:
     fake.silent_after = True
     with caching(tmp_path / "home", fake) as cache:
-        assert cache.reading(HF) == CacheReading("absent")
+        assert cache.reading(HF) == ModelKept("absent")
         cache.want([HF])
         assert fake.begun.wait(10)
-        until(lambda: (cache.reading(HF) or CacheReading("")).of)
-        assert (cache.reading(HF) or CacheReading("")).state == "fetching"
+        until(lambda: (cache.reading(HF) or ModelKept("")).of)
+        assert (cache.reading(HF) or ModelKept("")).state == "fetching"
         assert (cache.path_of(HF), cache.holds()) == ("", {})
         fake.leave.set()
         size = len(WEIGHTS) + len(CARD)
-        assert fetched(cache) == CacheReading("cached", size, size)
+        assert fetched(cache) == ModelKept("cached", size, size)
         path = cache.path_of(HF)
         assert content(path) == {"README.md": CARD, "sub/weights.bin": WEIGHTS}
         assert cache.holds() == {HF.digest: 1}
@@ -168,7 +128,7 @@ def test_one_that_fails_stops_no_other(tmp_path: Path, fake: FakeRegistry) -> No
     with caching(tmp_path / "home", fake, ", at_once: 1") as cache:
         cache.want([gone, kept, HF])
         until(lambda: cache.path_of(HF))
-        troubles = [(cache.reading(each) or CacheReading("")).trouble for each in (gone, kept)]
+        troubles = [(cache.reading(each) or ModelKept("")).trouble for each in (gone, kept)]
         assert "is not there" in troubles[0]
         assert troubles[1] == "no registry is known to this server, for models:/chat/3"
 
@@ -268,7 +228,7 @@ def test_what_was_used_longest_ago_goes_first_and_never_what_is_in_use(
         assert cache.path_of(first)
         cache.use([first])
         cache.want([])
-        until(lambda: (cache.reading(fourth) or CacheReading("")).state == "absent")
+        until(lambda: (cache.reading(fourth) or ModelKept("")).state == "absent")
         assert fetched(cache, fourth).state == "cached"
         assert [bool(cache.path_of(each)) for each in (first, third)] == [True, False]
     hub(fake, {"w.bin": 2 * WEIGHTS})
@@ -286,7 +246,7 @@ def test_a_folder_is_of_one_server_and_of_its_account_alone(
         assert other.path_of(HF) == ""
     (tmp_path / "models").chmod(0o777)
     with caching(tmp_path / "home", fake) as cache:
-        assert "other accounts may write" in (cache.reading(HF) or CacheReading("")).trouble
+        assert "other accounts may write" in (cache.reading(HF) or ModelKept("")).trouble
 
 
 def test_other_accounts_enter_the_models_that_they_were_let_into_and_no_others(

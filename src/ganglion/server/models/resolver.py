@@ -9,7 +9,7 @@ from ganglion.model.errors import FieldError, ModelRegistryDown
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.models.asking import AGAIN, RegistryClient
-from ganglion.server.models.cache.sources import ModelSource
+from ganglion.server.models.cache.sources import UNFETCHED, ModelSource
 from ganglion.server.models.folder import SUMS, FolderRegistry
 from ganglion.server.models.oci import OciRegistry
 from ganglion.server.models.registries import HubRegistry, MlflowRegistry
@@ -37,8 +37,8 @@ class ModelResolver:
         home: Ganglion's home directory.
         secret: reads secrets of the server's owner, which `models.yaml` names.
         effects: files and the clock.
-        shares_account: whether programs run as the server's account, so that what a model of
-            `file://` has in it is no secret to users.
+        shares_account: whether programs run as the server's account by now, so that what a model
+            of `file://` has in it is no secret to users.
         client: asks registries; None = over the network.
 
     Attributes:
@@ -51,7 +51,7 @@ class ModelResolver:
         secret: Callable[[str], str | None] = lambda _name: None,
         effects: Effects = SYSTEM,
         *,
-        shares_account: bool = True,
+        shares_account: Callable[[], bool] = lambda: True,
         client: RegistryClient | None = None,
     ) -> None:
         self._home, self._effects, self._shares = home, effects, shares_account
@@ -96,7 +96,7 @@ class ModelResolver:
         raise FieldError(f"models of {wanted.scheme}: are not fetched", key="model", hint=UNFETCHED)
 
     def _registry(self, settings: ModelSettings, wanted: ModelReference) -> ModelRegistry:
-        if wanted.scheme == "file" and (self._shares or settings.files):
+        if wanted.scheme == "file" and (self._shares() or settings.files):
             return FolderRegistry(self._effects.files, settings.files)
         if wanted.scheme == "models" and settings.mlflow:
             return MlflowRegistry(settings.mlflow, self.client)
@@ -115,8 +115,6 @@ async def no_registry(reference: str) -> ResolvedModel:
     wanted = reference_of(reference)
     raise _unknown_place(wanted, wanted.name.partition("/")[0])
 
-
-UNFETCHED = "Ganglion fetches models of hf://, oci:// and s3://"
 
 KEYS = {"models": "mlflow", "hf": "hf", "oci": "oci", "s3": "s3", "file": "files"}
 """Scheme -> key of `models.yaml`."""

@@ -11,13 +11,19 @@ from pathlib import Path
 import structlog
 from msgspec import Struct
 
+from ganglion.api.reasons import ModelKept
 from ganglion.model.errors import FieldError, GanglionError
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import exists
 from ganglion.server.models.cache.download import FetchRate, FileDownload
 from ganglion.server.models.cache.folder import SPARE, CacheFolder, key_of, part_of
-from ganglion.server.models.cache.sources import ModelSource, RemoteFile
+from ganglion.server.models.cache.sources import (
+    UNFETCHED,
+    ModelSource,
+    RemoteFile,
+    is_fetched,
+)
 from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.models.settings import CacheSettings
 from ganglion.specs.grammar.quantities import MIB
@@ -37,23 +43,6 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 log = structlog.get_logger(__name__)
 
 
-class CacheReading(Struct, frozen=True):
-    """What is known of a model.
-
-    Attributes:
-        state: `cached`, `fetching`, `queued`, `failed`, `absent`; `local` = of `file://`, where
-            nothing is fetched; `off` = the folder cannot be used.
-        bytes: that are there.
-        of: that it has; 0 = not known yet.
-        trouble: why it is not there; empty = nothing is wrong.
-    """
-
-    state: str
-    bytes: int = 0
-    of: int = 0
-    trouble: str = ""
-
-
 class _Failure(Struct, frozen=True):
     why: str
     again: float
@@ -70,6 +59,9 @@ class ModelCache:
     Args:
         resolver: knows `models.yaml`, and the registries in it.
         effects: files and the clock.
+
+    Attributes:
+        settings: in force; None = nothing is kept.
     """
 
     def __init__(self, resolver: ModelResolver, effects: Effects = SYSTEM) -> None:
@@ -79,7 +71,7 @@ class ModelCache:
             FetchRate(effects.clock),
         )
         self._folder: CacheFolder | None = None
-        self._settings: CacheSettings | None = None
+        self.settings: CacheSettings | None = None
         self._trouble = ""
         self._wanted: dict[str, ResolvedModel] = {}
         self._in_use: frozenset[str] | None = None
@@ -97,7 +89,9 @@ class ModelCache:
         self._ending.set()
         self._news.set()
         if self._thread.is_alive():
-            self._thread.join(timeout=1.0)
+            self._thread.join(timeout=2.0)
+        elif self._folder:
+            self._folder.close()
 
     def look(self) -> None:
         """Go by `models.yaml` as it is now; of a folder that cannot be used it is said why."""
@@ -108,7 +102,7 @@ class ModelCache:
             self._trouble = _why(error)
 
     def _open(self, found: CacheSettings | None) -> None:
-        self._settings = found
+        self.settings = found
         if self._folder and (found is None or str(self._folder.path) != found.folder):
             self._folder.close()
             self._folder = None
@@ -117,11 +111,6 @@ class ModelCache:
             if self._in_use is not None:
                 made.use(self._in_use)
             self._folder = made
-
-    @property
-    def accounts(self) -> bool | None:
-        """Whether programs of other accounts get models, too; None = nothing is kept."""
-        return self._settings.accounts if self._settings else None
 
     def want(self, models: list[ResolvedModel]) -> None:
         """Fetch these, the first first, and no others. Safe from any thread."""
@@ -147,7 +136,8 @@ class ModelCache:
         folder, wanted = self._folder, reference_of(model.uri)
         if wanted.scheme == "file":
             return wanted.name
-        if folder is None or (uid is not None and not self.accounts):
+        settings = self.settings
+        if folder is None or (uid is not None and not (settings and settings.accounts)):
             return ""
         try:
             return folder.take(key_of(model), uid)
@@ -161,25 +151,27 @@ class ModelCache:
         kept = list(folder.whole.values()) if folder else []
         return {each.digest: -(-each.size // MIB) for each in kept}
 
-    def reading(self, model: ResolvedModel) -> CacheReading | None:
+    def reading(self, model: ResolvedModel) -> ModelKept | None:
         """What is known of a model; None = nothing is kept. Safe from any thread."""
-        if self._settings is None and not self._trouble:
+        if self.settings is None and not self._trouble:
             return None
         if reference_of(model.uri).scheme == "file":
-            return CacheReading("local")
+            return ModelKept("local")
+        if not is_fetched(model.uri):
+            return ModelKept("absent", trouble=UNFETCHED)
         if self._folder is None or self._trouble:
-            return CacheReading("off", trouble=self._trouble)
+            return ModelKept("off", trouble=self._trouble)
         return self._known(self._folder, key_of(model))
 
-    def _known(self, folder: CacheFolder, key: str) -> CacheReading:
+    def _known(self, folder: CacheFolder, key: str) -> ModelKept:
         whole, done, failed = folder.whole.get(key), self._done.get(key), self._failed.get(key)
         if whole:
-            return CacheReading("cached", whole.size, whole.size)
+            return ModelKept("cached", whole.size, whole.size)
         if done:
-            return CacheReading("fetching", *done)
+            return ModelKept("fetching", *done)
         if failed and key in self._wanted:
-            return CacheReading("failed", trouble=failed.why)
-        return CacheReading("queued" if key in self._wanted else "absent")
+            return ModelKept("failed", trouble=failed.why)
+        return ModelKept("queued" if key in self._wanted else "absent")
 
     def _run(self) -> None:
         # Of this thread alone: whatever decides and answers goes first.
@@ -193,9 +185,8 @@ class ModelCache:
 
     async def _serve(self) -> None:
         tasks: dict[str, asyncio.Task[None]] = {}
-        while not self._ending.is_set() or tasks:
-            if not self._ending.is_set():
-                self.look()
+        while not self._ending.is_set():
+            self.look()
             for key in self._next(set(tasks)):
                 tasks[key] = asyncio.create_task(self._tried(key, self._wanted[key]))
             if tasks:
@@ -206,10 +197,12 @@ class ModelCache:
             else:
                 self._news.wait(self._idle_s())
                 self._news.clear()
+        for each in tasks.values():
+            each.cancel()
 
     def _next(self, begun: set[str]) -> list[str]:
         """What is to be begun now."""
-        settings, folder = self._settings, self._folder
+        settings, folder = self.settings, self._folder
         if settings is None or folder is None or self._trouble or self._ending.is_set():
             return []
         wanted, now = self._wanted, self._effects.clock.monotonic()
@@ -249,7 +242,7 @@ class ModelCache:
         log.warning("a model was not fetched", model=model.uri, reason=why)
 
     async def _fetch(self, key: str, model: ResolvedModel) -> None:
-        folder, settings = self._folder, self._settings
+        folder, settings = self._folder, self.settings
         assert folder
         assert settings
         self._done[key] = (0, 0)
@@ -294,7 +287,7 @@ class ModelCache:
             if checked >= CHECKED:
                 checked = 0
                 self._check_disk(folder)
-            await self._rate.spend(new, self._settings.rate_bytes if self._settings else 0)
+            await self._rate.spend(new, self.settings.rate_bytes if self.settings else 0)
 
         to = place / "files" / file.path
         await arrived(0, 0)

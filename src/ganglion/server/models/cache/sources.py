@@ -10,6 +10,8 @@ from ganglion.model.workload import ResolvedModel
 from ganglion.specs.grammar.rules.models import ModelReference
 
 MOST_FILES = 10_000
+FETCHED = ("hf:", "oci:", "s3:")
+UNFETCHED = "Ganglion fetches models of hf://, oci:// and s3:// alone"
 LONGEST_NAME, LONGEST_PATH = 255, 1_000
 """Bytes of a name in a folder, and of a path below the folder of a model."""
 
@@ -57,6 +59,11 @@ class ModelSource(Protocol):
 
     async def request(self, wanted: ModelReference, file: RemoteFile, /) -> FileRequest:
         """Say how one of its files is asked for. Raises as `contents`."""
+
+
+def is_fetched(uri: str) -> bool:
+    """Whether models of that kind can be fetched."""
+    return uri.startswith(FETCHED)
 
 
 def checked_files(files: Sequence[RemoteFile], model: ResolvedModel) -> list[RemoteFile]:
