@@ -270,6 +270,10 @@ def test_a_user_chooses_which_events_reach_which_recipient(
     assert body == {"items": [{"on": ["failure", "end"], "mail": ["ada@example.org"]}, hook]}
     assert ganglion("notify", "off").code == 0
     assert server.bodies(f"PUT {API}/notices")[1] == {"items": []}
+    assert ganglion("notify", "set", "ada@example.org=end,waiting:30m").code == 0
+    late = {"on": ["end", "waiting"], "mail": ["ada@example.org"], "waiting": "30m"}
+    assert server.bodies(f"PUT {API}/notices")[2] == {"items": [late]}
+    assert "only waiting has one" in ganglion("notify", "set", "ada@example.org=end:30m").err
     assert ganglion("notify", "set", "ada@example.org").code == 2
 
 

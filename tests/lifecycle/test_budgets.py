@@ -3,15 +3,18 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.engine.build import gang
 from tests.pricing.build import priced
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.budgets import BudgetView, QueueBudgets
-from ganglion.lifecycle.budgets import BudgetedGang, Fate, crossed, decide, fate_of
+from ganglion.lifecycle.budgets import BudgetedGang, CarriedOver, Fate, crossed, decide, fate_of
 from ganglion.model.events import PriceSet
 from ganglion.model.queue import Budget
 from ganglion.model.workload import Checkpoint, Kind
+from ganglion.pricing.zones import month_of
 
 EUR = 1_000_000
 MINUTE = 60_000
@@ -146,3 +149,39 @@ def test_a_budget_below_what_is_spent_announces_and_gives_the_whole_grace() -> N
     assert list(verdict.alarms) == [f"budget.{mark}" for mark in (50, 80, 95, 100)]
     assert verdict.warnings["a"][0] == "budget.spent"
     assert (verdict.suspends, verdict.due) == ([], 1_000 + GRACE)
+
+
+HOLDS = st.lists(
+    st.tuples(st.integers(0, 120 * 24), st.integers(1, 700), st.integers(1, 8)), max_size=6
+)
+"""Hour of a hundred and twenty days, hours, GPUs."""
+
+
+@given(HOLDS, st.integers(0, 3_000), st.booleans())
+def test_months_of_a_budget_of_a_cluster_carry_over_what_those_of_the_local_world_do(
+    holds: list[tuple[int, int, int]], limit: int, carry: bool
+) -> None:
+    begin, _ = month_of(1_800_000_000_000, "Europe/Berlin")
+    times = [(begin + hour * HOUR, begin + (hour + more) * HOUR) for hour, more, _ in holds]
+    budget = Budget("org", limit * EUR, "Europe/Berlin", carry)
+    local = QueueBudgets()
+    local.prices.note(PriceSet(1, priced(EUR)))
+    local.put(budget, 0, begin)
+    steps = sorted(
+        (at, is_end, number) for number, pair in enumerate(times) for is_end, at in enumerate(pair)
+    )
+    for at, is_end, number in steps:
+        if is_end:
+            local.drop(str(number), at)
+        else:
+            local.hold(str(number), ("org",), "", {"H100": holds[number][2] * 1_000}, 0, at)
+
+    def spent_in(since: int, until: int) -> int:
+        parts = (max(min(b, until) - max(a, since), 0) for a, b in times)
+        gpus = (each[2] for each in holds)
+        return sum(part * number for part, number in zip(parts, gpus, strict=True)) * EUR // HOUR
+
+    now = begin + 180 * 24 * HOUR
+    local.advance(now)
+    (view,) = local.views(now)
+    assert CarriedOver(0, begin).until(budget, now, spent_in) == view.carried

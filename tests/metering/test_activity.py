@@ -80,6 +80,20 @@ def test_time_that_goes_back_or_leaps_and_other_gpus_are_not_counted() -> None:
     assert spans == [(at, late, LOOK_MS * 1_000), (far + 5, far + 9, 8_000)]
 
 
+def test_an_attempt_that_begins_to_hold_after_the_first_look_is_counted_from_then_on() -> None:
+    meter, busy = ActivityMeter(), {0: DeviceCounters(1000)}
+    for at, since in (
+        (1_000, 1_400),
+        (2_000, 1_400),
+        (3_000, 2_800),
+        (4_000, 2_800),
+        (5_000, 9_000),
+    ):
+        found = look(busy)
+        meter.look(at, [found._replace(of=replace(found.of, begin_ms=since, end_ms=since))])
+    assert [each[:2] for each in amounts(meter)] == [(1_400, 2_000), (3_000, 4_000)]
+
+
 def test_what_was_looked_at_after_the_end_of_an_attempt_is_taken_back() -> None:
     busy = DeviceCounters(250)
     meter = looked((0, {}), (1, {0: busy}), (10_001, {0: busy}))

@@ -157,3 +157,73 @@ def test_at_every_level_what_is_lent_is_borrowed_and_is_of_unused_quota(
         assert 0 <= took <= beyond[name] + len(steps)
     for row in life.meter.closed:
         assert row.begin_ms // DAY_MS == (row.end_ms - 1) // DAY_MS
+
+
+class Rebuilt(Life):
+    """Has its whole tree anew whenever a queue changes."""
+
+    def put(self, changed: Queue) -> None:
+        self.queues[changed.name] = changed
+        self.used.setdefault(changed.name, 0)
+        self.meter.passes(self.now)
+        self.known(changed)
+        self.uses(changed.name, self.used[changed.name])
+
+    def known(self, _changed: Queue) -> None:
+        self.meter.tree(self.queues.values(), ("H100",))
+        self.meter.has({"H100": 16 * GPU, "*": 16 * GPU})
+        for name, used in self.used.items():
+            self.uses(name, used)
+
+
+class Changed(Rebuilt):
+    """Changes what it has of the one queue."""
+
+    def known(self, changed: Queue) -> None:
+        assert self.meter.put(changed, ("H100",))
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> list[Queue | tuple[str, int]]:
+    """Queues that are made, the upper ones first, and changed, and what those below use."""
+    first = [draw(queues(name)) for name in NAMES]
+    used = st.tuples(st.sampled_from(sorted(PARENTS)), st.integers(0, 9_999))
+    later = draw(st.lists(st.sampled_from(NAMES).flatmap(queues) | used, max_size=12))
+    return [*first, *later]
+
+
+def queues(name: str) -> st.SearchStrategy[Queue]:
+    some = st.none() | st.integers(0, 9)
+    return st.builds(queue, st.just(name), some, st.just(PARENTS.get(name, "")), lend=some)
+
+
+@settings(max_examples=40)
+@given(changes())
+def test_a_queue_that_changes_lends_as_in_a_tree_that_is_built_anew(
+    steps: list[Queue | tuple[str, int]],
+) -> None:
+    found: list[list[tuple[int, int, int]]] = []
+    for kind in (Rebuilt, Changed):
+        life = kind(queue("z", 1))
+        for each in steps:
+            if isinstance(each, Queue):
+                life.put(each)
+            else:
+                life.uses(*each)
+            life.now += HOUR_MS // 2
+        levels = life.meter.levels
+        found.append([(e["H100"].rate, e["H100"].there, e["H100"].above) for e in levels.values()])
+        sums = life.sums()
+        found[-1] += [
+            (sum(sums.get(n, (0, 0))[side] for n in NAMES if PARENTS.get(n, "") == parent), 0, 0)
+            for parent in ("", "a", "b")
+            for side in (0, 1)
+        ]
+    assert found[0] == found[1]
+
+
+def test_another_account_or_another_parent_wants_the_whole_tree() -> None:
+    life = Life(queue("a", 4), queue("b", 4), queue("a1", 2, "a"))
+    assert not life.meter.put(queue("c", 1), ("A100", "H100"))
+    assert not life.meter.put(queue("a1", 2, "b"), ("H100",))
+    assert not LendingMeter().put(queue("a", 4), ("H100",))

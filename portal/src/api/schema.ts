@@ -213,6 +213,7 @@ export interface ChoiceInput {
   mail: Array<string>;
   webhook: Array<string>;
   signing_key: string;
+  waiting: string;
 }
 
 export interface ChoicesInput {
@@ -596,6 +597,13 @@ export interface LentRow {
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
+export interface ModelKept {
+  state: string;
+  bytes: number;
+  of: number;
+  trouble: string;
+}
+
 export interface ModelList {
   items: Array<ModelRow>;
 }
@@ -614,6 +622,7 @@ export interface ModelRow {
   before: ModelUse | null;
   fresh: number;
   outdated: number;
+  kept: ModelKept | null;
 }
 
 export interface ModelUse {
@@ -664,6 +673,7 @@ export interface NoticeChoice {
   mail: Array<string>;
   webhook: Array<string>;
   signing_key: string;
+  waiting: string;
 }
 
 export interface NoticesView {
@@ -676,6 +686,7 @@ export interface NotifyFile {
   command?: unknown;
   webhook?: unknown;
   signing_key?: string;
+  waiting?: unknown;
 }
 
 export interface Occupant {
@@ -1532,6 +1543,7 @@ export interface WorkloadDetail {
   spent: Spent | null;
   sessions: Array<SessionView>;
   model: ModelUse | null;
+  model_kept: ModelKept | null;
   load: RoutedLoad | null;
   image: string;
 }

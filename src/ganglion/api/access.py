@@ -303,16 +303,18 @@ class NoticeChoice(Struct):
     """Which events reach which recipients of one user.
 
     Attributes:
-        on: `start`, `end`, `failure`, `preemption`, `budget`.
+        on: `start`, `end`, `failure`, `preemption`, `budget`, `waiting`.
         mail: addresses.
         webhook: URLs that are sent JSON; `secret:NAME` names one that the user keeps as a secret.
         signing_key: `secret:NAME` of the key that signs what they are sent; empty = unsigned.
+        waiting: how long a workload waits before that is notified, as `30m`; empty = it is not.
     """
 
     on: tuple[str, ...] = ()
     mail: tuple[str, ...] = ()
     webhook: tuple[str, ...] = ()
     signing_key: str = ""
+    waiting: str = ""
 
 
 class NoticesView(Struct):

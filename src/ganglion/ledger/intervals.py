@@ -1,11 +1,12 @@
 """Rows of intervals in a ledger: each has a number without gaps, and is written once."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import Connection, Table, func, insert, select
+from sqlalchemy import Connection, Table, exists, func, insert, select
 
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Batch
@@ -54,35 +55,109 @@ def _rows(
     return [asdict(each) | {"number": number, "cycle": cycle} for number, each in numbered]
 
 
-class ClosedInterval(Struct, frozen=True):
-    """An interval as it lies in the ledger, with the number of the cycle that closed it."""
+Interval = TypeVar("Interval", UsageInterval, SupplyInterval, ActivityInterval, LentInterval)
 
+
+class ClosedInterval(Struct, Generic[Interval], frozen=True):
+    """An interval as it lies in the ledger.
+
+    Attributes:
+        number: of its row.
+        cycle: number of the cycle that closed it.
+    """
+
+    number: int
     cycle: int
-    interval: UsageInterval | SupplyInterval
+    interval: Interval
 
 
-def closed_usage(reader: Reader, after: int) -> Iterator[ClosedInterval]:
+def closed_usage(reader: Reader, after: int) -> Iterator[ClosedInterval[UsageInterval]]:
     """The intervals of usage that cycles after one closed, in order."""
-    return _closed(reader, usage, UsageInterval, after)
+    return chain.from_iterable(_closed(reader, usage, UsageInterval, after))
 
 
-def closed_supply(reader: Reader, after: int) -> Iterator[ClosedInterval]:
+def closed_supply(reader: Reader, after: int) -> Iterator[ClosedInterval[SupplyInterval]]:
     """The same for supply."""
-    return _closed(reader, supply, SupplyInterval, after)
+    return chain.from_iterable(_closed(reader, supply, SupplyInterval, after))
+
+
+def closed_lent(reader: Reader, after: int) -> Iterator[ClosedInterval[LentInterval]]:
+    """The same for what queues lent."""
+    return chain.from_iterable(_closed(reader, lent, LentInterval, after))
+
+
+def closed_activity(reader: Reader) -> Iterator[list[ClosedInterval[ActivityInterval]]]:
+    """All intervals of activity, in order, page by page."""
+    return _closed(reader, activity, ActivityInterval, -1)
 
 
 def _closed(
-    reader: Reader, table: Table, kind: type[UsageInterval | SupplyInterval], after: int
-) -> Iterator[ClosedInterval]:
+    reader: Reader, table: Table, kind: type[Interval], after: int
+) -> Iterator[list[ClosedInterval[Interval]]]:
     columns = [table.c[name] for name in kind.__struct_fields__]
     wanted = select(table.c.number, table.c.cycle, *columns).where(table.c.cycle > after)
     last = 0
     while rows := reader.rows(
         wanted.where(table.c.number > last).order_by(table.c.number).limit(PAGE)
     ):
-        for number, cycle, *values in rows:
-            last = number
-            yield ClosedInterval(cycle, kind(*values))
+        last = rows[-1][0]
+        yield [ClosedInterval(number, cycle, kind(*values)) for number, cycle, *values in rows]
+
+
+def usage_during(
+    reader: Reader, page: Sequence[ClosedInterval[ActivityInterval]]
+) -> Iterator[UsageInterval]:
+    """Closed usage of the workloads that intervals of activity are about, in that time."""
+    table, named = usage.c, {each.interval.workload for each in page}
+    begin = min(each.interval.begin_ms for each in page)
+    end = max(each.interval.end_ms for each in page)
+    columns = [table[name] for name in UsageInterval.__struct_fields__]
+    during = (table.workload.in_(sorted(named)), table.end_ms > begin, table.begin_ms < end)
+    return (UsageInterval(*row) for row in reader.rows(select(*columns).where(*during)))
+
+
+def missing_rows(reader: Reader) -> dict[str, int]:
+    """Table -> the first number that none of its rows has, though a later one is there."""
+    found = dict[str, int]()
+    for table in _TABLES:
+        number, before = table.c.number, table.alias()
+        follows = exists().where(before.c.number == number - 1)
+        gap = select(func.min(number)).where(number > 1, ~follows)
+        ((after,),) = reader.rows(gap)
+        if after is not None:
+            below = select(func.max(number)).where(number < after)
+            ((last,),) = reader.rows(below)
+            found[table.name] = int(last or 0) + 1
+    return found
+
+
+def lent_unevenly(reader: Reader) -> tuple[int, int, int] | None:
+    """The first row of those that close together and in which more or less is lent than borrowed.
+
+    Returns:
+        its number, and how much is lent and borrowed, in GPU-microseconds; None = there is none.
+    """
+    table = lent.c
+    given, taken = func.sum(table.lent_gpu_us), func.sum(table.borrowed_gpu_us)
+    first = func.min(table.number)
+    closed = select(first, given, taken).group_by(table.begin_ms, table.end_ms)
+    for row in reader.rows(closed.having(given != taken).order_by(first).limit(1)):
+        number, lent_gpu_us, borrowed_gpu_us = map(int, row)
+        return number, lent_gpu_us, borrowed_gpu_us
+    return None
+
+
+def counted_twice(reader: Reader) -> int | None:
+    """Number of the first row of activity that overlaps another one of its attempt and node."""
+    table = activity.c
+    place = (table.gang, table.attempt, table.node)
+    before = func.lag(table.end_ms).over(
+        partition_by=place, order_by=(table.begin_ms, table.number)
+    )
+    rows = select(table.number, table.begin_ms, before.label("before")).subquery()
+    again = select(func.min(rows.c.number)).where(rows.c.begin_ms < rows.c.before)
+    ((number,),) = reader.rows(again)
+    return None if number is None else int(number)
 
 
 def activity_ends(reader: Reader, gangs: Sequence[str]) -> dict[Place, int]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.metering.intervals import DAY_MS, part_of
+from ganglion.metering.intervals import DAY_MS, UsageInterval, part_of
 from ganglion.model.resources import WHOLE
 
 LONGEST_MS = 30_000
@@ -76,6 +76,40 @@ class ActivityInterval(Struct, frozen=True):
             **{name: part_of(getattr(self, name), span, (begin, end)) for name in AMOUNTS},
         )
 
+    def contradiction(self, used: Iterable[UsageInterval]) -> str:
+        """What of it cannot be, given what its attempt held on its node; empty = all can.
+
+        Args:
+            used: the intervals of usage of that attempt there, which do not overlap.
+        """
+        if self.begin_ms >= self.end_ms or (self.end_ms - 1) // DAY_MS > self.begin_ms // DAY_MS:
+            return "it does not lie within one day"
+        during = [each for each in used if self._overlap_ms(each) > 0]
+        if not during:
+            return "its attempt held nothing there then"
+        for name in ("queue", "user", "workload", "kind", "flavor"):
+            if any(getattr(each, name) != getattr(self, name) for each in during):
+                return f"its attempt was not charged to {name} {getattr(self, name)!r} then"
+        return self._excess(sum(each.held_milli * self._overlap_ms(each) for each in during))
+
+    def _excess(self, held: int) -> str:
+        """Which of its amounts is too large, or no amount; `held`: GPU-microseconds of its GPUs."""
+        if min(getattr(self, name) for name in AMOUNTS) < 0:
+            return "an amount is below 0"
+        for what, amount, most, of in (
+            ("sampled", self.sampled_gpu_us, held, "held"),
+            ("active", self.active_gpu_us, self.sampled_gpu_us, "sampled"),
+            ("measured for energy", self.energy_gpu_us, held, "held"),
+        ):
+            if amount > most:
+                return f"{amount} GPU-microseconds were {what} of {most} that were {of}"
+        if self.energy_mj * 1_000_000 > MOST_MW * self.energy_gpu_us:
+            return f"its GPUs drew {self.energy_mj} mJ, which is more than any does in that time"
+        return ""
+
+    def _overlap_ms(self, used: UsageInterval) -> int:
+        return min(self.end_ms, used.end_ms) - max(self.begin_ms, used.begin_ms)
+
 
 AMOUNTS = ("sampled_gpu_us", "active_gpu_us", "energy_gpu_us", "energy_mj")
 """Amounts of an interval."""
@@ -100,7 +134,8 @@ class AttemptLook(NamedTuple):
     """What the GPUs say that an attempt has alone on one node.
 
     Attributes:
-        of: whose, as an interval of no length and amounts.
+        of: whose, as an interval of no length and amounts: when the attempt began to hold there
+            what it holds.
         devices: by index.
     """
 
@@ -182,6 +217,8 @@ class ActivityMeter:
         self._closed += by_day(found) if found else ()
 
     def _add(self, place: Place, more: ActivityInterval) -> None:
+        if more.begin_ms >= more.end_ms:  # a clock was put back
+            return
         found = self._open.get(place)
         if found is None or found.end_ms - found.begin_ms >= INTERVAL_MS:
             # It ended one look ago: an end of the attempt before that is known by now.
@@ -193,13 +230,14 @@ class ActivityMeter:
 
 
 def _alike(one: AttemptLook, other: AttemptLook) -> bool:
-    """Whether an attempt has the same GPUs, and is charged alike."""
+    """Whether an attempt has had the same GPUs all the time, and is charged alike."""
     return one.of == other.of and one.devices.keys() == other.devices.keys()
 
 
 def _between(before: AttemptLook, now: AttemptLook, since: int, at: int) -> ActivityInterval:
-    """What happened between two looks."""
-    lasted = at - since
+    """What happened between two looks, as far as all of it was held."""
+    since = max(since, now.of.begin_ms)
+    lasted = max(at - since, 0)
     sampled = active = energy_gpu_us = energy_mj = 0
     for device, found in now.devices.items():
         if found.busy_milli is not None:

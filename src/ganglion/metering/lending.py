@@ -119,6 +119,12 @@ class LendingLevel(Struct):
         self.quota += quota
         self.uses(name, 0)
 
+    def changes(self, name: str, quota: int, lend: int) -> None:
+        """A queue that is there has these from now on; then it uses something."""
+        terms = self.queues[name]
+        self.quota += quota - terms.quota
+        terms.quota, terms.lend = quota, lend
+
     def uses(self, name: str, used: int) -> None:
         """A queue uses this from now on."""
         terms = self.queues[name]
@@ -201,10 +207,18 @@ class LendingMeter(Struct):
             return
         while (midnight := (self.now // DAY_MS + 1) * DAY_MS) <= at:
             self._advance(midnight)
-            self._close()
+            self.close()
         self._advance(at)
         if at - self.begin >= ROW_MS:
-            self._close()
+            self.close()
+
+    def close(self) -> None:
+        """Close the present sums, and begin them anew."""
+        self.closed += self._rows(0)
+        self.begin, self.sums = self.now, {}
+        for level in self._all():
+            if level.lent_gpu_us:
+                level.begin()
 
     def skip(self, end: int) -> None:
         """Leave out what was closed already by events that cannot be read any more."""
@@ -228,17 +242,42 @@ class LendingMeter(Struct):
         self.sums = self._sums(0)
         self.levels, self.active, known = {}, {}, list(queues)
         self.parents = {each.name: each.parent for each in known}
-        counted = [each for each in accounts if each != ANY_FLAVOR] or [ANY_FLAVOR]
+        counted = _counted(accounts)
         for queue in known:
             levels = self.levels.setdefault(
                 queue.parent, {each: LendingLevel() for each in counted}
             )
             for account, level in levels.items():
-                quota = _milli(queue.quota, account, 0)
-                level.enter(queue.name, quota, _milli(queue.lend_limit, account, quota))
+                level.enter(queue.name, *_terms(queue, account))
         for queue in known:
             for account, level in self.levels.get(queue.name, {}).items():
                 level.there = _milli(queue.quota, account, 0)
+
+    def put(self, queue: Queue, accounts: Iterable[str]) -> bool:
+        """A queue is new, or has other rules from now on; then it and those above it use something.
+
+        Returns:
+            Whether that was possible; if not, `tree` is to be called. It takes time that grows
+            with all queues, and this does not.
+        """
+        above = self.parents.get(queue.parent, ROOTS)
+        known = self.levels.get(queue.parent) or self.levels.get(above)
+        if not known or list(known) != _counted(accounts):
+            return False
+        if self.parents.setdefault(queue.name, queue.parent) != queue.parent:
+            return False
+        levels = self.levels.get(queue.parent)
+        if levels is None:
+            levels = {each: LendingLevel() for each in known}
+            for account, level in levels.items():
+                level.there = known[account].queues[queue.parent].quota
+            self.levels[queue.parent] = levels
+        for account, level in levels.items():
+            enter = level.changes if queue.name in level.queues else level.enter
+            enter(queue.name, *_terms(queue, account))
+        for account, level in self.levels.get(queue.name, {}).items():
+            level.there = _milli(queue.quota, account, 0)
+        return True
 
     def uses(self, path: Iterable[str], usage: Mapping[str, Mapping[str, Usage]]) -> None:
         """Queues use this from now on, by flavor and in all (`*`).
@@ -287,13 +326,6 @@ class LendingMeter(Struct):
                 level.lent_gpu_us, level.ratios = level.after(at - self.now)
         self.now = at
 
-    def _close(self) -> None:
-        self.closed += self._rows(0)
-        self.begin, self.sums = self.now, {}
-        for level in self._all():
-            if level.lent_gpu_us:
-                level.begin()
-
     def _sums(self, ms: int) -> dict[str, tuple[int, int]]:
         """What queues lent and borrowed since `begin` when some time has passed."""
         sums = dict(self.sums)
@@ -319,6 +351,17 @@ def _divided(total: int, weights: Mapping[str, int]) -> Iterator[tuple[str, int]
         if now > before:
             yield name, now - before
         before = now
+
+
+def _counted(accounts: Iterable[str]) -> list[str]:
+    """The accounts in which GPUs are counted."""
+    return [each for each in accounts if each != ANY_FLAVOR] or [ANY_FLAVOR]
+
+
+def _terms(queue: Queue, account: str) -> tuple[int, int]:
+    """The quota of a queue, and the most of it that others may use."""
+    quota = _milli(queue.quota, account, 0)
+    return quota, _milli(queue.lend_limit, account, quota)
 
 
 def _milli(amounts: Mapping[str, Amount], account: str, otherwise: int) -> int:

@@ -235,15 +235,23 @@ class Schedule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     keep_ms: int = 0
 
 
+WAITING = "waiting"
+"""What notices of long waits are called."""
+LONG_WAIT_MS = 3_600_000
+"""How long a workload waits before its user is notified of that, where nothing else is said."""
+
+
 class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Whom to notify of what happens to a workload.
 
     Attributes:
-        on: what users are notified of: `end`, `failure`, `start`, `preemption`, `budget`.
+        on: what users are notified of: `end`, `failure`, `start`, `preemption`, `budget`,
+            `waiting`.
         mail: addresses.
         command: shell line that the server runs as its own user, if its owner allows that.
         webhook: URLs that are sent JSON; `secret:NAME` names one that is kept as a secret.
         signing_key: `secret:NAME` of the key that signs what they are sent; empty = unsigned.
+        waiting_ms: how long it waits before that is notified, with `waiting` in `on`.
     """
 
     on: tuple[str, ...] = ("end",)
@@ -251,3 +259,4 @@ class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     command: str = ""
     webhook: tuple[str, ...] = ()
     signing_key: str = ""
+    waiting_ms: int = LONG_WAIT_MS

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -20,6 +20,7 @@ from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
 from ganglion.server.login.owner import IDLE_MS, OwnerLogin
 from ganglion.server.login.settings import LoginSettings
+from ganglion.server.notify.waits import waiting_now
 from ganglion.server.portal.files import PortalFiles
 from ganglion.server.portal.pages import PortalPages
 from ganglion.server.requests.context import ServerContext
@@ -168,6 +169,7 @@ def guarded(
     context.sessions = known.lasting
     routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
+    context.attend(partial(waiting_now, context.service.read, known.sees))
     context.curves.measure_by(lambda: _uses(context))
     pages: LoginPages | None = (
         BrowserLogin(
@@ -200,7 +202,8 @@ def _uses(context: ServerContext) -> Iterator[AttemptUse]:
     """What attempts use now, as far as the machine says."""
     at = context.service.now()  # before it is asked who holds what: it is held then
     with context.service.read() as mind:
-        found, fleet = snapshot(mind.state), capacity(mind.state)
+        metered = mind.book.meter.attempts.values()
+        found, fleet = snapshot(mind.state, metered), capacity(mind.state)
     context.curves.activity.look(at, activity_looks(found, context.counters))
     context.curves.activity.flush(context.service.ask)
     if not found.holders:

@@ -12,12 +12,10 @@ from typing import Protocol, TypeVar
 import structlog
 from starlette.types import ASGIApp
 
-from ganglion import __version__
 from ganglion.collector import relax
 from ganglion.ledger.chain import Progress
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
-from ganglion.model.events import ServerStarted
 from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
@@ -258,6 +256,7 @@ def serve(
             load_of=lambda name: load_view(door.heard(), name),
             unsent=notifier.failures,
             notices=notifier.choices,
+            attend=notifier.attend,
             uncut=lambda: retention.trouble,
             sign=signing.at_once,
             unsigned=signing.missing,
@@ -378,7 +377,7 @@ def _brought(
     draft: Transaction, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str
 ) -> None:
     """Take in what the server was started with, and end what a killed one has left open."""
-    draft.record(ServerStarted(draft.now, __version__, metered=True, meters_clusters=True))
+    draft.began()
     close_all(draft)
     if policy:
         policies.keep(draft, policy, user)

@@ -20,6 +20,8 @@ class Trade(StrEnum):
     """For an equal that has had less."""
 
 
+BUDGET_OF = "the budget of queue "
+"""How the beneficiary of a gang begins that is stopped for a budget."""
 _LOST = frozenset({CauseKind.DEVICES_GONE, CauseKind.PODS_LOST})
 _TRADES: Mapping[CauseKind, Trade] = {
     CauseKind.RECLAIMED: Trade.RECLAIMED,
@@ -52,7 +54,9 @@ def trade_of(cause: Cause) -> Trade | None:
 
 
 def beneficiary_of(cause: Cause) -> str:
-    """The gang or booking that gets the place; empty = none does."""
+    """The gang or booking that gets the place, or the budget that is spent; empty = none does."""
+    if cause.kind is CauseKind.BUDGET_SPENT:
+        return f"{BUDGET_OF}{cause.name}"
     if cause.kind is CauseKind.MOVED_FOR_BOOKING:
         return f"{cause.name} ({cause.text})" if cause.text else cause.name
     return cause.gang

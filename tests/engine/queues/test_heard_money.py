@@ -80,3 +80,30 @@ def test_a_budget_of_a_queue_that_the_cluster_has_not_stops_nothing() -> None:
     state.hear_money(ClusterMoney(MONTH, (), {"east:nowhere": other}), MONTH)
     assert not state.queues.budgets.accounts
     assert started(submit(state, hours("a", 1, 5), now=MONTH)) == ["a"]
+
+
+def test_what_a_server_says_is_carried_over_and_raised_counts_and_is_not_carried_over_twice() -> (
+    None
+):
+    state = fleet()
+    said = StandingBudget(
+        Budget("", 25 * EUR, carry_over=True),
+        MONTH,
+        0,
+        carried_micro=10 * EUR,
+        raised_micro=5 * EUR,
+    )
+    word = ClusterMoney(MONTH, (PriceSet(1, priced(EUR)),), {"east:org": said})
+    state.hear_money(word, MONTH)
+    (view,) = state.queues.budgets.views(MONTH)
+    assert (view.budget.micro, view.carried, view.raised, view.limit) == (
+        *(10 * EUR, 10 * EUR, 5 * EUR),
+        25 * EUR,
+    )
+    state.queues.budgets.advance(NEXT)  # the server says nothing: a month of the own count
+    (view,) = state.queues.budgets.views(NEXT)
+    assert (view.limit, view.carried, view.raised) == (30 * EUR, 20 * EUR, 0)
+    state.hear_money(word, NEXT)
+    (view,) = state.queues.budgets.views(NEXT)
+    assert view.limit == 30 * EUR
+    state.validate()

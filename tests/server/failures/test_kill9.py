@@ -11,7 +11,7 @@ import httpx2
 
 from ganglion.ledger.intervals import closed_usage
 from ganglion.ledger.ledger import Ledger
-from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.intervals import UsageInterval
 from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted
 from ganglion.model.policy import Policy
 from ganglion.server.recovery.recover import replayed
@@ -127,15 +127,14 @@ def check_log(api: Api, gang: str, rank: int, counts: Path) -> None:
     assert count > KILLS
 
 
-def check_usage(usage: list[UsageInterval | SupplyInterval], events: list[Event]) -> None:
+def check_usage(usage: list[UsageInterval], events: list[Event]) -> None:
     """Every attempt is charged once, from its placement to its end at least, without a gap."""
-    found = [each for each in usage if isinstance(each, UsageInterval)]
     begins = {each.gang: each.at for each in events if isinstance(each, GangPlaced)}
     ends = {each.gang: each.at for each in events if isinstance(each, GangEnded)}
     places: dict[tuple[str, str], list[UsageInterval]] = {}
-    for each in found:
+    for each in usage:
         places.setdefault((each.gang, each.node), []).append(each)
-    assert Counter(each.gang for each in found if each.begun) == dict.fromkeys(begins, 1)
+    assert Counter(each.gang for each in usage if each.begun) == dict.fromkeys(begins, 1)
     for (gang, _), intervals in places.items():
         assert all(one.end_ms == two.begin_ms for one, two in pairwise(intervals))
         assert intervals[0].begin_ms == begins[gang]

@@ -16,6 +16,7 @@ from ganglion.seams import acl
 from ganglion.seams.effects import SYSTEM
 from ganglion.server.models.cache import folder as folders
 from ganglion.server.models.cache.cache import ModelCache
+from ganglion.server.models.cache.sources import UNFETCHED
 from tests.faults.files import FaultyFiles
 from tests.faults.plan import Nth, at_every_call
 from tests.server.models.registry import COMMIT, FakeRegistry, fake_registry
@@ -130,7 +131,7 @@ def test_one_that_fails_stops_no_other(tmp_path: Path, fake: FakeRegistry) -> No
         until(lambda: cache.path_of(HF))
         troubles = [(cache.reading(each) or ModelKept("")).trouble for each in (gone, kept)]
         assert "is not there" in troubles[0]
-        assert troubles[1] == "no registry is known to this server, for models:/chat/3"
+        assert troubles[1] == UNFETCHED
 
 
 def s3_model(fake: FakeRegistry) -> tuple[ResolvedModel, ResolvedModel]:

@@ -34,7 +34,11 @@ FOR_EVER, HOUR_MS = 1 << 60, 3_600_000
 
 def started(rig: Rig, *, metered: bool = True, version: str = __version__) -> None:
     """What a server writes when it starts."""
-    rig.do(lambda draft: draft.record(ServerStarted(draft.now, version, metered=metered)))
+    rig.do(
+        lambda draft: draft.record(
+            ServerStarted(draft.now, version, metered=metered, meters_lending=metered)
+        )
+    )
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -109,7 +113,8 @@ def test_intervals_follow_from_the_events_whenever_the_server_is_killed(
     assert spent * 1000 <= held
 
 
-def test_what_queues_lent_follows_from_the_events_whenever_the_server_is_killed(rig: Rig) -> None:
+def lending(rig: Rig) -> None:
+    """A queue borrows 4 GPUs of another one for hours."""
     quota = {"H100": Amount(gpu_milli=8_000)}
     queues = (Queue("vision", quota=quota), Queue("text", quota=quota))
     rig.do(lambda draft: live.keep_queues(draft, queues))
@@ -117,6 +122,10 @@ def test_what_queues_lent_follows_from_the_events_whenever_the_server_is_killed(
     for name in ("a", "b", "c"):
         rig.submit(name, queue="text", resources={"gpus": 4})
     rig.turn(2)
+
+
+def test_what_queues_lent_follows_from_the_events_whenever_the_server_is_killed(rig: Rig) -> None:
+    lending(rig)
     for hours in (1, 2, 30):
         rig.machine.time += hours * HOUR_MS
         rig.crash()
@@ -138,6 +147,7 @@ def test_what_queues_lent_follows_from_the_events_whenever_the_server_is_killed(
     copy = Ledger.open(rig.home.root / "copy.db")
     imported(copy, rig.home.root / "out.jsonl")
     assert lent_rows(copy, found, (0, now), None) == (text, vision)
+    assert flaws(rig.ledger) == flaws(copy) == []
     copy.close()
 
 
@@ -245,6 +255,56 @@ def test_an_interval_that_was_edited_is_found_out(tmp_path: Path, damage: str) -
     assert flaw.kind == "usage"
     assert "are not those of its events" in flaw.problem
     reader.leave()
+
+
+@pytest.mark.parametrize(
+    ("damage", "wrong"),
+    [
+        ("UPDATE lent SET lent_gpu_us = lent_gpu_us + 1 WHERE number = 4", "events: row 4"),
+        ("UPDATE lent SET begin_ms = begin_ms - 1 WHERE number = 4", "events: row 4"),
+        ("DELETE FROM lent WHERE number = 3", "events: row 4"),
+        ("DELETE FROM lent", "events: a row is missing"),
+        ("UPDATE lent SET cycle = 1000000 WHERE number = (SELECT max(number) FROM lent)", "events"),
+    ],
+)
+def test_a_row_of_lending_that_was_edited_is_found_out(
+    tmp_path: Path, damage: str, wrong: str
+) -> None:
+    rig = Rig(tmp_path / "home")
+    lending(rig)
+    for hours in (1, 2, 3):
+        rig.machine.time += hours * HOUR_MS
+        started(rig)
+    assert flaws(rig.ledger) == []
+    rig.ledger.close()
+    with sqlite3.connect(rig.home.ledger) as raw:
+        assert raw.execute(damage).rowcount
+    raw.close()
+    reader = Reader.at_rest(rig.home.ledger)
+    (flaw,) = verified(reader).flaws
+    reader.leave()
+    assert flaw.kind == "lent"
+    assert wrong in flaw.problem
+
+
+def test_what_another_version_lent_stays_and_has_to_be_borrowed(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "home")
+    lending(rig)
+    rig.do(lambda draft: draft.record(ServerStarted(draft.now, "0.1")))
+    rig.machine.time += HOUR_MS
+    started(rig)
+    rig.ledger.close()
+    edits = {
+        "lent_gpu_us = 2 * lent_gpu_us, borrowed_gpu_us = 2 * borrowed_gpu_us": "",
+        "lent_gpu_us = 7": "row",
+    }
+    for edit, wrong in edits.items():
+        with sqlite3.connect(rig.home.ledger) as raw:
+            raw.execute(f"UPDATE lent SET {edit}")
+        raw.close()
+        reader = Reader.at_rest(rig.home.ledger)
+        assert [each.problem[:3] for each in verified(reader).flaws] == [wrong] * bool(wrong)
+        reader.leave()
 
 
 def test_what_another_version_metered_otherwise_stays(tmp_path: Path) -> None:

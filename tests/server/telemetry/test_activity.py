@@ -1,6 +1,8 @@
 """What GPUs did reaches the ledger once, whatever happens to the server."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -146,9 +148,51 @@ def test_exports_have_it(looked: Looked, tmp_path: Path) -> None:
     copy.close()
 
 
+DAMAGE = {
+    "UPDATE activity SET active_gpu_us = sampled_gpu_us + 1": "were active of",
+    "UPDATE activity SET sampled_gpu_us = 80000001": "80000001 GPU-microseconds were sampled of",
+    "UPDATE activity SET energy_gpu_us = 80000001": "were measured for energy of",
+    "UPDATE activity SET energy_mj = 11 * energy_gpu_us": "which is more than any does",
+    "UPDATE activity SET sampled_gpu_us = -1, active_gpu_us = -1": "an amount is below 0",
+    "UPDATE activity SET queue = 'other'": "was not charged to queue 'other' then",
+    "UPDATE activity SET attempt = 2": "held nothing there then",
+    "UPDATE activity SET node = 'n1'": "held nothing there then",
+    "UPDATE activity SET begin_ms = begin_ms - 10000000000": "does not lie within one day",
+    "UPDATE activity SET begin_ms = begin_ms - 10000": "overlaps another one of its attempt",
+    "DELETE FROM activity": "is missing",
+}
+
+
+def test_a_row_that_does_not_fit_to_what_was_held_is_named(looked: Looked) -> None:
+    for _ in range(2):
+        looked.look(4)
+        looked.flush()
+    with looked.rig.ledger.still() as reader:
+        assert verified(reader).flaws == []
+    for change, wrong in DAMAGE.items():
+        number = 1 if change.startswith("DELETE") else 2
+        file = looked.rig.home.ledger
+        with closing(sqlite3.connect(file)) as raw:
+            raw.execute("CREATE TABLE spare AS SELECT * FROM activity")
+            assert raw.execute(f"{change} WHERE number = ?", (number,)).rowcount == 1
+            raw.commit()
+        with looked.rig.ledger.still() as reader:
+            (flaw,) = verified(reader).flaws
+        assert flaw.kind == "activity"
+        assert flaw.problem.startswith(f"row {number}")
+        assert wrong in flaw.problem
+        with closing(sqlite3.connect(file)) as raw:
+            raw.execute("DELETE FROM activity")
+            raw.execute("INSERT INTO activity SELECT * FROM spare")
+            raw.execute("DROP TABLE spare")
+            raw.commit()
+
+
 def test_gpus_that_several_share_or_that_are_made_up_are_not_looked_at(rig: Rig) -> None:
     device = NODES[0].devices[0]
     real = tuple(replace(device, uuid=f"GPU-{each}") for each in range(8))
+    started = ServerStarted(1, __version__, metered=True)
+    rig.do(lambda draft: draft.record(started))
     rig.do(lambda draft: draft.record(NodeAdded(draft.now, replace(NODES[0], devices=real))))
     jobs = [
         rig.submit(name, resources={"gpus": gpus})
@@ -156,7 +200,9 @@ def test_gpus_that_several_share_or_that_are_made_up_are_not_looked_at(rig: Rig)
     ]
     rig.turn(4)
     with rig.service.read() as mind:
-        found = snapshot(mind.state)
+        metered = mind.book.meter.attempts
+        found = snapshot(mind.state, metered.values())
+        placed = metered[f"{jobs[0]}/0"].open["n0"].since
     assert {holder.workload for holder in found.holders} == {*jobs}
 
     def samples(_handle: str, _kind: int, _since: int) -> Any:
@@ -177,4 +223,5 @@ def test_gpus_that_several_share_or_that_are_made_up_are_not_looked_at(rig: Rig)
     )
     (look,) = activity_looks(found, NvmlCounters(nvml))
     assert look.of.workload == jobs[0]
+    assert look.of.begin_ms == look.of.end_ms == placed > 0
     assert [*look.devices.values()] == [DeviceCounters(250, 77), DeviceCounters(250, None)]

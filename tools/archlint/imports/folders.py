@@ -139,7 +139,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         ),
         "controller_state": "names types write_rules workload_discovery cluster_view",
         "config": "types selectors node_discovery cluster_view",
-        "reporting": "names types instance write_rules http writes config",
+        "reporting": "names types instance write_rules http writes cluster_view config",
         "reasons": (
             "names types write_rules workload_kinds pod_groups workload_discovery cluster_view "
             "controller_state"
@@ -223,13 +223,16 @@ FOLDERS: dict[str, dict[str, str]] = {
         "accounts": "rest",
         "access": "state rest commands loop accounts",
         "portal": "rest",
-        "notify": "",
+        "notify": "state",
         "login": "rest commands loop access portal",
         "requests": "state rest telemetry models signals loop accounts access whatif portal notify",
         "routes": "state rest access commands views delivered models requests whatif",
         "audit": "",
         "direct": "rest requests routes",
-        "app": "rest commands accounts access login portal telemetry views requests routes direct",
+        "app": (
+            "rest commands accounts access login portal telemetry views requests routes direct "
+            "notify"
+        ),
         "parts": (
             "state rest telemetry signals commands controllers models recovery loop accounts notify"
         ),

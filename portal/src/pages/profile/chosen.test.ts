@@ -10,7 +10,7 @@ it("sends mail and webhooks apart, and leaves rows without a recipient out", () 
     { on: ["failure", "end"], mail: ["ada@example.org"] },
     { on: ["start"], webhook: ["secret:SLACK HOOK"], signing_key: "secret:KEY" },
   ]);
-  const kept = { on: ["end"], mail: ["a@b"], webhook: ["https://u@x"], signing_key: "secret:K" };
+  const kept = { on: ["end"], mail: ["a@b"], webhook: ["https://u@x"], signing_key: "secret:K", waiting: "" };
   expect(rowsOf([kept]).map((each) => [each.to, each.signingKey])).toEqual([
     ["a@b", ""],
     ["https://u@x", "secret:K"],
@@ -21,6 +21,10 @@ it("names the command, and what is missing", () => {
   expect(lineOf([MAIL, HOOK])).toBe(
     "ganglion notify set ada@example.org=failure,end 'secret:SLACK HOOK=start' --signing-key secret:KEY",
   );
+  const late = { ...MAIL, on: ["end", "waiting"], waiting: "30m " };
+  expect(itemsOf([late, { ...late, waiting: "" }]).map((each) => each.waiting)).toEqual(["30m", undefined]);
+  expect(lineOf([late])).toBe("ganglion notify set ada@example.org=end,waiting:30m");
+  expect(itemsOf([{ ...late, on: ["end"] }])[0]).not.toHaveProperty("waiting");
   expect(lineOf([])).toBe("ganglion notify off");
   expect(wrongWith([MAIL, { ...HOOK, on: [] }])).toContain("secret:SLACK HOOK");
   expect(wrongWith([MAIL, { to: "", on: [], signingKey: "" }])).toBe("");

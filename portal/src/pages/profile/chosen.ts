@@ -9,6 +9,7 @@ export const EVENTS = [
   ["failure", "fails"],
   ["preemption", "is stopped for others"],
   ["budget", "may lack its budget"],
+  ["waiting", "waits for longer than"],
 ] as const;
 
 /** One recipient with its events. */
@@ -16,14 +17,18 @@ export interface Row {
   to: string;
   on: readonly string[];
   signingKey: string;
+  /** How long it waits, as `30m`; counts with `waiting` in `on`. */
+  waiting?: string;
 }
+
+export const LONG_WAIT = "1h";
 
 export const isMail = (to: string) => to.includes("@") && !to.includes("://");
 
 export function rowsOf(items: readonly NoticeChoice[]): Row[] {
   return items.flatMap((each) => [
-    ...each.mail.map((to) => ({ to, on: each.on, signingKey: "" })),
-    ...each.webhook.map((to) => ({ to, on: each.on, signingKey: each.signing_key })),
+    ...each.mail.map((to) => ({ to, on: each.on, signingKey: "", waiting: each.waiting })),
+    ...each.webhook.map((to) => ({ to, on: each.on, signingKey: each.signing_key, waiting: each.waiting })),
   ]);
 }
 
@@ -31,11 +36,17 @@ export function rowsOf(items: readonly NoticeChoice[]): Row[] {
 export function itemsOf(rows: readonly Row[]): Partial<NoticeChoice>[] {
   return rows
     .filter((each) => each.to.trim())
-    .map(({ to, on, signingKey }) => {
+    .map(({ to, on, signingKey, waiting }) => {
       const recipient = to.trim();
-      if (isMail(recipient)) return { on: [...on], mail: [recipient] };
-      return { on: [...on], webhook: [recipient], ...(signingKey ? { signing_key: signingKey } : {}) };
+      const late = on.includes("waiting") && waiting?.trim() ? { waiting: waiting.trim() } : {};
+      if (isMail(recipient)) return { on: [...on], mail: [recipient], ...late };
+      return { on: [...on], webhook: [recipient], ...(signingKey ? { signing_key: signingKey } : {}), ...late };
     });
+}
+
+/** An event as the command line has it. */
+function eventOf(name: string, { waiting }: Row): string {
+  return name === "waiting" && waiting?.trim() ? `${name}:${waiting.trim()}` : name;
 }
 
 export function lineOf(rows: readonly Row[]): string {
@@ -44,7 +55,7 @@ export function lineOf(rows: readonly Row[]): string {
   const keys = [...new Set(named.map((each) => each.signingKey).filter(Boolean))];
   return [
     "ganglion notify set",
-    ...named.map((each) => word(`${each.to.trim()}=${each.on.join(",") || "EVENTS"}`)),
+    ...named.map((each) => word(`${each.to.trim()}=${each.on.map((name) => eventOf(name, each)).join(",") || "EVENTS"}`)),
     ...(keys.length === 1 ? [`--signing-key ${word(keys[0] ?? "")}`] : []),
   ].join(" ");
 }

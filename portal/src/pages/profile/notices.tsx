@@ -6,7 +6,7 @@ import { change, get } from "../../api/client";
 import type { NoticesView } from "../../api/schema";
 import { Command, Failure, Loading } from "../../ui/parts";
 import { harmless } from "../../ui/text";
-import { EVENTS, itemsOf, lineOf, refusedIn, rowsOf, wrongWith, type Row } from "./chosen";
+import { EVENTS, LONG_WAIT, itemsOf, lineOf, refusedIn, rowsOf, wrongWith, type Row } from "./chosen";
 
 const KEY = ["notices"];
 
@@ -93,6 +93,17 @@ function Choice({ kept }: { kept: readonly Row[] }) {
                 {title}
               </label>
             ))}
+            {row.on.includes("waiting") && (
+              <input
+                className="short"
+                aria-label={`How long work waits before recipient ${at + 1} is notified`}
+                value={row.waiting ?? ""}
+                placeholder={LONG_WAIT}
+                spellCheck={false}
+                autoComplete="off"
+                onChange={(event) => edit(at, { waiting: event.target.value })}
+              />
+            )}
             {(rows.length > 1 || row.to) && (
               <Button
                 className="small"

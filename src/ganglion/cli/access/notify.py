@@ -13,6 +13,7 @@ from ganglion.model.errors import InputError
 if TYPE_CHECKING:
     from ganglion.api.access import NoticeChoice
 
+LONG = "waiting"
 HINT = "as ada@example.org=failure,preemption or secret:SLACK_HOOK=end"
 
 
@@ -30,7 +31,7 @@ def notify(ctx: click.Context, form: str) -> None:
     if ctx.invoked_subcommand:
         return
     columns: list[Column[NoticeChoice]] = [
-        Column("ON", lambda each: ", ".join(each.on)),
+        Column("ON", _events),
         Column("MAIL", lambda each: ", ".join(each.mail) or DASH),
         Column("WEBHOOK", lambda each: ", ".join(each.webhook) or DASH),
         Column("SIGNING KEY", lambda each: each.signing_key or DASH, wide=True),
@@ -44,6 +45,7 @@ def notify(ctx: click.Context, form: str) -> None:
     "set",
     "notify set ada@example.org=failure,preemption",
     "notify set ada@example.org=failure secret:SLACK_HOOK=start,end",
+    "notify set ada@example.org=waiting:30m",
 )
 @click.argument("choices", metavar="RECIPIENT=EVENTS...", nargs=-1, required=True)
 @click.option(
@@ -56,7 +58,8 @@ def set_notices(choices: tuple[str, ...], signing_key: str) -> None:
     """Choose which events reach which recipients, in place of what was chosen before.
 
     RECIPIENT is a mail address, a URL, or secret:NAME, a secret of yours that holds a URL. EVENTS
-    are start, end, failure, preemption and budget, with commas between.
+    are start, end, failure, preemption, budget and waiting, with commas between; waiting:30m is
+    sent once a workload has waited for 30 minutes, waiting after an hour.
     """
     items = [_choice(each, signing_key) for each in choices]
     with connect() as client:
@@ -76,13 +79,22 @@ notify.add_command(set_notices)
 notify.add_command(off)
 
 
+def _events(choice: "NoticeChoice") -> str:
+    timed = {LONG: f"{LONG}:{choice.waiting}"} if choice.waiting else {}
+    return ", ".join(timed.get(each, each) for each in choice.on)
+
+
 def _choice(text: str, signing_key: str) -> dict[str, object]:
     """Read RECIPIENT=EVENTS. Raises InputError."""
     recipient, _, events = text.rpartition("=")
     if not recipient or not events:
         raise InputError(f"{text!r} does not say whom to notify of what", HINT)
-    on = [each.strip() for each in events.split(",")]
+    named = dict(each.strip().partition(":")[::2] for each in events.split(","))
+    waits = {"waiting": named[LONG]} if named.get(LONG) else {}
+    if odd := next((name for name, rest in named.items() if rest and name != LONG), None):
+        raise InputError(f"{odd!r} has no length of time", "only waiting has one, as waiting:30m")
+    on = list(named)
     if "@" in recipient and "://" not in recipient:
-        return {"on": on, "mail": [recipient]}
+        return {"on": on, "mail": [recipient], **waits}
     signed = {"signing_key": signing_key} if signing_key else {}
-    return {"on": on, "webhook": [recipient], **signed}
+    return {"on": on, "webhook": [recipient], **signed, **waits}

@@ -47,8 +47,8 @@ def verify(db: str, form: str) -> int:
     """Check the whole ledger, and name every row that is wrong.
 
     Numbers, checksums and the chain of them, whether events can be read, a replay of all of them,
-    the invariants of the state that it gives, and snapshots against it. Exit code 1 when anything
-    is wrong.
+    the invariants of the state that it gives, snapshots against it, and what was metered. Exit
+    code 1 when anything is wrong.
     """
     from ganglion.server.recovery.verify import verified
 

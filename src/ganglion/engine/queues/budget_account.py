@@ -73,6 +73,10 @@ class BudgetAccount(Struct):
         """What goes over to the next month: what it was raised by is spent last, and does not."""
         return max(self.limit - self.raised - self.spent, 0) if self.budget.carry_over else 0
 
+    def add(self, carried_micro: int, raised_micro: int) -> None:
+        """Millionths were carried over, and it was raised by others, and by no more."""
+        self.carried, self.raised = carried_micro * UNIT, raised_micro * UNIT
+
     def emptied(self) -> "BudgetAccount":
         """The same while nothing is held or promised."""
         terms = (self.budget, self.begin, self.end, self.spent, self.carried, self.raised)

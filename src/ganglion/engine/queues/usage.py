@@ -23,6 +23,7 @@ class Shares:
         fixed: the same, of gangs that may not be preempted.
         users: leaf -> user -> flavor (and `*`) -> in use; users without use are left out.
         version: grows whenever a queue or its use changes.
+        charged: leaves whose use has changed, for the one reader that follows it and empties this.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class Shares:
         self.fixed: dict[str, dict[str, Usage]] = {}
         self.users: dict[str, dict[str, dict[str, Usage]]] = {}
         self.version = 0
+        self.charged: dict[str, None] = {}
         self._lending = Lending(self.tree, self.usage)
         self._bounds = QueueLimits(self.tree, self.usage, self.fixed, self.of_user, self._lending)
 
@@ -56,6 +58,7 @@ class Shares:
         """Remove a queue without children. Raises NotFound, Conflict."""
         self.tree.remove(name)
         del self.usage[name], self.fixed[name], self.users[name]
+        self.charged.pop(name, None)
         self._changed()
 
     def path(self, name: str) -> tuple[str, ...]:
@@ -76,6 +79,7 @@ class Shares:
         """Add (`sign` 1) or take back (-1) what a gang uses of a flavor."""
         path = self.tree.path(queue)
         self.version += 1
+        self.charged[queue] = None
         tables = [self.usage[name] for name in path]
         if not preemptible:
             tables += [self.fixed[name] for name in path]

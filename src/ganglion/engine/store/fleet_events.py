@@ -166,8 +166,11 @@ def money_heard(state: Store, heard: ClusterMoney, now: int) -> None:
         account = budgets.accounts.get(name)
         is_now = each.begin == month_of(budgets.now, each.budget.zone)[0]
         if is_now or account is None:
-            budget = replace(each.budget, queue=name, known_as=named[name])
+            more = each.carried_micro, each.raised_micro
+            own = each.budget.micro - sum(more)
+            budget = replace(each.budget, queue=name, known_as=named[name], micro=own)
             budgets.put(budget, each.spent_micro if is_now else 0, budgets.now)
+            budgets.accounts[name].add(*(more if is_now else (0, 0)))
     budgets.price_set(budgets.now)
     state.holdings.count_costs()
     after = {name: (each.limit, each.spent) for name, each in budgets.accounts.items()}

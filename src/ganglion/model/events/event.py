@@ -53,11 +53,14 @@ class ServerStarted(EventBase, frozen=True, tag="server_started"):
 
     `metered`: it writes intervals of usage, see `docs/usage.md`; earlier versions do not.
     `meters_clusters`: it does so for the clusters that deliver as well; earlier versions do not.
+    `meters_lending`: it closes the sums of what queues lend one another, so that a replay does so
+    at the same moment; earlier versions do not.
     """
 
     version: str
     metered: bool = False
     meters_clusters: bool = False
+    meters_lending: bool = False
 
 
 Event = (

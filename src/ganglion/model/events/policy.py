@@ -59,12 +59,15 @@ class BudgetSet(EventBase, frozen=True, tag="budget_set"):
     Attributes:
         budget: the budget.
         spent_micro: what the queue has spent in the present month until now, as it is metered.
-        user: who set it; empty = the server, which counted anew as a price of the past was set.
+        user: who set it; empty = the server, which counted anew as a price of the past was set,
+            or began a month of a budget of a cluster.
+        carried_micro: what was left of the month before, of a budget of a cluster.
     """
 
     budget: Budget
     spent_micro: int = 0
     user: str = ""
+    carried_micro: int = 0
 
 
 class BudgetRemoved(EventBase, frozen=True, tag="budget_removed"):
@@ -137,15 +140,21 @@ class StandingBudget(Struct, frozen=True):
     """How the budget of a queue stands.
 
     Attributes:
-        budget: the budget, which names no queue; its limit has what it was raised by for the
-            present month.
+        budget: the budget, which names no queue; its limit has what was carried over and what it
+            was raised by for the present month.
         begin: of that month, in ms.
         spent_micro: what the queue and all below it have spent since then, as it is metered.
+        spent_at: when people were notified that all of it is spent, in ms by the clock of the
+            server; 0 = it is not.
+        carried_micro, raised_micro: these parts of the limit.
     """
 
     budget: Budget
     begin: int
     spent_micro: int
+    spent_at: int = 0
+    carried_micro: int = 0
+    raised_micro: int = 0
 
 
 class ClusterMoney(Struct, frozen=True):

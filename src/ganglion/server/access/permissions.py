@@ -228,6 +228,16 @@ class Permissions:
         here = rules.groups.get(user, ()), self._host.groups_of(user) if self._host else ()
         return Subject(user, tuple(dict.fromkeys((*groups, *here[0], *here[1]))), scope)
 
+    def sees(self, user: str, queue: str) -> bool:
+        """Whether a user may see the work of a queue; may wait for a turn to end.
+
+        Of groups at a provider those count with which the user is signed in.
+        """
+        rules = self.rules()
+        groups = (each.groups for each in rules.sessions.values() if each.user == user)
+        subject = self._subject(user, rules, tuple(name for found in groups for name in found))
+        return Caller(subject, rules, self._service.now()).sees(queue)
+
     def lasting(self) -> list[tuple[SignedIn, int]]:
         """The sessions that count, each with the time in ms of its last request.
 

@@ -2,20 +2,25 @@
 
 from collections.abc import Iterator
 
-from ganglion.engine.gangs.record import HOLDING
+from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.budgets import BudgetView
-from ganglion.lifecycle.budgets import ALARMS, BudgetedGang, decide, spent_since, subject_of
+from ganglion.lifecycle.budgets import (
+    ALARMS,
+    LOOK_MS,
+    BudgetedGang,
+    decide,
+    running_below,
+    spent_since,
+    subject_of,
+)
 from ganglion.lifecycle.clusters import cluster_of
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event
 from ganglion.model.plan import Phase
-from ganglion.model.workload import Kind
 from ganglion.server.commands.live import halt
 from ganglion.server.controllers.alarms import settle
 from ganglion.server.state.transaction import Transaction
 
-LOOK_MS = 60_000
-"""How often is looked at budgets of which something is being spent."""
 PAUSE_MS = 1_000
 """Least time between two looks."""
 
@@ -74,7 +79,7 @@ class BudgetsController:
         for workload, (alarm, said) in verdict.warnings.items():
             wanted.setdefault(workload, {}).setdefault(alarm, said)
         for record in verdict.suspends:
-            if record.phase is not Phase.STOPPING:
+            if record.phase is not Phase.STOPPING:  # two budgets above it are spent
                 halt(draft, record, Cause(CauseKind.BUDGET_SPENT, name=queue))
         times: list[int] = [view.end, *([now + LOOK_MS] if running else ())]
         times += [verdict.due] if verdict.due is not None else []
@@ -84,19 +89,10 @@ class BudgetsController:
 
 def _below(draft: Transaction, queue: str) -> Iterator[BudgetedGang]:
     """Gangs that hold a place which costs something, below a queue."""
-    left: dict[str, int] = {}
-    records = draft.state.gangs.records
+
+    def floor_of(record: GangRecord) -> int | None:
+        scaling = draft.book.entries[record.gang.workload].workload.scaling
+        return scaling.floor if scaling else None
+
     held = draft.state.queues.budgets.held
-    names = [name for name, cost in held.items() if queue in cost.path and cost.worth]
-    found = [records[name] for name in names if name in records]
-    for record in sorted(found, key=lambda each: (each.gang.workload, each.gang.index)):
-        if record.phase not in HOLDING or record.phase is Phase.STOPPING:
-            continue
-        workload, floor = record.gang.workload, False
-        if record.gang.kind is Kind.SERVICE:
-            if workload not in left:
-                scaling = draft.book.entries[workload].workload.scaling
-                left[workload] = scaling.floor if scaling else len(found)
-            left[workload] -= 1
-            floor = left[workload] >= 0
-        yield BudgetedGang(record, floor)
+    return running_below(draft.state.gangs.records, held, queue, floor_of)

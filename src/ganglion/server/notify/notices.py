@@ -16,6 +16,7 @@ import httpx2
 import msgspec
 from msgspec import Struct, field
 
+from ganglion.model.behaviour import WAITING
 from ganglion.model.errors import EnvironmentFault
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import Files, exists
@@ -44,7 +45,7 @@ class Notice(Struct):
     Attributes:
         seq: number of the event that it is about.
         workload: id of the workload; empty = it is about none.
-        event: `end`, `failure`, `start`, `preemption` or `budget`, or `break-glass`.
+        event: `end`, `failure`, `start`, `preemption`, `budget`, `waiting` or `break-glass`.
         channel: `mail`, `command` or `webhook`.
         to: the address, the command, or the URL or the secret that holds it.
         facts: its content, by name of an environment variable without prefix.
@@ -129,6 +130,8 @@ def subject(notice: Notice) -> str:
         if number := notice.facts.get("REQUEST"):
             about = f"request {number}, "
         return f"{about}budget of queue {notice.facts['QUEUE']}"
+    if notice.event == WAITING:
+        return f"{notice.workload} has waited for {notice.facts['WAITED']}"
     state = notice.facts["STATE"] if notice.event in ("end", "failure") else notice.event
     code = notice.facts["EXIT_CODE"]
     return f"{notice.workload} {state}" + (f", exit code {code}" if code not in ("", "0") else "")

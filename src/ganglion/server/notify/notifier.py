@@ -7,7 +7,6 @@ that every notice is sent at least once, whatever is killed in between. No turn 
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from msgspec import Struct, field
 from ganglion.ledger.records import Entry, Filed
 from ganglion.lifecycle.budgets import ALARMS, QUEUES
 from ganglion.lifecycle.status import State
-from ganglion.model.behaviour import Notify
+from ganglion.model.behaviour import WAITING, Notify
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import (
     AlarmSet,
@@ -30,12 +29,17 @@ from ganglion.model.events import (
     GlassBroken,
     Outcome,
 )
-from ganglion.model.workload import Workload
 from ganglion.seams.files import replace_whole
 from ganglion.server.notify.choices import NoticeChoices
+from ganglion.server.notify.facts import (
+    addressed,
+    facts_of_end,
+    facts_of_glass,
+    facts_of_request,
+)
 from ganglion.server.notify.notices import BUDGET, GLASS, Notice, Recipients, send
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings
-from ganglion.specs.grammar.money import cut_money
+from ganglion.server.notify.waits import NotedWait, WaitsOf, newly_long
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
@@ -50,6 +54,8 @@ PAUSE_S = 0.2
 """Least time between two looks into the ledger."""
 FIRST_MS, LONGEST_MS = 5_000, 3_600_000
 """Pause after the first failure, doubled after each; and the longest."""
+LOOK_MS = 15_000
+"""Time between two looks at what waits."""
 GIVE_UP_MS = 24 * 3_600_000
 TROUBLE_S = 5.0
 
@@ -74,6 +80,7 @@ class NoticeMemory(Struct):
         started: live workloads whose start was notified.
         over: workloads whose end was notified, the newest last.
         failed: workload id -> recipient -> why it could not be sent; the newest last.
+        waits: long waits that were notified, of workloads that wait still.
     """
 
     seq: int
@@ -81,6 +88,7 @@ class NoticeMemory(Struct):
     started: dict[str, None] = field(default_factory=dict)
     over: dict[str, None] = field(default_factory=dict)
     failed: dict[str, dict[str, str]] = field(default_factory=dict)
+    waits: dict[str, NotedWait] = field(default_factory=dict)
 
 
 class Notifier:
@@ -91,6 +99,9 @@ class Notifier:
         ledger: where everything that happens is written.
         clock: the time in ms.
         reach: how recipients are reached; None = as by default.
+
+    Attributes:
+        choices: what users chose to be notified of.
     """
 
     def __init__(
@@ -105,10 +116,16 @@ class Notifier:
         effects = self._reach.effects
         self._files, self._pid = effects.files, effects.processes.own()
         self.choices = NoticeChoices(home, effects)
+        self._waiting: WaitsOf = lambda _now, _wishes: []
         self._memory, self._watched = self._recalled(), WatchedSettings(home, self._files)
         self._wanted: dict[str, Notify | None] = {}
+        self._looked = 0
         self._news, self._ending = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
+
+    def attend(self, waiting: WaitsOf) -> None:
+        """Look from now on at what waits."""
+        self._waiting = waiting
 
     def start(self) -> None:
         """Begin."""
@@ -139,11 +156,12 @@ class Notifier:
         while not self._ending.is_set():
             try:
                 self._gather()
+                self._look()
                 pause = self._deliver()
             except Exception as error:  # the thread must outlive whatever is wrong
                 log.exception("notifier failed", error=str(error))
                 pause = TROUBLE_S
-            self._news.wait(pause)
+            self._news.wait(min(pause or LOOK_MS / 1000, LOOK_MS / 1000))
             self._news.clear()
             self._ending.wait(PAUSE_S)
 
@@ -158,6 +176,28 @@ class Notifier:
             self._bound()
             self._keep()
 
+    def _look(self) -> None:
+        """Note waits that have become as long as a wish for notices says."""
+        now, usual = self._clock(), self._settings().usual
+        if now - self._looked < LOOK_MS:
+            return
+        self._looked = now
+        try:
+            seen = self._waiting(now, lambda user, own: self._wishes(own, user, usual))
+        except GanglionError as error:
+            log.warning("what waits is not known", error=error.message)
+            return
+        noted, news = newly_long(seen, self._memory.waits)
+        if not news and noted == self._memory.waits:
+            return
+        for wait, wishes in news:
+            for wanted in wishes:
+                made = addressed(self._memory.seq, wait.id, WAITING, wait.facts, wanted)
+                self._memory.pending += made
+        self._memory.waits = noted
+        self._bound()
+        self._keep()
+
     def _settings(self) -> NotifySettings:
         try:
             return self._watched.read()
@@ -168,11 +208,11 @@ class Notifier:
         event = _HEARD.decode(entry.body)
         if isinstance(event, GlassBroken):
             if usual:
-                yield from _addressed(entry.seq, "", GLASS, _facts_of_glass(event), usual)
+                yield from addressed(entry.seq, "", GLASS, facts_of_glass(event), usual)
             return
         if isinstance(event, _OF_REQUESTS):
             if usual:
-                yield from _addressed(entry.seq, "", BUDGET, _facts_of_request(event), usual)
+                yield from addressed(entry.seq, "", BUDGET, facts_of_request(event), usual)
             return
         if isinstance(event, AlarmSet):
             if event.alarm.startswith(ALARMS) and event.message:
@@ -186,18 +226,18 @@ class Notifier:
         filed = self._ledger.history.by_id(workload)
         if filed is None:
             return
-        wishes = self._wishes(filed.workload, usual)
+        wishes = self._wishes(filed.workload.notify, filed.workload.user, usual)
         self._remember(workload, filed.workload.notify)
         for kind in self._kinds(event, filed) if wishes else ():
-            facts = _facts(kind, event, filed)
+            facts = facts_of_end(kind, event, filed)
             for wanted in wishes:
-                yield from _addressed(entry.seq, filed.id, kind, facts, wanted)
+                yield from addressed(entry.seq, filed.id, kind, facts, wanted)
 
-    def _wishes(self, workload: Workload, usual: Notify | None) -> tuple[Notify, ...]:
+    def _wishes(self, own: Notify | None, user: str, usual: Notify | None) -> tuple[Notify, ...]:
         """What is sent for a workload: as its file says, else its user, else `notify.yaml`."""
-        if workload.notify:
-            return (workload.notify,)
-        return self.choices.of(workload.user) or ((usual,) if usual else ())
+        if own:
+            return (own,)
+        return self.choices.of(user) or ((usual,) if usual else ())
 
     def _of_budget(self, seq: int, event: AlarmSet, usual: Notify | None) -> Iterator[Notice]:
         """That a budget is nearly or wholly spent, or what that means for one workload."""
@@ -208,11 +248,12 @@ class Notifier:
             filed = self._ledger.history.by_id(event.subject)
             if filed is None:
                 return
-            workload, wishes = filed.id, self._wishes(filed.workload, usual)
+            workload, its = filed.id, filed.workload
+            wishes = self._wishes(its.notify, its.user, usual)
             facts |= {"JOB_ID": filed.id, "NAME": filed.name, "QUEUE": filed.workload.queue}
             facts["USER"] = filed.workload.user
         for wanted in wishes:
-            yield from _addressed(seq, workload, BUDGET, facts, wanted)
+            yield from addressed(seq, workload, BUDGET, facts, wanted)
 
     def _remember(self, workload: str, wanted: Notify | None) -> None:
         if len(self._wanted) >= REMEMBERED:
@@ -324,57 +365,3 @@ class Notifier:
         content = msgspec.json.encode(self._memory)
         with contextlib.suppress(OSError):
             replace_whole(self._files, self._home / FILE, content, self._pid)
-
-
-def _facts(kind: str, event: GangStarted | GangEnded, filed: Filed) -> dict[str, str]:
-    over = kind in ("end", "failure")
-    code, said = (event.exit_code, event.message) if isinstance(event, GangEnded) else (None, "")
-    return {
-        "JOB_ID": filed.id,
-        "NAME": filed.name,
-        "GANG": event.gang,
-        "QUEUE": filed.workload.queue,
-        "USER": filed.workload.user,
-        "STATE": filed.state if over else "",
-        "EXIT_CODE": "" if code is None else str(code),
-        "MESSAGE": said,
-    }
-
-
-def _facts_of_glass(event: GlassBroken) -> dict[str, str]:
-    until = datetime.fromtimestamp(event.until_ms / 1000, UTC)
-    return {
-        "USER": event.user,
-        "ROLE": event.role,
-        "QUEUE": event.queue,
-        "UNTIL": f"{until:%Y-%m-%d %H:%M:%S} UTC",
-        "MESSAGE": event.reason,
-    }
-
-
-def _facts_of_request(event: BudgetRequested | BudgetRaised | BudgetDenied) -> dict[str, str]:
-    """The content of a notice that a request was made, approved or denied."""
-    match event:
-        case BudgetRequested():
-            said = f"{event.user} asks for {cut_money(event.micro)} more until the month is over"
-        case BudgetRaised():
-            said = f"{event.user} approved {cut_money(event.micro)} more until the month is over"
-        case BudgetDenied():
-            said = f"{event.user} denied the request"
-    message = f"{said}: {event.reason}" if event.reason else said
-    facts = {"QUEUE": event.queue, "USER": event.user, "REQUEST": str(event.number)}
-    return facts | {"MESSAGE": message}
-
-
-def _addressed(
-    seq: int, workload: str, kind: str, facts: dict[str, str], wanted: Notify
-) -> Iterator[Notice]:
-    """Notices of one thing that happened, for whom it is wanted."""
-    if kind not in wanted.on:
-        return
-    for address in wanted.mail:
-        yield Notice(seq, workload, kind, "mail", address, facts)
-    for url in wanted.webhook:
-        yield Notice(seq, workload, kind, "webhook", url, facts, wanted.signing_key)
-    if wanted.command:
-        yield Notice(seq, workload, kind, "command", wanted.command, facts)

@@ -8,8 +8,9 @@ import yaml
 from msgspec import Struct
 
 from ganglion.model.behaviour import Notify
-from ganglion.model.errors import FileError
+from ganglion.model.errors import FieldError, FileError
 from ganglion.seams.files import SYSTEM_FILES, Files
+from ganglion.specs.grammar.times.durations import parse_patience
 
 FILE = "notify.yaml"
 
@@ -39,8 +40,8 @@ class NotifySettings(Struct, frozen=True, forbid_unknown_fields=True):
         smtp: the mail server; None = `sendmail` of this machine.
         sendmail: that program.
         commands: whether commands of workloads are run, as the server's user.
-        on, mail, command, webhook, signing_key: for workloads that do not say `notify`, for
-            broken glass and for budgets of queues.
+        on, mail, command, webhook, signing_key, waiting: for workloads that do not say `notify`,
+            for broken glass and for budgets of queues.
     """
 
     sender: str = ""
@@ -52,11 +53,15 @@ class NotifySettings(Struct, frozen=True, forbid_unknown_fields=True):
     command: str = ""
     webhook: tuple[str, ...] = ()
     signing_key: str = ""
+    waiting: str = "1h"
 
     @property
     def usual(self) -> Notify | None:
         """What is sent for workloads that do not say; None = nothing."""
-        wanted = Notify(self.on, self.mail, self.command, self.webhook, self.signing_key)
+        wanted = Notify(
+            *(self.on, self.mail, self.command, self.webhook, self.signing_key),
+            parse_patience(self.waiting),
+        )
         return wanted if self.mail or self.command or self.webhook else None
 
 
@@ -108,8 +113,12 @@ def read_settings(home: Path, files: Files = SYSTEM_FILES) -> NotifySettings:
         written = yaml.safe_load(files.read(path).decode("utf-8")) or {}
         if isinstance(written, dict) and True in written:
             written["on"] = written.pop(True)  # what YAML 1.1 takes that key for
-        return msgspec.convert(written, NotifySettings)
+        found = msgspec.convert(written, NotifySettings)
+        parse_patience(found.waiting)
+        return found
     except FileNotFoundError:
         return NotifySettings()
+    except FieldError as error:
+        raise FileError(f"{path}: waiting: {error.problem}", error.hint) from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
         raise FileError(f"{path}: {error}", "see docs/daily.md") from error

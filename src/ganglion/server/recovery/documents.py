@@ -68,6 +68,7 @@ KINDS: Mapping[str, type] = {
     "census": Census,
     "clusters": clusters.ClusterBooks,
     "cluster_budgets": budgets.ClusterBudgets,
+    "cluster_budget_carried": budgets.CarriedOver,
     "cluster_budget_raised": budgets.RaisedBy,
     "cluster_book": clusters.ClusterBook,
     "cluster_gang": cluster_gangs.DeliveredGang,

@@ -15,6 +15,7 @@ from ganglion.engine.state.invariants import shared_wrongly
 from ganglion.engine.state.rollback import roll_back
 from ganglion.ledger.records import Cycle, Flaw
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.lending import LentInterval
 from ganglion.model.errors import Conflict
 from ganglion.model.events import (
     CheckpointCommitted,
@@ -42,7 +43,7 @@ OF_ATTEMPTS = get_args(OfAttempt)
 """Events of an attempt that has been placed; written only where they change something."""
 
 Noted = Callable[[Event], None]
-ClosedBy = tuple[list[UsageInterval], list[SupplyInterval]]
+ClosedBy = tuple[list[UsageInterval], list[SupplyInterval], list[LentInterval]]
 
 log = structlog.get_logger(__name__)
 
@@ -77,8 +78,7 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> ClosedBy:
         set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
     mind.state.gangs.fresh.clear()  # the cycle that followed has turned to them
-    mind.book.lending.drain()
-    return mind.book.metered()
+    return *mind.book.metered(), mind.book.lending.drain()
 
 
 def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:

@@ -106,10 +106,10 @@ def _replayed(reader: Reader, found: LedgerVerdict, progress: Progress) -> tuple
     for seq in sorted(waiting):
         found.snapshots.insert(0, SnapshotVerdict(seq, "no such event ends a cycle", sound=False))
     enter_live(mind, reader.history.live(), {})
-    return mind, rows.end()
+    return mind, rows.end(mind.book.open_usage(_LATER))
 
 
-_SHOWN = 10_000
+_SHOWN, _LATER = 10_000, 1 << 62
 
 
 def _compared(mind: Mind, snapshot: Snapshot) -> SnapshotVerdict:

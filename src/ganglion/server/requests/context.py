@@ -33,6 +33,7 @@ from ganglion.server.loop.service import Service
 from ganglion.server.models.resolver import no_registry
 from ganglion.server.models.watch import ModelReading
 from ganglion.server.notify.choices import NoticeChoices
+from ganglion.server.notify.waits import WaitsOf
 from ganglion.server.portal.links import PortalLinks
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
@@ -81,6 +82,7 @@ class ServerContext(Struct):
         decide_by: takes what decides about callers of the router by their roles.
         unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         notices: what users chose to be notified of.
+        attend: takes what says which workloads wait, for notices of long waits.
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         sign: has what is new signed at once.
@@ -125,6 +127,7 @@ class ServerContext(Struct):
     decide_by: Callable[[RoleDecider], None] = lambda _decide: None
     unsent: Callable[[str], str] = lambda _workload: ""
     notices: NoticeChoices = field(default_factory=lambda: NoticeChoices(Path("/nonexistent")))
+    attend: Callable[[WaitsOf], None] = lambda _waiting: None
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
     sign: Callable[[], None] = lambda: None

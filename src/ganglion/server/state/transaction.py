@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import structlog
 from msgspec.structs import replace
 
+from ganglion import __version__
 from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
@@ -23,11 +24,6 @@ from ganglion.model.events import (
     DeliveredEvent,
     DeviceHealth,
     Event,
-    GangEnded,
-    GangPlaced,
-    GangReserved,
-    GangResized,
-    GangStopping,
     GlassBroken,
     GlassMended,
     HoldPlaced,
@@ -36,7 +32,6 @@ from ganglion.model.events import (
     NodeCordoned,
     NodeLost,
     PasswordChanged,
-    PodsLeft,
     PolicySet,
     QueueRemoved,
     QueueSet,
@@ -76,10 +71,9 @@ _RECORDS = (
 )
 """Events that no decision follows from."""
 
-_HELD = (GangPlaced, GangResized, GangReserved, PodsLeft, GangStopping, GangEnded)
 _TREE = (QueueSet, QueueRemoved, PolicySet)
-_LENDS = (*_HELD, *_TREE, NodeAdded, NodeLost, NodeCordoned, DeviceHealth)
-"""Events that change what queues use, what they may use, and what there is."""
+_LENDS = (*_TREE, NodeAdded, NodeLost, NodeCordoned, DeviceHealth)
+"""Events that change what queues may use, and what there is."""
 
 Order = Callable[[ServedWorld], None]
 """Something to ask of a world once the turn is written; must be safe to repeat."""
@@ -125,17 +119,24 @@ class Mind(NamedTuple):
     def _lend(self, event: Event) -> None:
         """Have the book follow what queues lend one another."""
         lending, queues, kind = self.book.lending, self.state.queues, type(event)
+        shares = queues.shares
         begins = not lending.now
-        if not begins and kind not in _LENDS:
+        starts = isinstance(event, ServerStarted) and event.meters_lending
+        if not (begins or starts or shares.charged or kind in _LENDS):
             return
         lending.passes(event.at)
-        usage = queues.shares.usage
-        if begins or kind in _TREE:
-            lending.tree(queues.by_name.values(), queues.shares.tree.accounts)
-        if isinstance(event, _HELD) and not begins:
-            lending.uses(queues.shares.path(self.state.gangs.record(event.gang).gang.queue), usage)
-        else:
-            lending.uses(usage, usage)
+        if starts:
+            lending.close()
+        accounts = shares.tree.accounts
+        if isinstance(event, QueueSet) and lending.put(event.queue, accounts):
+            shares.charged[event.queue.name] = None
+        elif begins or kind in _TREE:
+            lending.tree(queues.by_name.values(), accounts)
+            shares.charged.update(dict.fromkeys(queues.by_name))
+        for name in shares.charged:
+            lending.uses(shares.path(name), shares.usage)
+        shares.charged.clear()
+        if begins or kind in _LENDS:
             lending.has(self.state.fleet.totals.capacity())
 
 
@@ -231,6 +232,11 @@ class Transaction:
             return False
         self._taken(event)
         return True
+
+    def began(self) -> None:
+        """A server of this version began, which meters all that there is."""
+        began = ServerStarted(self.now, __version__, metered=True, meters_clusters=True)
+        self.record(replace(began, meters_lending=True))
 
     def record(self, event: Event) -> None:
         """Take an event in that is kept even where it changes nothing.

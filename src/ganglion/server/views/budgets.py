@@ -14,15 +14,14 @@ from ganglion.engine.queues.budget_account import UNIT
 from ganglion.engine.queues.budgets import BudgetView
 from ganglion.identity.grants import lineage
 from ganglion.ledger.ledger import Ledger
-from ganglion.lifecycle.budgets import crossed, is_spent, spent_since
+from ganglion.lifecycle.budgets import CarriedOver, crossed, is_spent, spent_since
 from ganglion.lifecycle.clusters import cluster_of, place_of
-from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.errors import NotFound
 from ganglion.model.events import BudgetSet, PriceSet
 from ganglion.model.events.policy import ClusterMoney, StandingBudget
 from ganglion.model.queue import CLUSTER_SIGN, Budget
 from ganglion.pricing.book import PriceBook
 from ganglion.pricing.zones import month_of
-from ganglion.server.state.registry import Registry
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views.usage import OpenIntervals, opened, usage_report
 from ganglion.server.views.workload_costs import away_reserved
@@ -31,8 +30,11 @@ from ganglion.server.views.workload_costs import away_reserved
 def budget_page(mind: Mind, now: int) -> BudgetPage:
     """Every budget, by queue, at a time in ms."""
     budgets = mind.state.queues.budgets
-    lines = tuple(_line(each, _suspends_at(mind.book, each)) for each in budgets.views(now))
-    return BudgetPage(items=lines, currency=budgets.prices.currency)
+    lines = (
+        _line(each, _suspends_at(spent_since(mind.book.alarms, each.budget.queue), each))
+        for each in budgets.views(now)
+    )
+    return BudgetPage(items=tuple(lines), currency=budgets.prices.currency)
 
 
 def _line(each: BudgetView, suspends_at: int | None) -> BudgetLine:
@@ -56,12 +58,22 @@ def _line(each: BudgetView, suspends_at: int | None) -> BudgetLine:
 
 
 class _NotedBudget(Struct, frozen=True):
-    """A budget of a cluster, its queue with those below it, and what is reserved and raised."""
+    """A budget of a cluster.
+
+    Attributes:
+        budget: the budget.
+        queues: its queue with those below it.
+        reserved, raised: in millionths.
+        carried: what is known to be carried over.
+        since: when people were notified that it is spent, in ms; None = they were not.
+    """
 
     budget: Budget
     queues: frozenset[str]
     reserved: int
     raised: int
+    carried: CarriedOver
+    since: int | None
 
 
 class NotedBudgets(Struct, frozen=True):
@@ -103,6 +115,8 @@ def note_away(mind: Mind, ledger: Ledger, now: int, of: str = "") -> NotedBudget
             frozenset(name for name in tree if queue in lineage(name, tree)) | {queue},
             -(-held.get(queue, 0) // UNIT),
             known.raised_by(queue, now),
+            known.carried.get(queue) or CarriedOver(0, month_of(now, each.zone)[0]),
+            spent_since(mind.book.alarms, queue),
         )
         for queue, each in sorted(known.of.items())
         if of in ("", queue, cluster_of(queue))
@@ -120,18 +134,39 @@ def away_views(ledger: Ledger, noted: NotedBudgets) -> list[BudgetView]:
 
 
 def _away_view(ledger: Ledger, noted: NotedBudgets, each: _NotedBudget) -> BudgetView:
+    def spent_in(since: int, until: int) -> int:
+        period = since, max(since, until)
+        return usage_report(
+            ledger, noted.found, (), period, each.queues, fleet=False
+        ).total.cost_micro
+
     begin, end = month_of(noted.now, each.budget.zone)
-    period = begin, max(begin, noted.now)
-    total = usage_report(ledger, noted.found, (), period, each.queues, fleet=False).total
-    limit = each.budget.micro + each.raised
-    return BudgetView(
-        each.budget, limit, total.cost_micro, each.reserved, 0, begin, end, each.raised
-    )
+    carried = each.carried.until(each.budget, noted.now, spent_in)
+    limit = each.budget.micro + carried + each.raised
+    spent = spent_in(begin, noted.now)
+    return BudgetView(each.budget, limit, spent, each.reserved, carried, begin, end, each.raised)
 
 
-def away_lines(views: Sequence[BudgetView]) -> tuple[BudgetLine, ...]:
-    """Budgets of clusters as they are shown: what runs there is not suspended."""
-    return tuple(_line(each, None) for each in views)
+def begun_months(noted: NotedBudgets, views: Sequence[BudgetView]) -> list[BudgetView]:
+    """Budgets that carry over what was left of a month, and whose month is new."""
+    both = zip(noted.budgets, views, strict=True)
+    return [
+        view for each, view in both if view.budget.carry_over and each.carried.begin < view.begin
+    ]
+
+
+def begin_month(draft: Transaction, view: BudgetView) -> None:
+    """Write down what a budget of a cluster carried over, so that it stays."""
+    known, queue = draft.book.cluster_budgets, view.budget.queue
+    is_same = known.of.get(queue) == view.budget and known.carried[queue].begin < view.begin
+    if is_same and view.begin <= draft.now < view.end:
+        draft.record(BudgetSet(draft.now, view.budget, carried_micro=view.carried))
+
+
+def away_lines(noted: NotedBudgets, views: Sequence[BudgetView]) -> tuple[BudgetLine, ...]:
+    """Budgets of clusters as they are shown."""
+    both = zip(noted.budgets, views, strict=True)
+    return tuple(_line(view, _suspends_at(each.since, view)) for each, view in both)
 
 
 def money_of(noted: NotedBudgets, views: Sequence[BudgetView]) -> ClusterMoney:
@@ -139,16 +174,20 @@ def money_of(noted: NotedBudgets, views: Sequence[BudgetView]) -> ClusterMoney:
     prices = tuple(PriceSet(each.at, each.price) for each in noted.found.prices.records)
     # A role that may only deliver is not shown names of queues as those of anything else.
     budgets = {
-        each.budget.queue: StandingBudget(
-            replace(each.budget, queue="", micro=each.limit), each.begin, each.spent
+        view.budget.queue: StandingBudget(
+            replace(view.budget, queue="", micro=view.limit),
+            view.begin,
+            view.spent,
+            (noted.now if each.since is None else each.since) if is_spent(view) else 0,
+            view.carried,
+            view.raised,
         )
-        for each in views
+        for each, view in zip(noted.budgets, views, strict=True)
     }
     return ClusterMoney(noted.now, prices, budgets)
 
 
-def _suspends_at(book: Registry, view: BudgetView) -> int | None:
-    since = spent_since(book.alarms, view.budget.queue)
+def _suspends_at(since: int | None, view: BudgetView) -> int | None:
     return None if since is None or not is_spent(view) else since + view.budget.grace_ms
 
 
@@ -157,22 +196,24 @@ def set_budget(draft: Transaction, budget: Budget, user: str) -> None:
 
     Raises:
         NotFound: there is no such queue.
-        FieldError: it is of a cluster, where nothing is carried over.
         EnvironmentFault: the ledger does not answer.
     """
     if CLUSTER_SIGN in budget.queue:
         if budget.queue not in draft.mind.tree() or budget.queue.endswith(CLUSTER_SIGN):
             raise NotFound(f"no scheduler has named queue {budget.queue!r}", "see: ganglion usage")
-        if budget.carry_over:
-            raise FieldError(
-                "budgets of clusters are not carried over",
-                key="carry_over",
-                hint="leave it out, and set a larger budget for the month",
-            )
-        draft.record(BudgetSet(draft.now, budget, user=user))
+        carried = _carried(draft, budget) if budget.carry_over else 0
+        draft.record(BudgetSet(draft.now, budget, user=user, carried_micro=carried))
         return
     draft.state.queues.shares.path(budget.queue)
     draft.record(BudgetSet(draft.now, budget, _spent(draft, budget), user))
+
+
+def _carried(draft: Transaction, budget: Budget) -> int:
+    """What the budget before carries over to the month in which another one is set."""
+    noted = note_away(draft.mind, draft.ledger, draft.now, budget.queue)
+    begin, _ = month_of(draft.now, budget.zone)
+    views = away_views(draft.ledger, noted)
+    return next((each.carried for each in views if each.begin == begin), 0)
 
 
 def count_anew(draft: Transaction) -> None:

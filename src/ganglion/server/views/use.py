@@ -9,6 +9,7 @@ from ganglion.api.use import DeviceUse, GangUse, UsePage
 from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.metering.activity import ActivityInterval, AttemptLook, DeviceCounters
+from ganglion.metering.meter import MeteredAttempt
 from ganglion.model.resources import WHOLE
 from ganglion.server.views.workloads import held_by
 from ganglion.worlds.local.machine.gpu_use import SOURCE, NvmlCounters
@@ -52,15 +53,22 @@ class UseSnapshot(Struct, frozen=True):
         devices: every device -> its type, identifier and memory in MiB.
         holders: gangs that hold resources.
         flavors: of every node.
+        since: gang and node -> when it began to hold there what it holds, in ms, as metered.
     """
 
     devices: dict[Device, tuple[str, str, int]]
     holders: tuple[_Holder, ...]
     flavors: dict[str, str]
+    since: dict[tuple[str, str], int] = {}
 
 
-def snapshot(state: ClusterState) -> UseSnapshot:
-    """Note who holds what."""
+def snapshot(state: ClusterState, metered: Iterable[MeteredAttempt] = ()) -> UseSnapshot:
+    """Note who holds what.
+
+    Args:
+        state: of the engine.
+        metered: what attempts hold as it is metered, where it is asked what GPUs did.
+    """
     devices = {
         (name, index): (device.type, device.uuid, device.memory_mib)
         for name, node in sorted(state.fleet.nodes.items())
@@ -68,7 +76,8 @@ def snapshot(state: ClusterState) -> UseSnapshot:
     }
     holding = (record for record in state.gangs.records.values() if record.phase in HOLDING)
     flavors = {name: node.kind for name, node in state.fleet.nodes.items()}
-    return UseSnapshot(devices, tuple(_holder(record) for record in holding), flavors)
+    since = {(each.gang, node): each.open[node].since for each in metered for node in each.open}
+    return UseSnapshot(devices, tuple(_holder(record) for record in holding), flavors, since)
 
 
 def _holder(record: GangRecord) -> _Holder:
@@ -104,11 +113,11 @@ def activity_looks(found: UseSnapshot, reader: NvmlCounters) -> list[AttemptLook
     places = sorted(place for place in alone if found.devices[place][1])
     counters = reader.read(found.devices[place][1] for place in places)
     said = {place: DeviceCounters(*each) for place, each in zip(places, counters, strict=True)}
-    return [look for holder in found.holders for look in _looks(holder, found.flavors, said)]
+    return [look for holder in found.holders for look in _looks(holder, found, said)]
 
 
 def _looks(
-    holder: _Holder, flavors: Mapping[str, str], said: Mapping[Device, DeviceCounters]
+    holder: _Holder, found: UseSnapshot, said: Mapping[Device, DeviceCounters]
 ) -> Iterator[AttemptLook]:
     for node in holder.nodes:
         devices = {
@@ -118,7 +127,8 @@ def _looks(
         }
         if devices:
             whose = (holder.queue, holder.user, holder.workload, holder.gang, holder.attempt)
-            of = ActivityInterval(0, 0, *whose, holder.kind, flavors[node], node, SOURCE)
+            since, flavor = found.since.get((holder.gang, node), 0), found.flavors[node]
+            of = ActivityInterval(since, since, *whose, holder.kind, flavor, node, SOURCE)
             yield AttemptLook(of, devices)
 
 

@@ -18,7 +18,7 @@ ISOLATIONS = ("none", "kind", "queue", "workload")
 SECRET = "secret:"
 """What stands before the name of a secret that holds a URL or a key."""
 _URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
-HAPPENINGS = ("end", "failure", "start", "preemption", "budget")
+HAPPENINGS = ("end", "failure", "start", "preemption", "budget", "waiting")
 """What people may be notified of."""
 CAUSES = ("failure", "node_failure", "preemption", "start_failure")
 CAUSE_ALIASES = {"error": "failure", "interruption": "preemption", "preempted": "preemption"}

@@ -61,6 +61,7 @@ from ganglion.specs.grammar.scalars import parse_bool, parse_text, parse_whole
 from ganglion.specs.grammar.shares import parse_permille, print_permille
 from ganglion.specs.grammar.times.cron import parse_cron
 from ganglion.specs.grammar.times.deadlines import parse_deadline, print_deadline
+from ganglion.specs.grammar.times.durations import parse_patience
 from ganglion.specs.grammar.times.hours import parse_hours, parse_zone, print_hours
 from ganglion.specs.grammar.words import (
     HAPPENINGS,
@@ -160,6 +161,12 @@ Gpus = Annotated[
 Duration = Annotated[
     int,
     told(parse_duration),
+    PlainSerializer(print_duration),
+    schema("string", "integer", pattern=DURATION_PATTERN),
+]
+Patience = Annotated[
+    int,
+    told(parse_patience),
     PlainSerializer(print_duration),
     schema("string", "integer", pattern=DURATION_PATTERN),
 ]

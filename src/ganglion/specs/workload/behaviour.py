@@ -104,4 +104,8 @@ def awaited(after: tuple[str, ...], *, well: bool) -> tuple[str, ...]:
 
 def notify_of(given: NotifyFile | None) -> Notify | None:
     """Whom to notify."""
-    return None if given is None else Notify(**dict(given))
+    if given is None:
+        return None
+    return Notify(
+        *(given.on, given.mail, given.command, given.webhook, given.signing_key), given.waiting
+    )

@@ -1,6 +1,6 @@
 """Sections of a workload file on its behaviour: scaling, idleness, searches, schedules."""
 
-from ganglion.model.behaviour import EarlyStop, Idle, Scaling, Standby, Target
+from ganglion.model.behaviour import LONG_WAIT_MS, EarlyStop, Idle, Scaling, Standby, Target
 from ganglion.specs.reading import fields as f
 from ganglion.specs.reading.mapping import Mapping, described
 
@@ -119,10 +119,15 @@ class ScheduleFile(Mapping):
 class NotifyFile(Mapping):
     """Whom to notify of what happens to it."""
 
-    on: f.Happenings = described("events to report: end, failure, start, preemption", ("end",))
+    on: f.Happenings = described(
+        "events to report: end, failure, start, preemption, budget, waiting", ("end",)
+    )
     mail: f.Addresses = described("mail addresses", ())
     command: f.Text = described("shell line that the server runs, if its owner allows that", "")
     webhook: f.Webhooks = described("URLs that are sent JSON, or secret:NAME of one", ())
     signing_key: f.SecretReference = described(
         "secret:NAME of the key that signs what webhooks are sent", ""
+    )
+    waiting: f.Patience = described(
+        "with `waiting` in `on`: how long it waits before that is reported", LONG_WAIT_MS
     )

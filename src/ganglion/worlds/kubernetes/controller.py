@@ -25,6 +25,7 @@ from ganglion.worlds.kubernetes.attempts.plan_to_orders import carry
 from ganglion.worlds.kubernetes.attempts.readiness import next_look
 from ganglion.worlds.kubernetes.attempts.recover import adopt, claim_everything
 from ganglion.worlds.kubernetes.attempts.resume import SuspendedOwners
+from ganglion.worlds.kubernetes.attempts.spent_budgets import SpentBudgets
 from ganglion.worlds.kubernetes.attempts.undo_blocked_evictions import revive_blocked
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
@@ -73,6 +74,7 @@ class ClusterController:
         sites: all clusters, with those that are set aside.
         plan: of the last turn.
         feasibility: which nodes pods may use.
+        budgets: what becomes of gangs once budgets are spent.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class ClusterController:
             site.grouping.failed = partial(self._not_understood, site)
         self.plan = Plan(0)
         self._teller, self._suspended = Teller(), SuspendedOwners()
+        self.budgets = SpentBudgets()
         self._timers: list[tuple[int, str]] = []
         self._answers: list[Answer] = []
         self._adopted: set[str] = set()
@@ -193,6 +196,7 @@ class ClusterController:
         self._attend(now)
         self._admit(feasible, now)
         self._suspended.resume(scene, now)
+        self.budgets.look(scene, now)
         isolate = scene.settings.isolate
         self.plan = feasible.decide(lambda: cycle(scene.state, [], now, isolate=isolate))
         scene.facts.report(self.plan)
@@ -225,6 +229,7 @@ class ClusterController:
             self.scene.state.next_wake(),
             self.scene.quarantine.next_end(),
             self._timers[0][0] if self._timers else None,
+            self.budgets.due,
             None if self._teller.is_done() and not self.scene.unsure else now,
             now if self.scene.gangs.touched else None,
         ]
@@ -315,14 +320,8 @@ class ClusterController:
         """A budget keeps victims where they are."""
         since = self.scene.evictions.blocked.setdefault(attempt.gang, now)
         if since == now:
-            note(
-                self.scene,
-                attempt.gang,
-                "EvictionBlocked",
-                "Evicting",
-                answer.message,
-                warning=True,
-            )
+            told, gang = ("EvictionBlocked", "Evicting", answer.message), attempt.gang
+            note(self.scene, gang, *told, warning=True)
 
     def _ring(self, now: int) -> None:
         """Look at whatever only the time has changed."""

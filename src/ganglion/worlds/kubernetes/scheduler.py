@@ -17,7 +17,7 @@ import structlog
 from msgspec.structs import replace
 
 from ganglion.engine.plugins.protocols import Plugins
-from ganglion.model.events.policy import ClusterMoney
+from ganglion.lifecycle.budgets import MoneyWord
 from ganglion.model.policy import Policy
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
@@ -28,7 +28,13 @@ from ganglion.worlds.kubernetes.controller import ClusterController, News
 from ganglion.worlds.kubernetes.http.client import SILENCE_S
 from ganglion.worlds.kubernetes.http.tally import Call
 from ganglion.worlds.kubernetes.queue_config import QueueObjects, named_plugins, plugin_check
-from ganglion.worlds.kubernetes.reporting.reports import Reporter, figures_of, reserved, unsettled
+from ganglion.worlds.kubernetes.reporting.reports import (
+    Reporter,
+    figures_of,
+    notes_on,
+    reserved,
+    unsettled,
+)
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 PAUSE_S = 0.5
@@ -89,7 +95,7 @@ class Scheduler:
         turned: Turned = lambda _brain, _orders, _seconds: None,
         policy_name: str = "default",
         decided: Callable[[ClusterController, int], None] = lambda _brain, _now: None,
-        money: Callable[[], ClusterMoney | None] = lambda: None,
+        money: Callable[[], MoneyWord | None] = lambda: None,
         outdated: Callable[[], None] = lambda: None,
         clock: Callable[[], int] | None = None,
         silence_s: float = SILENCE_S,
@@ -106,8 +112,8 @@ class Scheduler:
         self._reporter = Reporter()
         self._load, self._outdated, self._plugins = load, outdated, named_plugins(policy)
         self._may, self._turned, self._decided = may, turned, decided
-        self._money: Callable[[], ClusterMoney | None] = money
-        self._heard: ClusterMoney | None = None
+        self._money: Callable[[], MoneyWord | None] = money
+        self._heard: MoneyWord | None = None
         self._steady, self._clock = effects.clock, clock or effects.clock.now_ms
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
@@ -264,6 +270,7 @@ class Scheduler:
             self._configure(now)
             self._hear_money(now)
             orders = controller.turn((), now)
+            orders += notes_on(self._tree.subjects(), controller.budgets.news)
             if not self.turns:
                 gc.freeze()
                 gc.enable()
@@ -340,7 +347,8 @@ class Scheduler:
             return
         self._heard = heard
         try:
-            self.controller.scene.state.hear_money(heard, now)
+            self.controller.scene.state.hear_money(heard.said, now)
+            self.controller.budgets.hear(heard)
         except Exception:
             # What a server says must not keep a scheduler from its work.
             log.exception("budgets of the server set apart")

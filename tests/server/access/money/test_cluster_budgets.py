@@ -8,19 +8,20 @@ from fastapi.testclient import TestClient
 from msgspec import convert
 from msgspec.structs import replace
 
+from ganglion.lifecycle.budgets import OLD_MS
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events.policy import ClusterMoney
 from ganglion.model.policy import Policy
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.seams.files import SYSTEM_FILES
-from ganglion.server.cluster.outbox.money import ASK_S, OLD_MS, HeardMoney
+from ganglion.server.cluster.outbox.money import ASK_S, HeardMoney
 from ganglion.server.delivered.receive import receive
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.verify import facts
 from tests.server.access.money.test_cluster_usage import HOUR_MS, east
 from tests.server.access.money.test_prices import put
 from tests.server.access.office import API, Office
-from tests.server.delivered.stories import placed, submitted, turns
+from tests.server.delivered.stories import ended, placed, submitted, turns
 
 __all__ = ["east"]
 
@@ -96,9 +97,6 @@ def test_records_are_answered_without_money(priced: Office) -> None:
 def test_what_no_scheduler_keeps_is_no_budget(priced: Office) -> None:
     for queue in ("east:nowhere", "west:org", "east:"):
         assert set_budget(priced.owner, queue, EUR).status_code == 404
-    refused = set_budget(priced.owner, "east:org", EUR, carry_over=True)
-    assert refused.status_code == 422
-    assert "carried over" in refused.json()["detail"]
 
 
 def test_thresholds_are_alarms_that_notify_and_are_taken_back(priced: Office) -> None:
@@ -111,8 +109,13 @@ def test_thresholds_are_alarms_that_notify_and_are_taken_back(priced: Office) ->
     priced.rig.machine.time += 120_000
     priced.rig.service.ask(lambda draft: draft.now)
     assert alarms(priced) == {"budget.50", "budget.80", "budget.100"}  # its own keeper looked
+    # Since when they know it is what the scheduler goes by, whatever it asks later.
+    at = heard(priced).budgets["east:org"].spent_at
+    assert at == pytest.approx(priced.rig.machine.time - 120_000, abs=100)
+    grace = lines(priced.owner)["east:org"]["grace_ms"]
+    assert lines(priced.owner)["east:org"]["suspends_at"] == at + grace
     set_budget(priced.owner, "east:org", 200 * EUR)
-    heard(priced)
+    assert heard(priced).budgets["east:org"].spent_at == 0
     assert alarms(priced) == set()
 
 
@@ -138,6 +141,39 @@ def test_more_is_asked_for_and_approved_until_the_month_is_over(priced: Office) 
         assert facts(mind)["budgets of clusters"] == here
         assert mind.book.cluster_budgets.raised_by("east:org", rig.machine.time) == 3 * EUR
         assert mind.book.cluster_budgets.raised_by("east:org", rig.machine.time + MONTH_MS) == 0
+
+
+def test_what_is_left_of_a_month_is_carried_over_and_what_was_approved_is_not(
+    priced: Office,
+) -> None:
+    rig = priced.rig
+    set_budget(priced.owner, "east:org", 40 * EUR, carry_over=True)
+    asked = {"micro": 3 * EUR, "reason": "the rerun"}
+    number = priced.owner.post(f"{API}/budgets/east:org/requests", json=asked).json()["number"]
+    priced.owner.post(f"{API}/budget-requests/{number}/approve", json={})
+    said = heard(priced).budgets["east:org"]
+    assert (said.budget.micro, said.carried_micro, said.raised_micro) == (43 * EUR, 0, 3 * EUR)
+    # What runs ends after an hour more; then nothing is spent until the next month is over.
+    rig.machine.time += HOUR_MS
+    at = rig.machine.time
+    batch = turns(([ended(at, "longer")], []), first=5)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", batch))
+    spent = heard(priced).budgets["east:org"].spent_micro
+    rig.machine.time += MONTH_MS
+    before = lines(priced.owner)["east:org"]
+    said = heard(priced).budgets["east:org"]
+    assert said.carried_micro == before["carried_micro"] == 40 * EUR - spent
+    assert (said.raised_micro, said.budget.micro) == (0, 80 * EUR - spent)
+    put(priced.owner, "H100", 9 * EUR, since=2)  # a price of a month that is over
+    set_budget(priced.owner, "east:org", 50 * EUR, carry_over=True)
+    assert heard(priced).budgets["east:org"].carried_micro == 40 * EUR - spent
+    with rig.service.read() as mind:
+        here = facts(mind)["budgets of clusters"]
+    assert facts(replayed(rig.ledger, Policy()))["budgets of clusters"] == here
+    rig.machine.time += 2 * MONTH_MS
+    assert heard(priced).budgets["east:org"].carried_micro == 140 * EUR - spent
+    set_budget(priced.owner, "east:org", 50 * EUR)
+    assert lines(priced.owner)["east:org"]["carried_micro"] == 0
 
 
 def test_who_may_set_and_see_a_budget_of_a_cluster(priced: Office) -> None:
@@ -205,7 +241,7 @@ def test_without_its_server_a_scheduler_goes_on_with_what_it_heard_and_says_so(
     assert (money.latest, money.trouble) == (None, "")
     money.look("s1")
     money.look("s1")
-    assert (teller.asked, money.latest, money.trouble) == (1, teller.said, "")
+    assert (teller.asked, money.latest and money.latest.said, money.trouble) == (1, teller.said, "")
     clock.ahead_s += ASK_S
     money.look("s1")
     assert teller.asked == 2
@@ -215,7 +251,7 @@ def test_without_its_server_a_scheduler_goes_on_with_what_it_heard_and_says_so(
         money.look("s1")
     assert "what the server said at" in money.trouble
     again = started()
-    assert again.latest == teller.said
+    assert again.latest and (again.latest.said, again.latest.at) == (teller.said, 0)
     teller.is_down, teller.said = False, None  # of a version that has no budgets of clusters
     again.look("s1")
     assert again.latest is not None

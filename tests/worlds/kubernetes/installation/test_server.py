@@ -1,7 +1,9 @@
 """The chart's server, as a real API server keeps it, runs and does what it is for.
 
 The test is the kubelet: it makes the mounts of the pod as folders, and starts the program of the
-container with the arguments and the environment that are stored.
+container with the arguments and the environment that are stored. Paths that arguments and files
+name are those of the folders; the account of the pod, which none of them names, is mounted where
+every pod has it.
 """
 
 import os
@@ -13,7 +15,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 import pytest
@@ -24,6 +26,7 @@ from ganglion.model.queue import Queue
 from ganglion.server.cluster.outbox.outbox import Outbox, OutboxWish
 from ganglion.server.login.exchange.grant import EXCHANGE, JWT
 from ganglion.transport.http import CA_FILE
+from ganglion.worlds.kubernetes.sign_in.config import SERVICE_ACCOUNT
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
@@ -32,6 +35,7 @@ from tests.server.login.exchange.test_accounts import account, issuer_of, token_
 from tests.server.process import until
 from tests.transport.tls.certificates import write_pair
 from tests.worlds.kubernetes.controller.stage import Stage
+from tests.worlds.kubernetes.installation import mounted
 from tests.worlds.kubernetes.installation.test_helm import run
 from tests.worlds.kubernetes.rbac import NAMESPACE, RBAC, Right, bind_chart_role
 
@@ -69,11 +73,15 @@ class ServerPod:
             secret = volumes.get(name, {}).get("secret")
             if secret:
                 self._put(self.inside(path), secret)
+        server = httpx2.URL(cluster.plane.url)
         self.environ = {
             "PATH": os.environ["PATH"],
             "TMPDIR": str(self.inside("/tmp")),
-            **{each["name"]: self._here(each["value"]) for each in self.container["env"]},
+            "KUBERNETES_SERVICE_HOST": server.host,
+            "KUBERNETES_SERVICE_PORT": str(server.port),
+            **{each["name"]: self._value(each) for each in self.container["env"]},
         }
+        self.account = self._account()
 
     def inside(self, path: str) -> Path:
         """Where a folder of the pod lies."""
@@ -86,19 +94,43 @@ class ServerPod:
 
     def _put(self, folder: Path, source: Object) -> None:
         """Write the files of a Secret; as of a user, of whom others have no rights."""
-        found = self._cluster.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{source['secretName']}")
-        for key, value in found["data"].items():
+        for key, text in self._secret(source["secretName"]).items():
             file = folder / key
-            file.write_text(self._here(b64decode(value).decode()))
+            file.write_text(self._here(text))
             file.chmod(source["defaultMode"] & 0o700)
+
+    def _secret(self, name: str) -> dict[str, str]:
+        found = self._cluster.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}")
+        return {key: b64decode(value).decode() for key, value in found["data"].items()}
+
+    def _value(self, variable: Object) -> str:
+        """What a variable of the container is, given or kept in a Secret."""
+        if "value" in variable:
+            return self._here(variable["value"])
+        source = variable["valueFrom"]["secretKeyRef"]
+        return self._secret(source["name"])[source["key"]]
+
+    def _account(self) -> Path | None:
+        """The folder of the pod's service account; None = the pod gets none."""
+        if not self._spec.get("automountServiceAccountToken", True):
+            return None
+        folder = self.inside(str(SERVICE_ACCOUNT))
+        folder.mkdir(parents=True)
+        token = token_of(self._cluster, self._spec["serviceAccountName"], NAMESPACE, "")
+        (folder / "token").write_text(token)
+        (folder / "namespace").write_text(NAMESPACE)
+        (folder / "ca.crt").write_bytes(self._cluster.plane.ca.read_bytes())
+        return folder
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run the program until the end of the context, which is that of the pod."""
         with self.log.open("ab") as log:
-            arguments = [self._here(each) for each in self.container["args"]]
+            program, arguments = COMMAND_LINE, [self._here(e) for e in self.container["args"]]
+            if self.account:
+                program, arguments = mounted.__name__, [str(self.account), *arguments]
             process = Forked(
-                *(COMMAND_LINE, arguments, log.fileno()), beside=SERVER, environ=self.environ
+                *(program, arguments, log.fileno()), beside=SERVER, environ=self.environ
             )
         try:
             yield
@@ -148,8 +180,41 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+class Installed(NamedTuple):
+    """How the chart is installed.
+
+    Attributes:
+        review: of login.yaml.
+        values: of the chart.
+        database: URL of the ledger; empty = it is SQLite in the volume.
+    """
+
+    review: str
+    values: tuple[str, ...] = ()
+    database: str = ""
+
+
+def _with_kubeconfig(_: pytest.FixtureRequest) -> Installed:
+    return Installed(f"{LOGIN}/kubeconfig")
+
+
+def _in_cluster(request: pytest.FixtureRequest) -> Installed:
+    """With PostgreSQL by URL; its pod asks the API server as its own service account."""
+    if not mounted.possible():
+        pytest.skip("no service account can be mounted here: `unshare --mount` is refused")
+    url: str = request.getfixturevalue("database")
+    values = ("server.reviews=true", "server.database.secretName=database")
+    return Installed("in-cluster", values, url)
+
+
+@pytest.fixture(params=[_with_kubeconfig, _in_cluster])
+def installed(request: pytest.FixtureRequest) -> Installed:
+    found: Installed = request.param(request)
+    return found
+
+
 @pytest.fixture
-def pod(cluster: Cluster, tmp_path: Path) -> Iterator[ServerPod]:
+def pod(cluster: Cluster, installed: Installed, tmp_path: Path) -> Iterator[ServerPod]:
     """The server of a chart that is installed, with a certificate and with `login.yaml`."""
     port, host = free_port(), f"ganglion-server.{NAMESPACE}.svc"
     review = bind_chart_role(cluster, "reviewer", REVIEWS)
@@ -159,16 +224,17 @@ def pod(cluster: Cluster, tmp_path: Path) -> Iterator[ServerPod]:
     issuer = issuer_of(token_of(cluster, "trainer", SPACE, f"https://{host}:{port}"))
     login = (
         f"public_url: https://{host}:{port}\n"
-        f"exchange: [{{issuer: {issuer}, review: {LOGIN}/kubeconfig, user: sa-trainer,"
+        f"exchange: [{{issuer: {issuer}, review: {installed.review}, user: sa-trainer,"
         f" claims: {{namespace: {SPACE}, name: trainer}}}}]\n"
     )
     cluster.create(
         secret("cert", {"tls.crt": _text(pair.cert), "tls.key": _text(pair.key)}),
         secret("login", {"login.yaml": login, "kubeconfig": review.read_text()}),
+        secret("database", {"url": installed.database}),
     )
     values = (
         *("server.enabled=true", f"server.port={port}", "server.tlsSecret=cert"),
-        *("server.loginSecret=login", "server.reviews=true"),
+        *("server.loginSecret=login", *installed.values),
         *("history.cluster=east", "history.tokenSecret.name=reporter", "history.caSecret=cert"),
     )
     sets = [word for each in values for word in ("--set", each)]
@@ -180,7 +246,11 @@ def pod(cluster: Cluster, tmp_path: Path) -> Iterator[ServerPod]:
 
 
 def test_the_server_of_the_chart_is_ready_keeps_what_is_delivered_and_knows_service_accounts(
-    pod: ServerPod, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pod: ServerPod,
+    installed: Installed,
+    cluster: Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert f"ENTRYPOINT {ENTRYPOINT}" in (CHART.parents[1] / "Containerfile").read_text()
     (port,) = (each["containerPort"] for each in pod.container["ports"])
@@ -192,6 +262,8 @@ def test_the_server_of_the_chart_is_ready_keeps_what_is_delivered_and_knows_serv
         assert '"name": "east"' in pod.command("clusters", "-o", "json")
         _open_portal(pod, port)
         _sign_in(pod, cluster, port)
+    in_volume = any(pod.inside("/var/lib/ganglion").rglob("ledger.db"))
+    assert in_volume is not bool(installed.database)
 
 
 def _deliver(pod: ServerPod, cluster: Cluster, folder: Path, url: str) -> None:

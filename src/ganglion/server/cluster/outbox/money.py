@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from ganglion.lifecycle.budgets import OLD_MS, MoneyWord
 from ganglion.model.events.policy import ClusterMoney
 from ganglion.seams.clock import Clock
 from ganglion.seams.files import Files, replace_whole
@@ -14,8 +15,6 @@ from ganglion.seams.files import Files, replace_whole
 FILE = "money.json"
 ASK_S = 60.0
 """How often the server is asked, once it has all records."""
-OLD_MS = 300_000
-"""Age from which on it is said that numbers are old."""
 
 Ask = Callable[[str], ClusterMoney | None]
 """Asks a server, by the id of the scheduler. Raises GanglionError where it does not answer."""
@@ -33,14 +32,14 @@ class HeardMoney:
         clock: says when to ask, and how old it is.
 
     Attributes:
-        latest: as above; None = nothing was ever said.
+        latest: as above, and when it was said; None = nothing was ever said.
     """
 
     def __init__(self, folder: Path, ask: Ask, files: Files, clock: Clock) -> None:
         self._file, self._ask, self._files, self._clock = folder / FILE, ask, files, clock
         self._due = 0.0
-        self.latest = self._kept()
-        self._heard = self.latest.at if self.latest else 0
+        kept = self._kept()
+        self.latest = MoneyWord(kept) if kept else None
 
     def look(self, scheduler: str) -> None:
         """Ask the server, where that is due.
@@ -55,7 +54,7 @@ class HeardMoney:
         self._due = now + ASK_S
         if found is None:
             return
-        self.latest, self._heard = found, self._clock.now_ms()
+        self.latest = MoneyWord(found, self._clock.now_ms())
         try:
             replace_whole(self._files, self._file, msgspec.json.encode(found), scheduler)
         except OSError as error:
@@ -64,12 +63,14 @@ class HeardMoney:
     @property
     def trouble(self) -> str:
         """That budgets are kept by old numbers; empty = there are none, or they are not old."""
-        if not self.latest or not self.latest.budgets:
+        if not self.latest or not self.latest.said.budgets:
             return ""
-        if self._clock.now_ms() - self._heard < OLD_MS:
+        heard = self.latest.at or self.latest.said.at
+        if self._clock.now_ms() - heard < OLD_MS:
             return ""
-        at = datetime.fromtimestamp(self._heard / 1000, UTC)
-        return f"budgets go by what the server said at {at:%Y-%m-%d %H:%M} UTC"
+        at = datetime.fromtimestamp(heard / 1000, UTC)
+        when = f"{at:%Y-%m-%d %H:%M} UTC"
+        return f"budgets go by what the server said at {when}: nothing is suspended by them"
 
     def _kept(self) -> ClusterMoney | None:
         try:

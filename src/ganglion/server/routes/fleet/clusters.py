@@ -19,7 +19,13 @@ from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
 from ganglion.server.state.transaction import Transaction
-from ganglion.server.views.budgets import away_views, money_of, note_away
+from ganglion.server.views.budgets import (
+    away_views,
+    begin_month,
+    begun_months,
+    money_of,
+    note_away,
+)
 
 router = Routes(tags=["cluster"], responses=ERRORS)
 
@@ -112,15 +118,18 @@ def _money(here: ServerContext, cluster: str) -> ClusterMoney:
     for view in views:
         subject, alarms = subject_of(view.budget.queue), decide(view, None, noted.now, ()).alarms
         wanted |= {(subject, alarm): said for alarm, said in alarms.items()}
+    months = begun_months(noted, views)
     changed = [key for key in {**standing, **wanted} if wanted.get(key) != standing.get(key)]
 
     def notify(draft: Transaction) -> None:
+        for view in months:
+            begin_month(draft, view)
         for key in changed:
             news = AlarmSet(draft.now, *key, wanted.get(key, ""))
             if draft.book.is_news(news):
                 draft.record(news)
 
-    if changed:
+    if changed or months:
         service.ask(notify)
     return money_of(noted, views)
 

@@ -5,12 +5,13 @@ from typing import Annotated
 from pydantic import Field
 
 from ganglion.api.access import NoticeChoice, NoticesView
-from ganglion.model.behaviour import Notify
+from ganglion.model.behaviour import WAITING, Notify
 from ganglion.model.errors import FieldError
 from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
+from ganglion.specs.grammar.times.durations import print_duration
 from ganglion.specs.workload.behaviour import notify_of
 from ganglion.specs.workload.workload import from_document
 
@@ -25,13 +26,16 @@ class ChoiceInput(Input):
     """Which events reach which recipients."""
 
     on: list[Event] = Field(
-        min_length=1, max_length=10, description="start, end, failure, preemption, budget"
+        min_length=1, max_length=10, description="start, end, failure, preemption, budget, waiting"
     )
     mail: list[Recipient] = Field([], max_length=MOST_RECIPIENTS, description="addresses")
     webhook: list[Recipient] = Field(
         [], max_length=MOST_RECIPIENTS, description="URLs that are sent JSON, or secret:NAME of one"
     )
     signing_key: str = Field("", max_length=300, description="secret:NAME of the key that signs")
+    waiting: str = Field(
+        "", max_length=100, description="with `waiting`: for how long, as `30m`; empty = 1h"
+    )
 
 
 class ChoicesInput(Input):
@@ -56,7 +60,10 @@ def set_notices(here: Here, wish: ChoicesInput) -> NoticesView:
 
 def _view(here: ServerContext) -> NoticesView:
     items = tuple(
-        NoticeChoice(each.on, each.mail, each.webhook, each.signing_key)
+        NoticeChoice(
+            *(each.on, each.mail, each.webhook, each.signing_key),
+            print_duration(each.waiting_ms) if WAITING in each.on else "",
+        )
         for each in here.notices.of(here.user)
     )
     return NoticesView(items)

@@ -50,7 +50,7 @@ def list_budgets(here: Here) -> BudgetPage:
     with here.service.read() as mind:
         page = budgets.budget_page(mind, now)
         noted = budgets.note_away(mind, ledger, now)
-    lines = (*page.items, *budgets.away_lines(budgets.away_views(ledger, noted)))
+    lines = (*page.items, *budgets.away_lines(noted, budgets.away_views(ledger, noted)))
     items = tuple(each for each in lines if here.caller.sees(each.queue))
     return BudgetPage(items=items, currency=page.currency)
 
@@ -61,7 +61,7 @@ def set_budget(here: Here, name: Name, wish: BudgetWish) -> BudgetLine:
 
     What was spent since the month began counts. Once all of it is spent, nothing starts, and
     what runs is suspended after the grace, at its next checkpoint. A budget of a queue of a
-    cluster is kept by its scheduler, within two minutes; what runs there goes on.
+    cluster is kept by its scheduler, within two minutes.
     """
     warn = tuple(sorted(set(wish.warn)))
     zone = parse_zone(wish.zone)
@@ -72,7 +72,7 @@ def set_budget(here: Here, name: Name, wish: BudgetWish) -> BudgetLine:
         budgets.set_budget(draft, budget, here.user)
         page = budgets.budget_page(draft.mind, draft.now)
         noted = budgets.note_away(draft.mind, draft.ledger, draft.now, name)
-        lines = budgets.away_lines(budgets.away_views(draft.ledger, noted))
+        lines = budgets.away_lines(noted, budgets.away_views(draft.ledger, noted))
         return next(each for each in (*page.items, *lines) if each.queue == name)
 
     return here.service.ask(carry_out)

@@ -41,6 +41,14 @@ def parse_duration(value: object) -> int:
     return _bounded(sum(parts, Fraction(0)), value)
 
 
+def parse_patience(value: object) -> int:
+    """Read a length of time after which a wait is long: a minute or more, in ms."""
+    found = parse_duration(value)
+    if found < MINUTE:
+        raise FieldError(f"{show(value)} is less than a minute", hint="write `30m` or `4h`")
+    return found
+
+
 def print_duration(ms: int) -> str:
     """Print ms as `1d12h`."""
     parts = []

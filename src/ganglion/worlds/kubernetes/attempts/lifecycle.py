@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ganglion.model.causes import Cause, CauseKind, sentence
+from ganglion.model.causes import Cause, CauseKind, sentence, suspends
 from ganglion.model.events import (
     GangEnded,
     GangResized,
@@ -358,7 +358,7 @@ def _outcome(attempt: Attempt) -> Outcome:
     if attempt.stage is AttemptStage.ASSEMBLING or failed:
         return Outcome.START_FAILED
     if attempt.stage is AttemptStage.LEAVING:
-        return Outcome.PREEMPTED
+        return Outcome.SUSPENDED if suspends(attempt.cause) else Outcome.PREEMPTED
     ends = set(attempt.ends.values())
     if ends == {"Succeeded"}:
         return Outcome.SUCCEEDED

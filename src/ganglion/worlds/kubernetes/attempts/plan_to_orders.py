@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from functools import partial
 
-from ganglion.model.causes import Cause, CauseKind, sentence
+from ganglion.model.causes import Cause, CauseKind, sentence, suspends
 from ganglion.model.events import GangReserved
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Start, Stop
+from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.attempts.lifecycle import drop, leave, tend
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.orders import Nominate, PodRef
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
-from ganglion.worlds.kubernetes.names import PREEMPTED
 from ganglion.worlds.kubernetes.reasons.noting import note
 
 
@@ -22,7 +22,7 @@ def carry(scene: ControllerState, rules: FeasibilityPlugin, plan: Plan) -> None:
         if isinstance(decision, GangReserved):
             nominate(scene, decision.gang, decision.placement)
     steps: list[tuple[str, Callable[[], None]]] = [
-        *((each.gang, partial(_stop, scene, each, plan.at)) for each in plan.stops),
+        *((each.gang, partial(stop, scene, each, plan.at)) for each in plan.stops),
         *((each.gang.id, partial(_resize, scene, rules, each, plan.at)) for each in plan.resizes),
         *((each.gang.id, partial(_start, scene, rules, each, plan.at)) for each in plan.starts),
     ]
@@ -54,13 +54,17 @@ def nominate(scene: ControllerState, gang: str, placement: Placement | None) -> 
         scene.orders.append(Nominate(gang, tuple(nodes)))
 
 
-def _stop(scene: ControllerState, stop: Stop, now: int) -> None:
-    attempt = scene.attempts.by_gang.get(stop.gang)
-    if attempt is None or attempt.number != stop.attempt or attempt.stage is AttemptStage.LEAVING:
+def stop(scene: ControllerState, wish: Stop, now: int) -> None:
+    """Order a gang to leave that the engine counts as stopping, and say why."""
+    attempt = scene.attempts.by_gang.get(wish.gang)
+    if attempt is None or attempt.number != wish.attempt or attempt.stage is AttemptStage.LEAVING:
         return
-    leave(scene, attempt, stop.cause, now)
-    note(scene, stop.gang, PREEMPTED, "Preempting", sentence(stop.cause), warning=True)
-    scene.gangs.touched.add(stop.gang)
+    leave(scene, attempt, wish.cause, now)
+    reason, action = (
+        (names.BUDGET, "Suspending") if suspends(wish.cause) else (names.PREEMPTED, "Preempting")
+    )
+    note(scene, wish.gang, reason, action, sentence(wish.cause), warning=True)
+    scene.gangs.touched.add(wish.gang)
 
 
 def _resize(scene: ControllerState, rules: FeasibilityPlugin, resize: Resize, now: int) -> None:

@@ -12,12 +12,14 @@ from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount, Usage
 from ganglion.specs.grammar.amounts import CPU_FLAVOR
 from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.cluster_view.orders import Note
 from ganglion.worlds.kubernetes.config.status import FIGURES, QueueFigures, patch_of, status_of
 from ganglion.worlds.kubernetes.config.verdicts import AcceptedReason, ObjectVerdict, Verdicts
 from ganglion.worlds.kubernetes.reporting.statuses import SetStatus
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.times import seconds
 from ganglion.worlds.kubernetes.write_rules.bucket import Bucket
+from ganglion.worlds.kubernetes.write_rules.series import About
 
 LOOK_MS = 5_000
 """Time between two looks at figures, which change all the time."""
@@ -134,6 +136,22 @@ def figures_of(state: ClusterState) -> dict[str, QueueFigures]:
         )
         for name in state.queues.by_name
     }
+
+
+def notes_on(subjects: Iterable[ReportSubject], said: Mapping[str, Sequence[str]]) -> list[Note]:
+    """Record events on queues about their budgets; one without an object has none.
+
+    Args:
+        subjects: the objects.
+        said: queue -> what is to be said of it.
+    """
+    found = []
+    for each in subjects if said else ():
+        meta = each.item.metadata
+        about = About(each.item.api_version, each.kind, "", meta.name, meta.uid)
+        told = said.get(meta.name, ()) if each.kind == "Queue" else ()
+        found += [Note(each.cluster, about, names.BUDGET, "Warning", e, warning=True) for e in told]
+    return found
 
 
 def unsettled(state: ClusterState, queues: Iterable[Queue]) -> dict[str, str]:

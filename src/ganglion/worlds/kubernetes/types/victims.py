@@ -2,16 +2,23 @@
 
 import re
 
+from ganglion.worlds.causes import BUDGET_OF
 from ganglion.worlds.kubernetes.names import BY_SCHEDULER, DISRUPTION_TARGET, VICTIM_OF
 from ganglion.worlds.kubernetes.types.pod import Pod
 
 INCOMPLETE = "GangIncomplete"
 """Reason of pods that go because their gang cannot be completed; no gang benefits."""
 
-MESSAGE = 'Stopped to make room for "{}"'
-"""Message of the condition; takes the key of the gang that benefits."""
+_MESSAGE = 'Stopped to make room for "{}"'
+_SPENT = 'Suspended for "{}", which is spent'
 
 _PARSED = re.compile(r'for "([^"]+)"$')
+
+
+def message_for(beneficiary: str) -> str:
+    """The message of the condition; takes the key of the gang, or the budget, that benefits."""
+    is_budget = beneficiary.startswith(BUDGET_OF)
+    return (_SPENT if is_budget else _MESSAGE).format(beneficiary)
 
 
 def victim_of(pod: Pod) -> str | None:

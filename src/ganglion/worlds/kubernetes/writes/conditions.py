@@ -17,7 +17,7 @@ from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.names import BY_SCHEDULER, DISRUPTION_TARGET, GATE, VICTIM_OF
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import seconds
-from ganglion.worlds.kubernetes.types.victims import INCOMPLETE, MESSAGE, victim_of
+from ganglion.worlds.kubernetes.types.victims import INCOMPLETE, message_for, victim_of
 from ganglion.worlds.kubernetes.writes.calls import PACE, Judge, RetryPace, each_of, reader, settle
 from ganglion.worlds.kubernetes.writes.outcome import Identity, WriteOutcome, WriteVerdict, path_of
 from ganglion.worlds.kubernetes.writes.patch import patch_pod
@@ -44,7 +44,7 @@ async def mark_victim(
         beneficiary: key of the gang it goes for; without `"`.
         pace: how hard to try; with the clock for the time of the condition.
     """
-    condition = _target(BY_SCHEDULER, MESSAGE.format(beneficiary), pace)
+    condition = _target(BY_SCHEDULER, message_for(beneficiary), pace)
     body = {
         "metadata": {"annotations": {VICTIM_OF: beneficiary}},
         "status": {"conditions": [condition]},
