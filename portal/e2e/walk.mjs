@@ -85,6 +85,7 @@ async function pictures(name) {
     await page.setViewportSize({ width, height });
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.evaluate(() => scrollTo(0, 0)); // what sticks stands where it does at first
       await page.waitForTimeout(200); // a canvas draws in the next frame
       await page.screenshot({ path: join(OUT, `${name}-${size}-${colorScheme}.png`), fullPage: size !== "desktop" });
     }
