@@ -225,13 +225,16 @@ FOLDERS: dict[str, dict[str, str]] = {
         "portal": "rest",
         "notify": "state",
         "login": "rest commands loop access portal",
-        "requests": "state rest telemetry models signals loop accounts access whatif portal notify",
+        "requests": (
+            "state rest telemetry models signals delivered loop accounts access whatif portal "
+            "notify"
+        ),
         "routes": "state rest access commands views delivered models requests whatif",
         "audit": "",
         "direct": "rest requests routes",
         "app": (
             "rest commands accounts access login portal telemetry views requests routes direct "
-            "notify"
+            "notify delivered"
         ),
         "parts": (
             "state rest telemetry signals commands controllers models recovery loop accounts notify"

@@ -86,7 +86,7 @@ def usage_charges(
     held: dict[Group, HeldIn] = {}
     by = wanted.by
     for run in day_runs(rated.table):
-        for group, (each, parts) in held_by_part(ledger, wanted, run):
+        for group, each, parts in held_by_part(ledger, wanted, run):
             if group not in sums:
                 sums[group], held[group] = each, parts
                 continue
