@@ -124,7 +124,7 @@ def usage_report(
     if found.since is None or since <= found.since:
         since = 0  # nothing is older: so databases need not look for it
     # With flavors, so that what is held of each is known without asking twice.
-    rates = (UsageBy.FLAVOR, UsageBy.KIND) if found.prices.records else (UsageBy.FLAVOR,)
+    rates = (UsageBy.FLAVOR, UsageBy.KIND) if found.prices.names_kinds else (UsageBy.FLAVOR,)
     fine = tuple(dict.fromkeys((*by, *rates)))
     mine = [each for each in found.usage if queues is None or each.queue in queues]
     wanted = UsageWanted(fine, since, until, found.cycle, queues)
