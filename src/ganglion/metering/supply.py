@@ -19,7 +19,7 @@ class MeteredNode(Struct):
         healthy: whether each of its devices is, by index; devices that are gone are not in it.
         parts: thousandths of a GPU that each counts as, by index, those that are gone included;
             none = 1000.
-        unknown: types of those of which that is unknown.
+        guessed: whether that is unknown of some, which count as 1000.
         cordoned: whether nothing new may start there.
         lost: whether it is gone.
         shrunk: whether it ever came back with fewer devices, so that some may be held and gone.
@@ -39,7 +39,7 @@ class MeteredNode(Struct):
     gpu_milli: int = 0
     unavailable_milli: int = 0
     parts: tuple[int, ...] = ()
-    unknown: tuple[str, ...] = ()
+    guessed: bool = False
 
     def describe(self, node: Node) -> None:
         """The node joined, came back, or is another one."""
@@ -51,10 +51,7 @@ class MeteredNode(Struct):
         parts = tuple(map(node.part, range(count)))
         if self.parts or node.parts:
             self.parts = parts + self.parts[count:]
-        kinds = (
-            device.type for device, part in zip(node.devices, node.parts, strict=False) if not part
-        )
-        self.unknown = tuple(dict.fromkeys(kinds))
+        self.guessed = 0 in node.parts
 
     def held(self, pod: PodPlacement) -> int:
         """Thousandths of GPUs that a pod keeps from others."""

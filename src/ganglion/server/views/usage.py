@@ -51,6 +51,7 @@ class OpenIntervals(Struct, frozen=True):
         cycle: the last cycle that is written; what later ones close is in `usage` and `supply`.
         since: when metering began, in ms; None = it has not.
         prices: every price that is known.
+        guessed: flavors with devices that count as whole GPUs, as their part of one is unknown.
     """
 
     usage: tuple[UsageInterval, ...]
@@ -61,6 +62,7 @@ class OpenIntervals(Struct, frozen=True):
     activity: tuple[ActivityInterval, ...] = ()
     lent: tuple[LentInterval, ...] = ()
     tree: Mapping[str, str] = MappingProxyType({})
+    guessed: tuple[str, ...] = ()
 
 
 def opened(
@@ -79,7 +81,8 @@ def opened(
     prices = PriceBook(list(book.prices.records))
     active, lent = unwritten(ledger.cycle), tuple(book.lending.open(now))
     since, tree = book.metered_since(), mind.tree()
-    return OpenIntervals(usage, supply, ledger.cycle, since, prices, active, lent, tree)
+    known = (usage, supply, ledger.cycle, since, prices, active, lent, tree)
+    return OpenIntervals(*known, book.cluster_meters.guessed())
 
 
 class UsageReport(Struct, frozen=True):

@@ -69,15 +69,15 @@ def lay_out(stocks: Sequence[ResourceDevices], ours: Mapping[int, str]) -> Devic
         devices.append(_device(known[resource].kind, index, not is_free or left[resource] > 0))
         left[resource] -= is_free
     deficit = tuple((name, -free) for name, free in usable.items() if free < 0)
-    parts = _parts([known[resource].kind.part for resource in slots])
+    parts = parts_of([known[resource].kind.part for resource in slots])
     return DeviceLayout(tuple(devices), tuple(slots), deficit, parts)
 
 
-def _parts(parts: Sequence[Fraction | None]) -> tuple[int, ...]:
-    """Thousandths of a GPU, which add up to those of all parts together.
+def parts_of(parts: Sequence[Fraction | None]) -> tuple[int, ...]:
+    """Thousandths of a GPU of each part, which add up to those of all parts together.
 
-    Sums are cut to whole thousandths, and each part is the difference of two: so seven slices of
-    a GPU are 1000, and each of them is off by less than one.
+    What is unknown has 0. Sums are cut to whole thousandths, and each part is the difference of
+    two: so seven slices of a GPU are 1000, and each of them is off by less than one.
     """
     if all(part == 1 for part in parts):
         return ()
