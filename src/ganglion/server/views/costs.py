@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.api.money.usage import CorrectionView, FlavorUsage
-from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, held_by_part, supply_held
+from ganglion.ledger.reader import Reader
 from ganglion.metering.day_runs import day_runs, days_of
 from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day
 from ganglion.metering.rating import (
@@ -71,7 +71,7 @@ def _rated_by(group: Group, by: Sequence[UsageBy]) -> tuple[str, str]:
 
 
 def usage_charges(
-    ledger: Ledger,
+    ledger: Reader,
     open_usage: Sequence[UsageInterval],
     rated: RatedPeriod,
     wanted: UsageWanted,
@@ -125,7 +125,7 @@ class SupplyCharge(Struct):
 
 
 def supply_charges(
-    ledger: Ledger, open_supply: Sequence[SupplyInterval], rated: RatedPeriod, cycle: int
+    ledger: Reader, open_supply: Sequence[SupplyInterval], rated: RatedPeriod, cycle: int
 ) -> dict[str, SupplyCharge]:
     """What all GPUs of a period cost, by flavor.
 

@@ -211,6 +211,7 @@ def test_a_type_belongs_to_one_resource() -> None:
 
 
 A100 = gfd("NVIDIA-A100-SXM4-40GB", 40_960, 1)
+GPUS = {"sevenths": 1, "of two GPUs": 2, "unequal": 1, "beside a whole one": 2}
 LAYOUTS: dict[str, dict[str, int]] = {
     "sevenths": {"mig-1g.5gb": 7},
     "of two GPUs": {"mig-1g.5gb": 4, "mig-2g.10gb": 5},
@@ -223,7 +224,7 @@ LAYOUTS: dict[str, dict[str, int]] = {
 def test_instances_of_a_gpu_are_metered_as_parts_that_add_up_to_it(layout: str) -> None:
     offered = {f"nvidia.com/{name}": count for name, count in LAYOUTS[layout].items()}
     found = told(node("n", A100, gpus=offered))
-    assert sum(found.node.parts) == 2_000 if len(offered) > 2 or "two" in layout else 1_000
+    assert sum(found.node.parts) == GPUS[layout] * 1_000
     for device, part in zip(found.node.devices, found.node.parts, strict=True):
         slices = int(device.type.split("MIG-")[1][0]) if "MIG" in device.type else 7
         assert abs(part - 1_000 * slices / 7) < 1
