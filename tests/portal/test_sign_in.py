@@ -8,15 +8,26 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from tools.portal import PORTAL
 
 from ganglion.client import Client
 from ganglion.client.home import read_server
+from ganglion.model.events import (
+    Delivered,
+    OrderedReason,
+    ReasonsChanged,
+    SchedulerEnded,
+    SchedulerSettled,
+    WaitGroups,
+    WaitOrder,
+)
 from tests.portal.test_walk import BROWSERS, ROOT, missing, node
 from tests.provider.provider import CLIENT, SECRET, RealProvider, require
+from tests.server.delivered.stories import begun, gang, submitted, turns
 from tests.server.process import Nursery, until
 
 
@@ -68,7 +79,25 @@ def _furnish(owner: Client) -> None:
     owner.money.set_price("H100", 2_500_000, currency="EUR")
     for queue in ("red-a", "blue"):
         owner.money.set_budget(queue, 100_000_000)
+    _deliver(owner)
     owner.money.request_budget("red-a", 50_000_000, "more nodes for the paper")
+
+
+def _deliver(owner: Client) -> None:
+    """In east two gangs wait in an order that its scheduler says; the one of west has ended."""
+    for cluster in ("east", "west"):
+        keys = [gang(each).id for each in ("second", "first")]
+        sent = [submitted(0, "first"), submitted(0, "second", "org")]
+        said = WaitOrder(0, tuple(keys), (OrderedReason("quota", "6 of 6 GPUs are taken", (1, 2)),))
+        reasons: list[Delivered] = [
+            WaitGroups(0, {"1": tuple(keys)}),
+            ReasonsChanged(0, {"quota": (keys[0],)}),
+            said,
+        ]
+        end = [SchedulerEnded(0)] if cluster == "west" else []
+        records = turns(([*begun(0), *sent, SchedulerSettled(0), *reasons, *end], []))
+        body = {"scheduler": "s1", "records": msgspec.to_builtins(records)}
+        owner._http.call("POST", f"/clusters/{cluster}/records", Any, body=body)
 
 
 def _browsed(site: Site, script: str, user: str, **more: str) -> None:
