@@ -599,6 +599,13 @@ export interface LentRow {
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
+export interface ModelKept {
+  state: string;
+  bytes: number;
+  of: number;
+  trouble: string;
+}
+
 export interface ModelList {
   items: Array<ModelRow>;
 }
@@ -617,6 +624,7 @@ export interface ModelRow {
   before: ModelUse | null;
   fresh: number;
   outdated: number;
+  kept: ModelKept | null;
 }
 
 export interface ModelUse {
@@ -1540,6 +1548,7 @@ export interface WorkloadDetail {
   spent: Spent | null;
   sessions: Array<SessionView>;
   model: ModelUse | null;
+  model_kept: ModelKept | null;
   load: RoutedLoad | null;
   image: string;
 }

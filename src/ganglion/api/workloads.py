@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from ganglion.api.events import SessionView
 from ganglion.api.money.costs import WorkloadCost
-from ganglion.api.reasons import ModelUse, Placement, Reason, WaitedFor
+from ganglion.api.reasons import ModelKept, ModelUse, Placement, Reason, WaitedFor
 from ganglion.api.use import ReportedMetric, RoutedLoad
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"})
@@ -262,6 +262,7 @@ class WorkloadDetail(WorkloadBase):
         spent: None = it has not ended, or it is unknown.
         sessions: the last ones in its pods, newest first.
         model: that gangs submitted from now on get; None = it names none.
+        model_kept: whether it lies on the machine of the server; None = none are kept.
         image: that it asks for, with its digest or with why that is not known; empty = none.
         load: None = the router has not reported about it.
     """
@@ -276,6 +277,7 @@ class WorkloadDetail(WorkloadBase):
     spent: Spent | None = None
     sessions: tuple[SessionView, ...] = ()
     model: ModelUse | None = None
+    model_kept: ModelKept | None = None
     load: RoutedLoad | None = None
     image: str = ""
 

@@ -219,7 +219,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "recovery": "state controllers",
         "delivered": "state",
         "loop": "state rest telemetry views controllers recovery delivered",
-        "whatif": "state recovery",
+        "whatif": "state views recovery",
         "accounts": "rest",
         "access": "state rest commands loop accounts",
         "portal": "rest",

@@ -52,12 +52,12 @@ function Free() {
             value={`${gpus(each.gpu_free_milli)} of ${gpus(each.gpu_total_milli)}`}
           >
             <Meter
-              label={`${gpus(each.gpu_used_milli)} of ${gpus(each.gpu_total_milli)} in use`}
-              used={each.gpu_used_milli}
+              label={`${gpus(each.gpu_free_milli)} of ${gpus(each.gpu_total_milli)} free`}
+              used={each.gpu_free_milli}
               of={each.gpu_total_milli}
             />
             <Link to="/fleet">
-              largest block on one node {each.largest_hole}, {plural(each.whole_nodes, "whole node")} free
+              at most {each.largest_hole} on one node; {each.whole_nodes ? plural(each.whole_nodes, "whole node") : "no whole node"} free
             </Link>
           </Figure>
         ))}
@@ -83,7 +83,7 @@ function Mine() {
   if (found.error) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="your work" />;
   const live = found.data.items.filter((each) => !ENDED.has(each.state));
-  const over = found.data.items.filter((each) => ENDED.has(each.state)).slice(0, SHOWN);
+  const over = endedLast(found.data.items);
   return (
     <section aria-label="Your work">
       <h2>Your work</h2>
@@ -100,6 +100,12 @@ function Mine() {
       {over.length > 0 && <Jobs title="Ended last" file="my-ended-work" jobs={over} />}
     </section>
   );
+}
+
+/** What ended, the last first. */
+export function endedLast(jobs: readonly WorkloadView[]): WorkloadView[] {
+  const over = jobs.filter((each) => ENDED.has(each.state));
+  return over.sort((a, b) => (b.ended ?? 0) - (a.ended ?? 0)).slice(0, SHOWN);
 }
 
 const JOBS: readonly PlainColumn<WorkloadView>[] = [
@@ -157,12 +163,13 @@ function now(job: WorkloadView) {
   if (job.state === "QUEUED")
     return (
       <>
-        {job.position ? `${job.position}. in the order; ` : ""}
+        {job.position ? `number ${job.position} in the queue; ` : ""}
         <Link to="/workloads/$ref" params={{ ref: job.id }} search={{ tab: "why" }}>
           {harmless(job.message || job.reason || "not looked at yet", 160)}
         </Link>
       </>
     );
+  if (job.state === "SUSPENDED") return harmless(job.message || "resume it to go on", 160);
   if (job.ended) return <>ended <Time at={job.ended} /></>;
   if (job.started) return <>started <Time at={job.started} /></>;
   return <>submitted <Time at={job.submitted} /></>;
@@ -172,7 +179,7 @@ function now(job: WorkloadView) {
 export function standing(queue: QueueView): string {
   const used = queue.gpu_used_milli;
   const quota = Object.values(queue.quota).reduce((sum, each) => sum + (each.gpu_milli ?? 0), 0);
-  const waits = queue.waiting ? `; ${plural(queue.waiting, "gang")} waiting` : "";
+  const waits = queue.waiting ? `; ${plural(queue.waiting, "gang")} ${queue.waiting === 1 ? "waits" : "wait"}` : "";
   if (!quota) return `uses ${plural(used / 1000, "GPU")} and is guaranteed none${waits}`;
   const beyond = used - quota;
   const said =
@@ -217,9 +224,12 @@ function Budgets() {
       <ul className="lines">
         {found.data.items.map((each) => (
           <li key={each.queue}>
-            <Name text={each.queue} most={60} />: {money(each.left_micro, currency)} of{" "}
-            {money(each.micro + each.carried_micro, currency)}; {money(each.spent_micro, currency)} spent,{" "}
-            {money(each.reserved_micro, currency)} reserved for what runs, until <Time at={each.end} exact />
+            <Link to="/budgets" search={{ queue: each.queue }}>
+              <Name text={each.queue} most={60} />
+            </Link>{" "}
+            has {money(each.left_micro, currency)} of {money(each.micro + each.carried_micro, currency)} until{" "}
+            <Time at={each.end} exact />: {money(each.spent_micro, currency)} spent, {money(each.reserved_micro, currency)}{" "}
+            reserved for what runs
           </li>
         ))}
       </ul>

@@ -31,8 +31,8 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "gang",
     title: "Workload",
-    width: "minmax(8rem, 1.3fr)",
-    narrow: "minmax(6rem, 1.3fr)",
+    width: "minmax(8rem, 1fr)",
+    narrow: "minmax(6rem, 1fr)",
     value: (row) => row.gang,
     cell: (row) => (
       <RowLink job={row.workload}>
@@ -43,8 +43,9 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "reason",
     title: "Waits for",
-    width: "minmax(10rem, 3fr)",
-    narrow: "minmax(6rem, 1.3fr)",
+    width: "minmax(10rem, 4fr)",
+    narrow: "minmax(8rem, 4fr)",
+    under: true,
     value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
     cell: (row) => (
       <span title={harmless(row.message, 1000)}>
@@ -68,14 +69,14 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     value: (row) => row.gpus,
     cell: (row) => row.gpus,
   },
-  QUEUE,
-  USER,
+  { ...QUEUE, roomy: true },
+  { ...USER, roomy: true },
   {
     key: "priority",
     title: "Priority",
     width: "5.5rem",
     align: "end",
-    wide: true,
+    roomy: true,
     value: (row) => row.priority,
     cell: (row) => row.priority,
   },

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from ganglion.api.reasons import ModelKept
 from ganglion.api.use import RoutedLoad
 from ganglion.lifecycle.clusters import place_of
 from ganglion.lifecycle.workspaces.look import Look
@@ -110,6 +111,7 @@ class ServerContext(Struct):
         questions: about a past that was otherwise; None = none are answered.
         find_model: what a reference to a model means now; raises what is wrong with it.
         model_now: what a reference that is watched meant last; None = nothing is known.
+        model_kept: whether a model lies on this machine; None = none are kept.
         verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
@@ -154,6 +156,7 @@ class ServerContext(Struct):
     questions: WhatIfQuestions | None = None
     find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
     model_now: Callable[[str], ModelReading | None] = lambda _reference: None
+    model_kept: Callable[[ResolvedModel], ModelKept | None] = lambda _model: None
     verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 

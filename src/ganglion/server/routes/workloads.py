@@ -372,7 +372,10 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
             places = positions(mind.state) if here.caller.sees_all else {}
             made = detail(mind, found.workload, places, here.service.endpoints, here.url(), now)
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
-            made = replace(made, use=use, load=here.load_of(made.name) if made.url else None)
+            load = here.load_of(made.name) if made.url else None
+            model = mind.book.entries[found.workload].workload.model
+            kept = here.model_kept(model) if model else None
+            made = replace(made, use=use, load=load, model_kept=kept)
     if filed is not None:
         made = filed_detail(filed)
     cost = costs_of(ledger, costs).get(metered)

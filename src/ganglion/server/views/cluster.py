@@ -1,5 +1,6 @@
 """Queues, nodes, GPUs and why gangs wait, as the server shows them."""
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
@@ -147,30 +148,36 @@ def queue_page(
     state: ClusterState, query: TextQuery = ALL, hidden: Collection[str] = ()
 ) -> queues.QueuePage:
     """Queues, by name, without those that are hidden."""
-    running, waiting = dict[str, int](), dict[str, int]()
-    for record in state.gangs.records.values():
-        counts = running if record.phase in HOLDING else waiting
-        if record.phase is not Phase.ENDED:
-            for queue in state.queues.shares.path(record.gang.queue):
-                counts[queue] = counts.get(queue, 0) + 1
+    counts = _counts(state)
     fitting = [
         queue
         for _, queue in sorted(state.queues.by_name.items())
         if holds(query.text.lower(), queue.name, queue.parent) and queue.name not in hidden
     ]
     shown, following = cut("queues", fitting, lambda each: (each.name,), query)
-    items = tuple(
-        _queue(state, each, running.get(each.name, 0), waiting.get(each.name, 0)) for each in shown
-    )
+    items = tuple(_queue(state, each, counts) for each in shown)
     return queues.QueuePage(items=items, next=following)
 
 
 def queue_view(state: ClusterState, name: str) -> queues.QueueView:
     """One queue."""
-    return next(each for each in queue_page(state).items if each.name == name)
+    return _queue(state, state.queues.by_name[name], _counts(state))
 
 
-def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> queues.QueueView:
+def _counts(state: ClusterState) -> Counter[tuple[str, bool]]:
+    """Queue and whether they hold a place -> how many gangs of it are not over."""
+    alive = (each for each in state.gangs.records.values() if each.phase is not Phase.ENDED)
+    found = Counter((each.gang.queue, each.phase in HOLDING) for each in alive)
+    counts = Counter[tuple[str, bool]]()
+    for (leaf, holds_place), gangs in found.items():
+        for queue in state.queues.shares.path(leaf):
+            counts[queue, holds_place] += gangs
+    return counts
+
+
+def _queue(
+    state: ClusterState, queue: Queue, counts: Counter[tuple[str, bool]]
+) -> queues.QueueView:
     used = state.queues.shares.usage[queue.name]
     return queues.QueueView(
         name=queue.name,
@@ -184,8 +191,8 @@ def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> que
         leaf=state.queues.shares.is_leaf(queue.name),
         gpu_used_milli=used.get("*", Usage()).gpu_milli,
         used=_amounts(used),
-        running=running,
-        waiting=waiting,
+        running=counts[queue.name, True],
+        waiting=counts[queue.name, False],
         document=queue_document(queue),
         etag=queue_tag(queue),
     )
