@@ -180,13 +180,16 @@ export function standing(queue: QueueView): string {
   const used = queue.gpu_used_milli;
   const quota = Object.values(queue.quota).reduce((sum, each) => sum + (each.gpu_milli ?? 0), 0);
   const waits = queue.waiting ? `; ${plural(queue.waiting, "gang")} ${queue.waiting === 1 ? "waits" : "wait"}` : "";
-  if (!quota) return `uses ${plural(used / 1000, "GPU")} and is guaranteed none${waits}`;
+  const risk = queue.reclaimable_gpu_milli
+    ? `; it deserves ${gpus(queue.deserved_gpu_milli)} now, so that others may reclaim ${gpus(queue.reclaimable_gpu_milli)}`
+    : "";
+  if (!quota) return `uses ${plural(used / 1000, "GPU")} and is guaranteed none${risk}${waits}`;
   const beyond = used - quota;
   const said =
     beyond > 0
-      ? `uses ${plural(used / 1000, "GPU")}: its ${gpus(quota)} and ${gpus(beyond)} borrowed, which others may reclaim`
+      ? `uses ${plural(used / 1000, "GPU")}: its ${gpus(quota)} and ${gpus(beyond)} borrowed`
       : `uses ${gpus(used)} of its ${gpus(quota)} GPUs; ${gpus(-beyond)} are lent or free`;
-  return said + waits;
+  return said + risk + waits;
 }
 
 function MyQueues() {
