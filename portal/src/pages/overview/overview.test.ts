@@ -13,5 +13,9 @@ it("puts what ended last first, whenever it was submitted", () => {
 it("says where a queue stands in one sentence", () => {
   const queue = { gpu_used_milli: 1000, quota: {}, waiting: 1 } as unknown as Parameters<typeof standing>[0];
   expect(standing(queue)).toBe("uses 1 GPU and is guaranteed none; 1 gang waits");
+  const risk = { deserved_gpu_milli: 400, reclaimable_gpu_milli: 600 };
+  expect(standing({ ...queue, ...risk, waiting: 0 })).toBe(
+    "uses 1 GPU and is guaranteed none; it deserves 0.4 now, so that others may reclaim 0.6",
+  );
   expect(standing({ ...queue, waiting: 2 })).toBe("uses 1 GPU and is guaranteed none; 2 gangs wait");
 });

@@ -56,7 +56,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
           />
         )}{" "}
         {row.never ? "never: " : ""}
-        {harmless(row.message || (row.cluster ? row.reason && "see its cluster" : "not looked at yet"), 200)}
+        {harmless(row.message || (row.cluster ? (row.reason ? "" : "unknown") : "not looked at yet"), 200)}
       </span>
     ),
   },

@@ -58,7 +58,7 @@ export function QueuesPage() {
   return (
     <>
       <h1>Queues</h1>
-      <p className="lead">Work is charged to the leaves. The mark in a bar is the quota.</p>
+      <p className="lead">Work is charged to the leaves. The mark in a bar is the quota. A queue deserves its quota and its part of what is free beyond quotas, at most what it asks for; use beyond both is at risk: others may reclaim it.</p>
       {saved && <Undo key={saved.etag + saved.said} saved={saved} close={() => setSaved(null)} />}
       {mayBelow(me, []) && (
         <p>
@@ -127,12 +127,28 @@ const QUEUES: readonly PlainColumn<Branch>[] = [
     cell: ({ queue }) => most(total(queue.quota)),
   },
   {
+    key: "deserved",
+    title: "Deserved",
+    align: "end",
+    wide: true,
+    value: ({ queue }) => queue.deserved_gpu_milli / 1000,
+    cell: ({ queue }) => gpus(queue.deserved_gpu_milli),
+  },
+  {
     key: "borrowed",
     title: "Borrowed",
     align: "end",
     wide: true,
     value: ({ queue }) => borrowed(queue) / 1000,
     cell: ({ queue }) => (borrowed(queue) ? gpus(borrowed(queue)) : "–"),
+  },
+  {
+    key: "risk",
+    title: "At risk",
+    align: "end",
+    wide: true,
+    value: ({ queue }) => queue.reclaimable_gpu_milli / 1000,
+    cell: ({ queue }) => (queue.reclaimable_gpu_milli ? gpus(queue.reclaimable_gpu_milli) : "–"),
   },
   {
     key: "limit",

@@ -3,6 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { nodes } from "../../api/reads";
 import type { GangView, NodeView, Placement, WorkloadDetail } from "../../api/schema";
+import { useVisitor } from "../../entrance";
+import { may } from "../../ui/may";
 import { Empty, Name } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { harmless } from "../../ui/text";
@@ -10,7 +12,8 @@ import { harmless } from "../../ui/text";
 const MOST = 64;
 
 export function PlacementPanel({ job }: { job: WorkloadDetail }) {
-  const fleet = useQuery(nodes);
+  const { me } = useVisitor();
+  const fleet = useQuery({ ...nodes, enabled: may(me, "view") });
   const known = new Map(fleet.data?.items.map((each) => [each.name, each]));
   const placed = job.gangs.filter((each) => each.placement ?? each.promise);
   if (!placed.length)
