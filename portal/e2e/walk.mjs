@@ -98,6 +98,12 @@ async function looked(name) {
     await page.setViewportSize({ width, height });
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (over > 0) wide.push(`${size} by ${over} px`);
+    const inner = await page.evaluate(() =>
+      [...document.querySelectorAll(".table, .scroll-x, .tabs, .filters")]
+        .filter((each) => each.scrollWidth > each.clientWidth + 1)
+        .map((each) => `${each.getAttribute("aria-label") ?? each.className} by ${each.scrollWidth - each.clientWidth} px`),
+    );
+    if (inner.length) wide.push(`${size}: ${inner.join(", ")}`);
   }
   await page.setViewportSize({ width: 1440, height: 900 });
   check(!wide.length, `${name} fits: too wide on ${wide.join(", ")}`);

@@ -155,7 +155,7 @@ function Trail() {
             checked={Boolean(glass)}
             onChange={(change) => set({ glass: change.target.checked || undefined })}
           />
-          By broken glass
+          Under break-glass
         </label>
       </div>
       {found.error && <Failure error={found.error} />}

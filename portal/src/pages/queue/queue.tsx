@@ -43,8 +43,8 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "reason",
     title: "Waits for",
-    width: "minmax(10rem, 4fr)",
-    narrow: "minmax(8rem, 4fr)",
+    width: "minmax(10rem, 5fr)",
+    narrow: "minmax(8rem, 5fr)",
     under: true,
     value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
     cell: (row) => (
