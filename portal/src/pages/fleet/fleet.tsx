@@ -74,24 +74,26 @@ export function FleetPage() {
             )}
           </div>
           <div className={search.node ? "split" : ""}>
-            {listed ? (
-              <Table
-                label="Nodes"
-                file="nodes"
-                columns={COLUMNS}
-                rows={items}
-                id={(row) => row.name}
-                chosen={search.node}
-                onOpen={(row) => set({ node: row.name })}
-                sort={search.sort}
-                onSort={(sort) => set({ sort })}
-              />
-            ) : (
-              <FleetMap items={items} coloring={coloring} owner={colorOf} chosen={search.node} choose={(name) => set({ node: name })} />
-            )}
+            <div>
+              {listed ? (
+                <Table
+                  label="Nodes"
+                  file="nodes"
+                  columns={COLUMNS}
+                  rows={items}
+                  id={(row) => row.name}
+                  chosen={search.node}
+                  onOpen={(row) => set({ node: row.name })}
+                  sort={search.sort}
+                  onSort={(sort) => set({ sort })}
+                />
+              ) : (
+                <FleetMap items={items} coloring={coloring} owner={colorOf} chosen={search.node} choose={(name) => set({ node: name })} />
+              )}
+              <Command line="ganglion nodes" />
+            </div>
             {search.node && <NodePanel name={search.node} close={() => set({ node: undefined })} />}
           </div>
-          <Command line="ganglion nodes" />
         </>
       )}
     </>

@@ -163,6 +163,7 @@ export function QueuePage() {
   const set = (more: Partial<typeof search>) =>
     void go({ search: (was) => ({ ...was, ...more }), replace: true });
 
+  const line = <Command line={command({ queue, user })} />;
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="the queue" />;
   return (
@@ -243,18 +244,21 @@ export function QueuePage() {
             <Bulk shown={waiting} marked={chosen} mark={(ids) => setMarked(new Set(ids))} />
           )}
           {!group && (<div className={job ? "split" : ""}>
-            <Table
-              label="Everything that waits"
-              file="queue"
-              columns={columns}
-              rows={rows}
-              onMark={(row) => toggle(row.workload)}
-              id={(row) => row.gang}
-              chosen={job}
-              onOpen={(row) => set({ job: row.gang })}
-              sort={sort}
-              onSort={(each) => set({ sort: each })}
-            />
+            <div>
+              <Table
+                label="Everything that waits"
+                file="queue"
+                columns={columns}
+                rows={rows}
+                onMark={(row) => toggle(row.workload)}
+                id={(row) => row.gang}
+                chosen={job}
+                onOpen={(row) => set({ job: row.gang })}
+                sort={sort}
+                onSort={(each) => set({ sort: each })}
+              />
+              {line}
+            </div>
             {job && (
               <aside className="side" aria-label="Why it waits">
                 <div className="side-head">
@@ -272,7 +276,7 @@ export function QueuePage() {
             )}
           </div>
           )}
-          <Command line={command({ queue, user })} />
+          {group && line}
         </>
       )}
     </>

@@ -78,6 +78,7 @@ export function QueuesPage() {
             id={(row) => row.queue.name}
             chosen={chosen}
           />
+          <Command line="ganglion queues" />
         </div>
         {picked && (
           <QueuePanel
@@ -91,7 +92,6 @@ export function QueuesPage() {
           />
         )}
       </div>
-      <Command line="ganglion queues" />
     </>
   );
 }
