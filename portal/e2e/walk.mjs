@@ -242,6 +242,11 @@ try {
     await path(`/workloads/${job}?tab=placement`);
     await see("held by pod 0", { exact: false }).catch(() => page.locator(".devices .mine").first().waitFor());
     await looked("workload-placement");
+    if (OUT) {
+      await path(`/workloads/${job}?tab=use`);
+      await page.locator(".curve").first().waitFor();
+      await looked("workload-curves");
+    }
     await path("/");
     await see(job);
     await looked("overview");
@@ -251,6 +256,7 @@ try {
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox").fill("fleet");
     await accessible("the palette");
+    await pictures("palette");
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/fleet/);
   });
@@ -293,6 +299,7 @@ try {
     check((await page.getByLabel("Workload file (YAML)").inputValue()).includes("name: kept"), "it is kept");
     await page.locator(".menu summary").click();
     await accessible("the menu");
+    await pictures("menu");
     await page.getByRole("button", { name: "Sign out" }).click();
     await see("This portal opens with a link");
     await looked("door");

@@ -106,7 +106,6 @@ function columnsOf(currency: string): readonly PlainColumn<FigureRow>[] {
     {
       key: "figure",
       title: "Figure",
-      className: "whole",
       value: (row) => row.figure,
       cell: (row) => NAMES[row.figure] ?? row.figure.replaceAll("_", " "),
     },
