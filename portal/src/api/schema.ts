@@ -228,6 +228,7 @@ export interface ClusterDelivery {
   position: number;
   gangs: number;
   lost: number;
+  silent_since: number;
 }
 
 export interface ClusterPage {
@@ -531,6 +532,7 @@ export interface HistoryItem {
   ended: number | null;
   exit_code: number | null;
   position: number | null;
+  silent_since: number;
   waits_for: Array<string>;
   preemptions: number;
   lost_gpu_ms: number;
@@ -597,6 +599,13 @@ export interface LentRow {
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
+export interface ModelKept {
+  state: string;
+  bytes: number;
+  of: number;
+  trouble: string;
+}
+
 export interface ModelList {
   items: Array<ModelRow>;
 }
@@ -615,6 +624,7 @@ export interface ModelRow {
   before: ModelUse | null;
   fresh: number;
   outdated: number;
+  kept: ModelKept | null;
 }
 
 export interface ModelUse {
@@ -710,6 +720,8 @@ export interface OrderItem {
   message: string;
   never: boolean;
   submitted: number;
+  cluster: string;
+  silent_since: number;
 }
 
 export interface OrderPage {
@@ -1520,6 +1532,7 @@ export interface WorkloadDetail {
   ended: number | null;
   exit_code: number | null;
   position: number | null;
+  silent_since: number;
   waits_for: Array<string>;
   preemptions: number;
   lost_gpu_ms: number;
@@ -1535,6 +1548,7 @@ export interface WorkloadDetail {
   spent: Spent | null;
   sessions: Array<SessionView>;
   model: ModelUse | null;
+  model_kept: ModelKept | null;
   load: RoutedLoad | null;
   image: string;
 }
@@ -1624,6 +1638,7 @@ export interface WorkloadView {
   ended: number | null;
   exit_code: number | null;
   position: number | null;
+  silent_since: number;
   waits_for: Array<string>;
   preemptions: number;
   lost_gpu_ms: number;

@@ -66,6 +66,26 @@ export function Badge({ text, tone }: { text: string; tone?: string }) {
   return <span className={`badge ${tone ?? TONES[text] ?? "calm"}`}>{words.replaceAll("_", " ")}</span>;
 }
 
+/** The state of work; of work in a cluster whose scheduler is silent, the one that it had. */
+export function StateBadge({ of: { state, silent_since } }: { of: { state: string; silent_since?: number } }) {
+  if (!silent_since) return <Badge text={state} />;
+  return (
+    <span title={`its scheduler has been silent since ${new Date(silent_since).toISOString()}`}>
+      <Badge text={`was ${state.toLowerCase()}`} tone="calm" />
+    </span>
+  );
+}
+
+/** That what is shown of a cluster is as it was at a time. */
+export function Silent({ cluster, since }: { cluster: string; since: number }) {
+  return (
+    <p className="notice warn" role="status">
+      The scheduler of cluster <Name text={cluster} most={40} /> has been silent since <Time at={since} exact />. What is
+      shown of its work is as it was then.
+    </p>
+  );
+}
+
 /** The command that does the same. */
 export function Command({ line, label = "The same on the command line" }: { line: string; label?: string }) {
   const [done, setDone] = useState(false);

@@ -47,6 +47,23 @@ class Suggestion(reasons.Suggestion, frozen=True, omit_defaults=False):
     """A change that was verified to start it."""
 
 
+class ModelKept(Struct):
+    """Whether a model lies on the machine of the server.
+
+    Attributes:
+        state: `cached`, `fetching`, `queued`, `failed`, `absent`; `local` = of `file://`, where
+            nothing is fetched; `off` = the folder for models cannot be used.
+        bytes: that are there.
+        of: that it has; 0 = not known yet.
+        trouble: why it is not there; empty = nothing is wrong.
+    """
+
+    state: str
+    bytes: int = 0
+    of: int = 0
+    trouble: str = ""
+
+
 class ModelUse(Struct):
     """The model that a workload got when it was submitted, or updated.
 

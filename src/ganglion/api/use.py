@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from ganglion.api.nodes import NodeView
 from ganglion.api.policies import BookingView
-from ganglion.api.reasons import ModelUse
+from ganglion.api.reasons import ModelKept, ModelUse
 
 
 class DeviceUse(Struct):
@@ -268,6 +268,7 @@ class ModelRow(Struct):
         before: the model before the last update; None = there was none.
         fresh: gangs with its model that have not ended.
         outdated: gangs with another one.
+        kept: whether `model` lies on the machine of the server; None = none are kept.
     """
 
     workload: str
@@ -283,6 +284,7 @@ class ModelRow(Struct):
     before: ModelUse | None = None
     fresh: int = 0
     outdated: int = 0
+    kept: ModelKept | None = None
 
 
 class ModelList(Struct):

@@ -34,15 +34,10 @@ from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.login.exchange.watching import ReviewWatch
 from ganglion.server.login.settings import LoginSettings, read_login
 from ganglion.server.loop.service import Service
+from ganglion.server.models.cache.keeper import CacheKeeper
 from ganglion.server.notify.notices import Recipients
 from ganglion.server.notify.notifier import Notifier
-from ganglion.server.parts import (
-    called_by_accounts,
-    keepers_of,
-    local_world,
-    model_watch,
-    published,
-)
+from ganglion.server.parts import called_by_accounts, keepers_of, local_world, models_of, published
 from ganglion.server.portal.files import PortalFiles, PortalMissing, read_portal
 from ganglion.server.recovery.executor import hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
@@ -168,12 +163,16 @@ def serve(
         place, processes, user = _locked(stack, home, effects), effects.processes, _user()
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = sockets(stack, host, port, place.root / SOCKET, effects, tls=tls is not None)
-        shown = served(tls, place.root, (host, *host_names), effects)
-        accounts = SharedHost(place.root, effects.files, owner=user)
+        shown, accounts = (
+            served(tls, place.root, (host, *host_names), effects),
+            SharedHost(place.root, effects.files, owner=user),
+        )
         shared, unhelped = (
             called_by_accounts(stack, accounts, effects.files),
             HelperWatch(accounts, effects.clock).trouble,
         )
+        secrets, egress = SecretStore(place.root), Egress(allowed_urls)
+        watch, cache = models_of(stack, place, partial(secrets.value, user), effects, accounts)
         target, step = database_url or place.ledger, _each_second(progress, effects.clock)
         if world:
             ledger, made, term = Ledger.open(target, step, effects), world(place), None
@@ -185,7 +184,9 @@ def serve(
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
             stack.callback(resign, held, place.root, effects)
-            made = local_world(held, place, nodes, umask, most_files, accounts, effects)
+            made = local_world(
+                held, place, nodes, umask, most_files, accounts, effects, cache.path_of
+            )
         stack.callback(made.close)
         feed, metrics, keys = (
             Feed(ledger),
@@ -205,12 +206,11 @@ def serve(
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
         workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         reach = Recipients(egress, secrets.value, effects, user)
         notifier, reviews, models, curves = (
             _started(stack, Notifier(place.root, ledger, made.now, reach)),
             _started(stack, ReviewWatch(login_folder or place.root, login)),
-            _started(stack, model_watch(place, secrets, user, effects, accounts)),
+            _started(stack, watch),
             _started(stack, AttemptCurves(place.root, made.now, effects.clock)),
         )
         service = Service(
@@ -222,6 +222,7 @@ def serve(
             [
                 workspaces,
                 *keepers_of(stack, door, egress, effects.clock, metrics.ready, models),
+                CacheKeeper(_started(stack, cache), nodes),
                 SecretsKeeper(secrets),
             ],
             secrets=secrets,
@@ -269,6 +270,7 @@ def serve(
             questions=_started(stack, WhatIfQuestions(place.root, target, effects)),
             find_model=models.resolve,
             model_now=models.found,
+            model_kept=cache.reading,
         )
         app = _guarded(context, host, host_names, login, _portal(context))
         url = url_of(taken[0], host, tls=shown is not None)

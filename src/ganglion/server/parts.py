@@ -21,6 +21,8 @@ from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.services import Ready, ServicesController
 from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.loop.timekeeping import newest_time
+from ganglion.server.models.asking import SecretValue
+from ganglion.server.models.cache.cache import ModelCache
 from ganglion.server.models.images import image_now
 from ganglion.server.models.keeper import ModelsKeeper
 from ganglion.server.models.resolver import ModelResolver
@@ -36,7 +38,7 @@ from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.transport import unix
 from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
-from ganglion.worlds.local.run_files.secret_store import SecretStore
+from ganglion.worlds.local.attempts.launch import ModelPath
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
@@ -49,6 +51,7 @@ def local_world(
     most_files: int,
     accounts: SharedHost,
     effects: Effects,
+    model_path: ModelPath,
 ) -> ServedWorld:
     """This machine, for the term of a ledger; jobs get the limits that the server was given."""
     return LocalWorld(
@@ -62,7 +65,25 @@ def local_world(
         least=newest_time(held.ledger),
         effects=effects,
         helper=str(accounts.helper),
+        model_path=model_path,
     )
+
+
+def models_of(
+    stack: ExitStack,
+    place: Home,
+    secret: SecretValue,
+    effects: Effects,
+    accounts: SharedHost,
+) -> tuple[ModelWatch, ModelCache]:
+    """What asks the registries of models that the home names, and what keeps models."""
+    resolver = ModelResolver(
+        place.root, secret, effects, shares_account=lambda: not accounts.accounts
+    )
+    cache = ModelCache(resolver, effects)
+    stack.callback(cache.close)
+    cache.look()  # what starts first finds its model, too
+    return ModelWatch(resolver, effects.clock), cache
 
 
 def keepers_of(
@@ -115,12 +136,3 @@ def called_by_accounts(stack: ExitStack, accounts: SharedHost, files: Files) -> 
         ) from error
     stack.callback(remove, files, accounts.socket)
     return [taken]
-
-
-def model_watch(
-    place: Home, secrets: SecretStore, user: str, effects: Effects, accounts: SharedHost | None
-) -> ModelWatch:
-    """Asks the registries of models that the home names, with secrets of its owner."""
-    own = partial(secrets.value, user)
-    resolver = ModelResolver(place.root, own, effects, shares_account=accounts is None)
-    return ModelWatch(resolver, effects.clock)

@@ -31,6 +31,13 @@ class FakeRegistry:
         scopes: that it was asked for.
         objects: lines `KEY SIZE ETAG [VERSION [old|gone]]` of folders of the bucket.
         lists_versions: status of questions for versions.
+        files: path -> headers and content of files, and of what lists them.
+        moved: path -> URL that requests are redirected to.
+        breaks: after how many bytes of content the next answers break off, one after the other.
+        resumes: whether a part of a file can be asked for.
+        ranges: parts of files that were asked for.
+        begun: set once half of the content of a file has gone out, where `silent_after` is.
+        silent_after: whether the rest of a file does not come until `leave`.
     """
 
     def __init__(self) -> None:
@@ -44,22 +51,30 @@ class FakeRegistry:
         self.scopes: list[list[str]] = []
         self.objects: list[str] = []
         self.lists_versions = 200
+        self.files: dict[str, tuple[dict[str, str], bytes]] = {}
+        self.moved: dict[str, str] = {}
+        self.breaks: list[int] = []
+        self.resumes, self.ranges = True, list[str]()
+        self.begun, self.silent_after = threading.Event(), False
 
     def answer(self, path: str, query: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body."""
+        if path in self.moved:
+            return 302, {"Location": self.moved[path]}, b""
+        if path in self.files:
+            headers, content = self.files[path]
+            return 200, {"Content-Length": str(len(content)), **headers}, content
         if path == "/api/2.0/mlflow/registered-models/alias":
             return self._version(self.aliases.get(query["alias"]), query)
         if path == "/api/2.0/mlflow/model-versions/get":
             return self._version(int(query["version"]), query)
         if path == "/api/models/org/repo/revision/main":
             return 200, {}, json.dumps({"sha": COMMIT}).encode()
-        if path == "/bucket":
-            return self._listed(query)
-        if path == "/bucket/chat.tar":
-            return 200, {"ETag": '"e1"', "x-amz-version-id": "v7"}, b""
-        return self._artifact(path)
+        return self._listed(query) if path == "/bucket" else self._artifact(path)
 
     def _artifact(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        if path == "/bucket/chat.tar":
+            return 200, {"ETag": '"e1"', "x-amz-version-id": "v7"}, b""
         if path == "/token":
             return 200, {}, json.dumps(self.said).encode()
         if self.challenge and self.asked[-1][1] != self.opens:
@@ -132,14 +147,33 @@ def fake_registry() -> Iterator[FakeRegistry]:
             if "scope" in found:
                 fake.scopes.append(found["scope"])
             status, headers, body = fake.answer(url.path, query)
+            part = self.headers.get("Range", "")
+            if part and fake.resumes and url.path in fake.files:
+                fake.ranges.append(part)
+                status, at = 206, int(part.removeprefix("bytes=").partition("-")[0])
+                place = f"bytes {at}-{len(body) - 1}/{len(body)}"
+                body = body[at:]
+                headers = headers | {"Content-Range": place, "Content-Length": str(len(body))}
             if fake.status != 200:
                 status, headers, body = fake.status, {}, b""
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(fake.body or body)
+            if self.command != "GET":
+                return
+            if url.path in fake.files and "/api/" not in url.path:
+                body = self._cut(body)
+            self.wfile.write(fake.body or body)
+
+        def _cut(self, body: bytes) -> bytes:
+            if fake.silent_after:
+                half = len(body) // 2
+                self.wfile.write(body[:half])
+                fake.begun.set()
+                fake.leave.wait(30)
+                return body[half:]
+            return body[: fake.breaks.pop(0)] if fake.breaks else body
 
         do_HEAD = do_GET  # noqa: N815 - the name that the library looks for
 

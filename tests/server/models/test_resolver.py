@@ -119,7 +119,7 @@ def test_a_registry_that_is_silent_or_gone_costs_no_more_than_the_deadline(
 
 
 def test_what_is_not_configured_is_refused_with_the_key_that_configures_it(tmp_path: Path) -> None:
-    resolver = ModelResolver(tmp_path, SECRETS.get, shares_account=False)
+    resolver = ModelResolver(tmp_path, SECRETS.get, shares_account=lambda: False)
     for reference, key in (
         *(("models:/chat/1", "mlflow"), ("hf://org/repo", "hf"), ("s3://bucket/a", "s3")),
         *(("oci://reg.example/chat", "oci"), (f"file://{tmp_path}", "files")),
@@ -189,7 +189,7 @@ def test_a_model_lies_in_a_folder_for_models_and_links_do_not_lead_out(tmp_path:
         (each / "a").write_bytes(b"1")
     (inside / "away").symlink_to(outside)
     (tmp_path / "models.yaml").write_text(f"files: [{inside}]")
-    resolver = ModelResolver(tmp_path, shares_account=False)
+    resolver = ModelResolver(tmp_path, shares_account=lambda: False)
     assert resolved(resolver, f"file://{inside}/a").digest
     assert "no folder for models" in refused(resolver, f"file://{outside}/a").message
     assert "is a link" in refused(resolver, f"file://{inside}/away/a").message

@@ -54,7 +54,9 @@ def test_an_alias_is_resolved_once_and_stays_what_it_was(
 def test_programs_get_the_model_of_their_gang_in_variables() -> None:
     model = ResolvedModel(ALIAS, "models:/chat/3", "3", "record-sha256:00")
     assert model_env(Gang("b-2/0", "b-2", "default")) == {}
-    assert model_env(Gang("b-2/0", "b-2", "default", model=model)) == {
+    gang = Gang("b-2/0", "b-2", "default", model=model)
+    assert model_env(gang, "/cache/b")["GANGLION_MODEL_PATH"] == "/cache/b"
+    assert model_env(gang) == {
         "GANGLION_MODEL": ALIAS,
         "GANGLION_MODEL_URI": "models:/chat/3",
         "GANGLION_MODEL_VERSION": "3",

@@ -6,7 +6,7 @@ import { budgets, flavors, nodes, ofUser, order, queues } from "../../api/reads"
 import type { QueueView, WorkloadView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { gpus, money, plural } from "../../ui/numbers";
-import { Badge, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
+import { Badge, Empty, Failure, Figure, Loading, Meter, Name, StateBadge, Time } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless } from "../../ui/text";
 import { useFirstSteps } from "../setup/fresh";
@@ -121,7 +121,7 @@ const JOBS: readonly PlainColumn<WorkloadView>[] = [
     title: "State",
     className: "states",
     value: (each) => each.state,
-    cell: (each) => <Badge text={each.state} />,
+    cell: (each) => <StateBadge of={each} />,
   },
   {
     key: "queue",

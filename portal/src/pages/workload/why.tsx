@@ -56,6 +56,7 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
           ))}
         </dl>
       )}
+      {reason && isAway(about.gang) && <p className="quiet">{harmless(about.text, 1500)}</p>}
       {about.phase === "pending" && <Start about={about} />}
       <Suggestions about={about} clone={clone} />
       {about.ahead_count > 0 && (
@@ -89,6 +90,9 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
     </article>
   );
 }
+
+/** Whether it lives in a cluster, whose scheduler knows more than the server. */
+const isAway = (gang: string) => gang.includes(":");
 
 function Start({ about }: { about: Explained }) {
   return (
@@ -203,7 +207,7 @@ function People({ title, ids, all }: { title: string; ids: readonly string[]; al
             <Job id={each} />
           </span>
         ))}
-        {all > ids.length && ` and ${count(all - ids.length)} more`}
+        {all > ids.length && (ids.length ? ` and ${count(all - ids.length)} more` : "Which they are, its scheduler says.")}
       </p>
     </section>
   );

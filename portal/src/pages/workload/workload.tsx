@@ -9,7 +9,7 @@ import type { GangView, WaitedFor, WorkloadCost, WorkloadDetail } from "../../ap
 import { useNow } from "../../ui/clock";
 import { Confirm } from "../../ui/confirm";
 import { count, duration, gpuHours as gpuHoursOf, hours, money, plural } from "../../ui/numbers";
-import { Badge, Command, Failure, Figure, Loading, Name, Time } from "../../ui/parts";
+import { Command, Failure, Figure, Loading, Name, Silent, StateBadge, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
 import { clusterOf, gangOf } from "./gang_choice";
@@ -106,7 +106,7 @@ function Head({ job }: { job: WorkloadDetail }) {
     <header className="head">
       <div>
         <h1>
-          <Name text={job.id} most={80} /> <Badge text={job.state} />
+          <Name text={job.id} most={80} /> <StateBadge of={job} />
         </h1>
         <p className="lead">
           {job.kind} of <Name text={job.user} most={60} /> in queue{" "}
@@ -122,10 +122,11 @@ function Head({ job }: { job: WorkloadDetail }) {
         </p>
         {job.message && job.state === "QUEUED" && (
           <p>
-            {job.position ? `Number ${job.position} in the queue: ` : ""}
+            {job.position ? `Number ${job.position} in the queue${elsewhere ? ` of cluster ${elsewhere.cluster}` : ""}: ` : ""}
             {harmless(job.message, 1000)}
           </p>
         )}
+        {job.silent_since > 0 && elsewhere && <Silent cluster={elsewhere.cluster} since={job.silent_since} />}
         {Object.values(job.alarms).map((each) => (
           <p key={each} className="notice warn">
             {harmless(each, 1000)}

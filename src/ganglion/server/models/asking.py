@@ -1,6 +1,7 @@
 """One question to a registry over HTTP: bounded in time and size, credentials never in errors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,13 @@ SIGN_IN = (401, 403)
 MISSING = frozenset({400, 404, 410})
 """How registries answer that do not know what they are asked about."""
 
+STALLED_S = 30.0
+"""How long a registry may send nothing of a file."""
+MOST_REDIRECTS = 5
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+ANYWHERE = frozenset({"range", "accept-encoding"})
+"""Headers that other places than the registry get, where it redirects to them."""
+
 SecretValue = Callable[[str], str | None]
 """Name of a secret of the server's owner -> its value; None = none is kept."""
 
@@ -36,6 +44,30 @@ class RegistryAnswer(Struct, frozen=True):
     status: int
     headers: dict[str, str]
     body: bytes
+
+
+class RegistryContent:
+    """A file while it arrives.
+
+    Args:
+        said: the answer.
+
+    Attributes:
+        status: of HTTP.
+        headers: by their names in lower case.
+    """
+
+    def __init__(self, said: httpx2.Response) -> None:
+        self.status, self.headers = said.status_code, dict(said.headers.items())
+        self._said = said
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """What has arrived, part by part. Raises ModelRegistryDown when nothing more does."""
+        try:
+            async for part in self._said.aiter_raw():
+                yield part
+        except httpx2.HTTPError as error:
+            raise _silent(str(self._said.url), error) from None
 
 
 class RegistryClient:
@@ -76,10 +108,7 @@ class RegistryClient:
         try:
             found = await self._asked(method, url, headers, params)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            why = str(error) or type(error).__name__
-            raise ModelRegistryDown(
-                f"the registry of models at {host} does not answer: {why}", AGAIN
-            ) from None
+            raise _silent(url, error) from None
         if found is None:
             raise ModelRegistryDown(f"{host} answers with more than {MOST_BYTES >> 20} MiB")
         if found.status in answers:
@@ -104,6 +133,33 @@ class RegistryClient:
                 if len(body) > MOST_BYTES:
                     return None
             return RegistryAnswer(said.status_code, dict(said.headers.items()), bytes(body))
+
+    @asynccontextmanager
+    async def content(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[RegistryContent]:
+        """Ask for a file; redirects are followed, and other places get no credentials.
+
+        Raises:
+            ModelRegistryDown: nothing answers, or with redirects without end.
+        """
+        sent = {"accept-encoding": "identity", **headers}
+        transport, limit = self._transport, httpx2.Timeout(STALLED_S)
+        async with httpx2.AsyncClient(
+            transport=transport, timeout=limit, trust_env=False
+        ) as client:
+            for _ in range(MOST_REDIRECTS):
+                request = client.build_request("GET", url, headers=sent)
+                try:
+                    said = await client.send(request, stream=True)
+                except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                    raise _silent(url, error) from None
+                try:
+                    if said.status_code not in REDIRECTS:
+                        yield RegistryContent(said)
+                        return
+                    url, sent = _redirected(said, sent)
+                finally:
+                    await said.aclose()
+        raise ModelRegistryDown(f"{urlsplit(url).netloc} redirects without end")
 
     def credentials(self, registry: HttpRegistry) -> dict[str, str]:
         """Headers that sign in.
@@ -133,6 +189,25 @@ class RegistryClient:
                 f"the server's owner sets it: ganglion secret set {name}",
             )
         return found.strip()
+
+
+def _silent(url: str, error: Exception) -> ModelRegistryDown:
+    why, host = str(error) or type(error).__name__, urlsplit(url).netloc
+    return ModelRegistryDown(f"the registry of models at {host} does not answer: {why}", AGAIN)
+
+
+def _redirected(said: httpx2.Response, sent: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """Where a file lies, and the headers of the request there."""
+    old = said.url
+    try:
+        new = old.join(said.headers.get("location", ""))
+    except httpx2.InvalidURL:
+        raise strange(str(old)) from None
+    if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme != "https"):
+        raise ModelRegistryDown(f"{old.host} redirects to a place without TLS")
+    if (new.scheme, new.host, new.port) != (old.scheme, old.host, old.port):
+        sent = {name: value for name, value in sent.items() if name in ANYWHERE}
+    return str(new), sent
 
 
 def unknown(wanted: ModelReference, said: str = "") -> FieldError:

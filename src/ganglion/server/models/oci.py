@@ -6,6 +6,8 @@ Distribution; RFC 9110, section 11, for challenges.
 
 import re
 from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ganglion.model.errors import ModelRegistryDown
@@ -18,6 +20,7 @@ from ganglion.server.models.asking import (
     strange,
     unknown,
 )
+from ganglion.server.models.cache.sources import FileRequest, RemoteFile, checked_files, odd
 from ganglion.server.models.settings import OciHost
 from ganglion.specs.grammar.rules.models import DIGEST, ModelReference
 
@@ -27,6 +30,8 @@ MANIFESTS = (
     "application/vnd.docker.distribution.manifest.list.v2+json"
 )
 UNAUTHORIZED = frozenset({401})
+TITLE = "org.opencontainers.image.title"
+"""Annotation of a layer that is a file: its name."""
 
 _PART = re.compile(
     r"[\s,]*(?:(?P<key>[\w-]+)\s*=\s*(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s,\"]*))"
@@ -51,9 +56,8 @@ class OciRegistry:
 
     async def resolve(self, wanted: ModelReference) -> ResolvedModel:
         """See `ModelRegistry`."""
-        repository = wanted.name.partition("/")[2]
-        url = f"{self._settings.url.rstrip('/')}/v2/{repository}/manifests/{wanted.at}"
-        said = await self._manifest(url, repository)
+        url = self._url(wanted, f"manifests/{wanted.at}")
+        said, _ = await self._manifest(wanted, "HEAD")
         if said.status in MISSING:
             raise unknown(wanted)
         digest = said.headers.get("docker-content-digest", "")
@@ -63,17 +67,51 @@ class OciRegistry:
         version = "" if wanted.mark == "@" else wanted.at
         return ResolvedModel(str(wanted), f"oci://{wanted.name}@{digest}", version, digest)
 
-    async def _manifest(self, url: str, repository: str) -> RegistryAnswer:
-        """The answer about a manifest, signed in where the registry wants that."""
+    async def contents(self, wanted: ModelReference, model: ResolvedModel) -> list[RemoteFile]:
+        """See `ModelSource`."""
+        url = self._url(wanted, f"manifests/{wanted.at}")
+        said, _ = await self._manifest(wanted, "GET")
+        if said.status in MISSING:
+            raise unknown(wanted)
+        if said.status != 200 or f"sha256:{sha256(said.body).hexdigest()}" != model.digest:
+            raise strange(url)
+        try:
+            layers = decoded(said, url).get("layers") or []
+            files = [self._layer(wanted, each) for each in layers]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise odd(model, "has layers without names: it is a container image") from None
+        return checked_files(files, model)
+
+    def _layer(self, wanted: ModelReference, said: Mapping[str, Any]) -> RemoteFile:
+        path, digest = str(said["annotations"][TITLE]), str(said["digest"])
+        if not DIGEST.fullmatch(digest):
+            raise ValueError(digest)
+        return RemoteFile(path, self._url(wanted, f"blobs/{digest}"), int(said["size"]), digest)
+
+    async def request(self, wanted: ModelReference, file: RemoteFile) -> FileRequest:
+        """See `ModelSource`."""
+        _, headers = await self._manifest(wanted, "HEAD")
+        return FileRequest(headers, file.check)
+
+    def _url(self, wanted: ModelReference, path: str) -> str:
+        repository = wanted.name.partition("/")[2]
+        return f"{self._settings.url.rstrip('/')}/v2/{repository}/{path}"
+
+    async def _manifest(
+        self, wanted: ModelReference, method: str
+    ) -> tuple[RegistryAnswer, dict[str, str]]:
+        """The answer about a manifest, and the headers that it took: signed in where needed."""
         own, headers = self._settings, {"accept": MANIFESTS}
+        url = self._url(wanted, f"manifests/{wanted.at}")
         if own.token:
             headers |= self._client.credentials(own)
-            return await self._client.ask(url, headers, method="HEAD")
-        first = await self._client.ask(url, headers, method="HEAD", answers=UNAUTHORIZED)
+            return await self._client.ask(url, headers, method=method), headers
+        first = await self._client.ask(url, headers, method=method, answers=UNAUTHORIZED)
         if first.status not in UNAUTHORIZED:
-            return first
+            return first, headers
+        repository = wanted.name.partition("/")[2]
         headers |= await self._signed_in(challenges(first.headers), repository)
-        return await self._client.ask(url, headers, method="HEAD")
+        return await self._client.ask(url, headers, method=method), headers
 
     async def _signed_in(
         self, asked: Mapping[str, Mapping[str, str]], repository: str

@@ -9,6 +9,7 @@ from ganglion.model.errors import FieldError, ModelRegistryDown
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.models.asking import AGAIN, RegistryClient
+from ganglion.server.models.cache.sources import UNFETCHED, ModelSource
 from ganglion.server.models.folder import SUMS, FolderRegistry
 from ganglion.server.models.oci import OciRegistry
 from ganglion.server.models.registries import HubRegistry, MlflowRegistry
@@ -36,9 +37,12 @@ class ModelResolver:
         home: Ganglion's home directory.
         secret: reads secrets of the server's owner, which `models.yaml` names.
         effects: files and the clock.
-        shares_account: whether programs run as the server's account, so that what a model of
-            `file://` has in it is no secret to users.
+        shares_account: whether programs run as the server's account by now, so that what a model
+            of `file://` has in it is no secret to users.
         client: asks registries; None = over the network.
+
+    Attributes:
+        client: the same.
     """
 
     def __init__(
@@ -47,11 +51,11 @@ class ModelResolver:
         secret: Callable[[str], str | None] = lambda _name: None,
         effects: Effects = SYSTEM,
         *,
-        shares_account: bool = True,
+        shares_account: Callable[[], bool] = lambda: True,
         client: RegistryClient | None = None,
     ) -> None:
         self._home, self._effects, self._shares = home, effects, shares_account
-        self._client = client or RegistryClient(secret)
+        self.client = client or RegistryClient(secret)
 
     def settings(self) -> ModelSettings:
         """Return what is in force. Raises FileError where the file is not what it should be."""
@@ -78,18 +82,31 @@ class ModelResolver:
                 f"what {wanted} means was not found out within {settings.deadline}", hint
             ) from None
 
+    def source(self, reference: str) -> ModelSource:
+        """Where the files of a model come from.
+
+        Raises:
+            FieldError: models of its kind are not fetched, or no registry of its kind is known.
+            FileError: `models.yaml` is wrong.
+        """
+        settings, wanted = self.settings(), reference_of(reference)
+        registry = self._registry(settings, wanted)
+        if isinstance(registry, HubRegistry | OciRegistry | S3Registry):
+            return registry
+        raise FieldError(f"models of {wanted.scheme}: are not fetched", key="model", hint=UNFETCHED)
+
     def _registry(self, settings: ModelSettings, wanted: ModelReference) -> ModelRegistry:
-        if wanted.scheme == "file" and (self._shares or settings.files):
+        if wanted.scheme == "file" and (self._shares() or settings.files):
             return FolderRegistry(self._effects.files, settings.files)
         if wanted.scheme == "models" and settings.mlflow:
-            return MlflowRegistry(settings.mlflow, self._client)
+            return MlflowRegistry(settings.mlflow, self.client)
         if wanted.scheme == "hf" and settings.hf:
-            return HubRegistry(settings.hf, self._client)
+            return HubRegistry(settings.hf, self.client)
         host = wanted.name.partition("/")[0]
         if wanted.scheme == "oci" and host in settings.oci:
-            return OciRegistry(settings.oci[host], self._client)
+            return OciRegistry(settings.oci[host], self.client)
         if wanted.scheme == "s3" and settings.s3:
-            return S3Registry(settings.s3, self._client, self._effects.clock)
+            return S3Registry(settings.s3, self.client, self._effects.clock)
         raise _unknown_place(wanted, host)
 
 

@@ -1,11 +1,12 @@
 """Stores that speak S3: one object, or all objects of a folder.
 
-Source: HeadObject, ListObjectVersions and ListObjectsV2 of the Amazon S3 API Reference.
+Source: HeadObject, GetObject, ListObjectVersions and ListObjectsV2 of the Amazon S3 API Reference.
 """
 
+from base64 import b64decode
 from collections.abc import Iterator
 from hashlib import sha256
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from xml.etree import ElementTree
 
 import msgspec
@@ -21,6 +22,13 @@ from ganglion.server.models.asking import (
     refused,
     strange,
     unknown,
+)
+from ganglion.server.models.cache.sources import (
+    FileRequest,
+    RemoteFile,
+    changed,
+    checked_files,
+    odd,
 )
 from ganglion.server.models.settings import ObjectStore
 from ganglion.specs.grammar.rules.models import ModelReference
@@ -54,30 +62,83 @@ class S3Registry:
         """See `ModelRegistry`."""
         if wanted.name.endswith("/"):
             return await self._folder(wanted)
-        query = {"versionId": wanted.at} if wanted.at else {}
-        checksum_too = {"x-amz-checksum-mode": "ENABLED"}
-        said = await self._asked("HEAD", wanted.name, query, checksum_too)
-        if said.status in MISSING:
-            raise unknown(wanted)
-        etag = said.headers.get("etag", "").strip('"')
-        if said.status != 200 or not etag:
-            raise strange(self._url(wanted.name))
+        said = await self._head(wanted, wanted.name, wanted.at)
         version = said.headers.get("x-amz-version-id", "")
         version = "" if version == "null" else version
         uri = f"s3://{wanted.name}" + (f"?versionId={version}" if version else "")
         checksum = said.headers.get("x-amz-checksum-sha256", "")
-        digest = f"sha256-base64:{checksum}" if checksum else f"etag:{etag}"
+        digest = f"sha256-base64:{checksum}" if checksum else f"etag:{_etag(said)}"
         return ResolvedModel(str(wanted), uri, version, digest)
+
+    async def contents(self, wanted: ModelReference, model: ResolvedModel) -> list[RemoteFile]:
+        """See `ModelSource`."""
+        if wanted.name.endswith("/"):
+            return checked_files(await self._objects_of(wanted, model), model)
+        if (await self.resolve(wanted)).digest != model.digest:
+            raise changed(model)
+        said = await self._head(wanted, wanted.name, wanted.at)
+        name, size = wanted.name.rpartition("/")[2], said.headers.get("content-length", "")
+        if not size.isdecimal():
+            raise strange(self._url(wanted.name))
+        place = self._place(wanted.name, wanted.at)
+        return checked_files([RemoteFile(name, place, int(size), "", _etag(said))], model)
+
+    async def _objects_of(self, wanted: ModelReference, model: ResolvedModel) -> list[RemoteFile]:
+        bucket, _, folder = wanted.name.partition("/")
+        entries = await self._entries(wanted)
+        if _digest_of(entries) != model.digest:
+            raise changed(model)
+        if not all(size.isdecimal() for _, size, _, _ in entries):
+            raise odd(model, "has an object without a size")
+        return [
+            RemoteFile(
+                *(key.removeprefix(folder), self._place(f"{bucket}/{key}", version), int(size)),
+                tag=etag,
+            )
+            for key, size, etag, version in entries
+        ]
+
+    async def request(self, wanted: ModelReference, file: RemoteFile) -> FileRequest:
+        """See `ModelSource`."""
+        name, _, at = file.url.removeprefix(self._url("")).partition("?versionId=")
+        said = await self._head(wanted, unquote(name), unquote(at))
+        if _etag(said) != file.tag:
+            raise FieldError(f"{file.path} of {wanted} is another one by now", key="model")
+        headers = self._signed("GET", file.url, {"if-match": f'"{file.tag}"'})
+        found = said.headers.get("x-amz-checksum-sha256", "")
+        if not found or "-" in found:  # with a number of parts it is a digest of their digests
+            return FileRequest(headers)
+        try:
+            return FileRequest(headers, f"sha256:{b64decode(found).hex()}")
+        except ValueError:
+            raise strange(file.url) from None
+
+    async def _head(self, wanted: ModelReference, name: str, version: str) -> RegistryAnswer:
+        """What the store says about an object, which has an ETag."""
+        query = {"versionId": version} if version else {}
+        said = await self._asked("HEAD", name, query, {"x-amz-checksum-mode": "ENABLED"})
+        if said.status in MISSING:
+            raise unknown(wanted)
+        if said.status != 200 or not _etag(said):
+            raise strange(self._url(name))
+        return said
+
+    def _place(self, name: str, version: str) -> str:
+        query = f"?versionId={quote(version, safe='-_.~')}" if version else ""
+        return self._url(name) + query
 
     async def _folder(self, wanted: ModelReference) -> ResolvedModel:
         """A folder by what lies in it: it has no version of its own."""
+        digest = _digest_of(await self._entries(wanted))
+        return ResolvedModel(str(wanted), str(wanted), "", digest)
+
+    async def _entries(self, wanted: ModelReference) -> list[Entry]:
         entries = await self._versions(wanted)
         if entries is None:
             entries = await self._objects(wanted)
         if not entries:
             raise unknown(wanted)
-        digest = sha256(msgspec.json.encode(sorted(entries))).hexdigest()
-        return ResolvedModel(str(wanted), str(wanted), "", f"listing-sha256:{digest}")
+        return entries
 
     async def _versions(self, wanted: ModelReference) -> list[Entry] | None:
         """What a folder has, with the latest versions; None = the store does not list them."""
@@ -162,12 +223,24 @@ class S3Registry:
         pairs = sorted((quote(k, safe="-_.~"), quote(v, safe="-_.~")) for k, v in query.items())
         said = "&".join(f"{key}={value}" for key, value in pairs)
         url = self._url(name) + (f"?{said}" if said else "")
-        headers, own = headers or {}, self._settings
-        if own.access_key:
-            key = SigningKey(own.access_key, self._client.secret(own.secret_key), own.region)
-            headers = signed(method, url, headers, key, self._clock.now_ms())
         answers = UNVERSIONED if method == "GET" else frozenset()
-        return await self._client.ask(url, headers, method=method, answers=answers)
+        sent = self._signed(method, url, headers or {})
+        return await self._client.ask(url, sent, method=method, answers=answers)
+
+    def _signed(self, method: str, url: str, headers: dict[str, str]) -> dict[str, str]:
+        own = self._settings
+        if not own.access_key:
+            return headers
+        key = SigningKey(own.access_key, self._client.secret(own.secret_key), own.region)
+        return signed(method, url, headers, key, self._clock.now_ms())
+
+
+def _digest_of(entries: list[Entry]) -> str:
+    return f"listing-sha256:{sha256(msgspec.json.encode(sorted(entries))).hexdigest()}"
+
+
+def _etag(said: RegistryAnswer) -> str:
+    return said.headers.get("etag", "").strip('"')
 
 
 def _entry(listed: ElementTree.Element) -> Iterator[Entry]:

@@ -8,12 +8,15 @@ from msgspec import Struct, field
 
 from ganglion.model.errors import FieldError, FileError
 from ganglion.seams.files import Files
+from ganglion.specs.grammar.quantities import MIB, parse_memory
 from ganglion.specs.grammar.times.durations import parse_duration
 from ganglion.specs.grammar.words import parse_secret_reference
 
 FILE = "models.yaml"
 LEAST_MS, MOST_MS = 100, 600_000
 """How long one answer may take, and the pause between two rounds of questions: the bounds."""
+MOST_AT_ONCE = 16
+"""Models that may be fetched at a time."""
 
 
 class HttpRegistry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +61,34 @@ class ObjectStore(Struct, frozen=True, forbid_unknown_fields=True):
     secret_key: str = ""
 
 
+class CacheSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where models are kept on the machine of the server.
+
+    Attributes:
+        folder: an absolute path, of one server alone.
+        limit: most that lies there, as `500GiB`; empty = what the disk has.
+        rate: most that is fetched in a second, as `100MiB`; `0` = as much as comes.
+        at_once: models that are fetched at a time.
+        accounts: whether programs of other accounts than the server's get models too.
+    """
+
+    folder: str
+    limit: str = ""
+    rate: str = "100MiB"
+    at_once: int = 2
+    accounts: bool = False
+
+    @property
+    def limit_bytes(self) -> int:
+        """`limit` in bytes; 0 = there is none."""
+        return parse_memory(self.limit) * MIB if self.limit else 0
+
+    @property
+    def rate_bytes(self) -> int:
+        """`rate` in bytes; 0 = there is none."""
+        return parse_memory(self.rate) * MIB
+
+
 class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The file.
 
@@ -70,6 +101,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
             of the server and so read the same files.
         deadline: most time that one reference may take, as `10s`.
         every: pause between two looks at references that may move, as `1m`.
+        cache: where models are kept; None = none are.
     """
 
     mlflow: HttpRegistry | None = None
@@ -79,6 +111,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     files: tuple[str, ...] = ()
     deadline: str = "10s"
     every: str = "1m"
+    cache: CacheSettings | None = None
 
     @property
     def deadline_ms(self) -> int:
@@ -124,6 +157,8 @@ def _check(found: ModelSettings) -> None:
     if found.s3:
         _check_secret(found.s3.secret_key, "s3.secret_key")
         _check_url(found.s3.url, "s3.url")
+    if found.cache:
+        _check_cache(found.cache)
     for key in ("deadline", "every"):
         try:
             length = parse_duration(getattr(found, key))
@@ -131,6 +166,24 @@ def _check(found: ModelSettings) -> None:
             raise FieldError(error.problem, key=key, hint=error.hint) from error
         if not LEAST_MS <= length <= MOST_MS:
             raise FieldError("is out of bounds", key=key, hint="from 100ms to 10m, as `10s`")
+
+
+def _check_cache(found: CacheSettings) -> None:
+    if not Path(found.folder).is_absolute() or len(Path(found.folder).parts) < 2:
+        hint = "as /var/cache/models, a folder for nothing else"
+        raise FieldError("is no absolute path of a folder", key="cache.folder", hint=hint)
+    if not 1 <= found.at_once <= MOST_AT_ONCE:
+        raise FieldError(
+            "is out of bounds", key="cache.at_once", hint=f"from 1 to {MOST_AT_ONCE} models"
+        )
+    for key, text in (("limit", found.limit or "1GiB"), ("rate", found.rate)):
+        try:
+            amount = parse_memory(text)
+        except FieldError as error:
+            raise FieldError(error.problem, key=f"cache.{key}", hint=error.hint) from error
+        if key == "limit" and not amount:
+            hint = "as `500GiB`; leave the key `cache` out to keep no models"
+            raise FieldError("is nothing", key="cache.limit", hint=hint)
 
 
 def _check_secret(text: str, key: str) -> None:

@@ -22,12 +22,12 @@ from ganglion.model.workload import Gang, Run, Workload
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local.attempts.helping import SOCKET
-from ganglion.worlds.local.attempts.launch import LaunchSetup, prepare, resized
+from ganglion.worlds.local.attempts.launch import LaunchSetup, ModelPath, no_model, prepare, resized
 from ganglion.worlds.local.attempts.tracked import Key, TrackedAttempts, names
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.health import DeviceWatcher
 from ganglion.worlds.local.machine.outages import Outages
-from ganglion.worlds.local.ranks.env import ADDRESS, Gpu, inheritable
+from ganglion.worlds.local.ranks.env import ADDRESS, inheritable, numbered
 from ganglion.worlds.local.ranks.seats import pod_id
 from ganglion.worlds.local.run_files import records
 from ganglion.worlds.local.run_files.clock import steady_clock
@@ -84,6 +84,7 @@ class LocalWorld:
             so that what has no record here is lost, and not to be started.
         helper: socket of the root helper.
         effects: the clocks of `clock`, and what attempts are watched with.
+        model_path: as of `LaunchSetup`.
 
     Raises:
         EnvironmentFault: another server uses this home, or it cannot be written.
@@ -104,6 +105,7 @@ class LocalWorld:
         inherits: bool = False,
         helper: str = SOCKET,
         effects: Effects = SYSTEM,
+        model_path: ModelPath = no_model,
     ) -> None:
         self.nodes = tuple(nodes)
         self._lock = _only_one(home)
@@ -114,8 +116,8 @@ class LocalWorld:
             self._clock, self._wall = steady.__call__, steady.wall
         else:
             self._clock = self._wall = clock
-        given = _numbered(nodes), inheritable(environ), run_of, SecretStore(self._home), umask
-        self._ground = LaunchSetup(self._home, *given, open_files, term, helper)
+        given = numbered(nodes), inheritable(environ), run_of, SecretStore(self._home), umask
+        self._ground = LaunchSetup(self._home, *given, open_files, term, helper, model_path)
         self._attempts = TrackedAttempts(self._home, term.ledger if term else "", effects)
         self._retention = Retention(self._home, lambda: (*self._attempts.live,), effects.clock)
         self._outages = Outages(self._home, self.nodes)
@@ -360,7 +362,8 @@ class LocalWorld:
         now, present = self.now(), {node.name: node for node in self.nodes}
         for node in self.nodes:
             old = known.get(node.name, node)
-            kept = structs.replace(node, cordoned=old.cordoned, cordoned_by=old.cordoned_by)
+            cordon = {"cordoned": old.cordoned, "cordoned_by": old.cordoned_by}
+            kept = structs.replace(node, **cordon, holds=old.holds)  # which others find out
             if node.name not in known or kept != old:
                 self._facts.append(NodeAdded(now, kept))
         self._facts += [NodeLost(now, name) for name in known if name not in present]
@@ -374,15 +377,6 @@ def _workload(gang: Gang, workloads: Mapping[str, Workload]) -> Workload:
     if gang.workload not in workloads:
         raise NotFound(f"there is no workload {gang.workload}")
     return workloads[gang.workload]
-
-
-def _numbered(nodes: Sequence[Node]) -> dict[str, tuple[Gpu, ...]]:
-    numbered, first = {}, 0
-    for node in nodes:
-        gpus = (Gpu(first + i, device.uuid) for i, device in enumerate(node.devices))
-        numbered[node.name] = tuple(gpus)
-        first += len(node.devices)
-    return numbered
 
 
 def _only_one(home: Path) -> records.RunLock:

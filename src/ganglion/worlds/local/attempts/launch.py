@@ -11,7 +11,7 @@ from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.executor import Term
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Resize, Start
-from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
+from ganglion.model.workload import Checkpoint, Gang, Kind, ResolvedModel, Run, Workload
 from ganglion.seams.files import program
 from ganglion.worlds.environment import SLURM_SWITCH
 from ganglion.worlds.local.attempts.helping import (
@@ -34,6 +34,13 @@ from ganglion.worlds.local.run_files.secret_store import SecretStore, without_cr
 from ganglion.worlds.local.supervision.children import HELPER
 from ganglion.worlds.local.workspaces.kept import furnish, kept, port_key
 
+ModelPath = Callable[[ResolvedModel, int | None], str]
+
+
+def no_model(_model: ResolvedModel, _uid: int | None) -> str:
+    """Keep no models."""
+    return ""
+
 
 class LaunchSetup(Struct, frozen=True):
     """What every launch of one world shares.
@@ -48,6 +55,8 @@ class LaunchSetup(Struct, frozen=True):
         open_files: soft limit of jobs; 0 = that of the server.
         term: the ledger and the generation of it that this home executes; None = unknown.
         helper: socket of the root helper, which starts programs of other accounts.
+        model_path: where a model lies on this machine, for programs of an account, or of the
+            server's; empty = it does not.
     """
 
     home: Path
@@ -59,6 +68,7 @@ class LaunchSetup(Struct, frozen=True):
     open_files: int = 0
     term: Term | None = None
     helper: str = SOCKET
+    model_path: ModelPath = no_model
 
 
 def prepare(ground: LaunchSetup, start: Start, workload: Workload, taken: set[int]) -> Record:
@@ -194,6 +204,7 @@ def _facts(
     gang, attempt = decision.gang, decision.attempt
     login = login_of(workload.account) if workload.account else None
     run = paths.run_dir(ground.home, gang.id, attempt)
+    uid = login.account.uid if login else None
     return RankFacts(
         attempt=attempt,
         name=workload.name,
@@ -203,6 +214,7 @@ def _facts(
         run_dir=str(run),
         gpus=ground.gpus,
         exchange=str(exchange_of(run)) if login else "",
+        model_path=ground.model_path(gang.model, uid) if gang.model else "",
     )
 
 

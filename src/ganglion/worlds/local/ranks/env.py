@@ -9,11 +9,12 @@ How ranks are counted when an elastic gang changes its size: see `seats`.
 """
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from ganglion.model.fleet.node import Node
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Checkpoint, Gang, Run
 from ganglion.worlds.environment import BIND_SWITCH, SLURM_SWITCH, split
@@ -48,6 +49,16 @@ class Gpu(Struct, frozen=True):
     uuid: str = ""
 
 
+def numbered(nodes: Sequence[Node]) -> dict[str, tuple[Gpu, ...]]:
+    """The devices of each node as the machine numbers them, which has those of all nodes."""
+    found, first = {}, 0
+    for node in nodes:
+        gpus = (Gpu(first + i, device.uuid) for i, device in enumerate(node.devices))
+        found[node.name] = tuple(gpus)
+        first += len(node.devices)
+    return found
+
+
 class RankFacts(Struct, frozen=True):
     """What an attempt is given beside gang and placement.
 
@@ -60,6 +71,7 @@ class RankFacts(Struct, frozen=True):
         run_dir: this attempt's run directory.
         gpus: node name -> its devices in the node's order.
         exchange: folder that its programs may write; empty = the run directory.
+        model_path: where its model lies on this machine; empty = it does not.
     """
 
     attempt: int
@@ -70,6 +82,7 @@ class RankFacts(Struct, frozen=True):
     run_dir: str
     gpus: Mapping[str, tuple[Gpu, ...]]
     exchange: str = ""
+    model_path: str = ""
 
     @property
     def folder(self) -> str:
@@ -90,7 +103,7 @@ def rank_env(
         facts: the attempt's ports and directories, and the devices of the nodes.
     """
     env = dict(run.env) | _torch(seat, table, gang, facts) | _gpus(seat, run, facts)
-    env |= _own(seat, table, gang, facts) | model_env(gang)
+    env |= _own(seat, table, gang, facts) | model_env(gang, facts.model_path)
     if run.env.get(SLURM_SWITCH) == "1":
         env |= slurm.variables(seat, table, gang, facts.name, ADDRESS)
         env["SLURM_RESTART_COUNT"] = str(facts.attempt - 1)
@@ -191,12 +204,13 @@ def _own(seat: RankSeat, table: Table, gang: Gang, facts: RankFacts) -> dict[str
     }
 
 
-def model_env(gang: Gang) -> dict[str, str]:
-    """What programs learn of the model that they are to load."""
+def model_env(gang: Gang, path: str = "") -> dict[str, str]:
+    """What programs learn of the model that they are to load, and where it lies already."""
     model = gang.model
     if model is None:
         return {}
-    return {
+    found = {"GANGLION_MODEL_PATH": path} if path else {}
+    return found | {
         "GANGLION_MODEL": model.reference,
         "GANGLION_MODEL_URI": model.uri,
         "GANGLION_MODEL_VERSION": model.version,
