@@ -38,5 +38,5 @@ it("has fewer columns on a tablet, fewer still beside a panel, and one under the
 });
 
 it("has taller rows where a column stands under the others", () => {
-  expect(shown(true)).toContain("--row:64px");
+  expect(shown(true)).toContain("--row:80px");
 });

@@ -106,24 +106,24 @@ function Legend({ coloring, hues }: { coloring: Coloring; hues: ReadonlyMap<stri
   if (coloring === "queue")
     return (
       <p className="legend">
-        <i className="free" /> free
+        <span><i className="free" /> free</span>
         {[...hues].slice(0, MOST_NAMED).map(([name, hue]) => (
           <span key={name}>
             <i style={{ background: hueColor(hue) }} /> <Name text={name} most={24} />
           </span>
         ))}
-        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`} <i className="other" /> closed <i className="crossed" /> sick
+        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`} <span><i className="other" /> closed</span> <span><i className="crossed" /> sick</span>
       </p>
     );
   if (coloring === "health")
     return (
       <p className="legend">
-        <i className="free" /> healthy <i className="bad crossed" /> sick
+        <span><i className="free" /> healthy</span> <span><i className="bad crossed" /> sick</span>
       </p>
     );
   return (
     <p className="legend">
-      <i className="free" /> free <i className="used" /> in use <i className="other" /> closed <i className="crossed" /> sick
+      <span><i className="free" /> free</span> <span><i className="used" /> in use</span> <span><i className="other" /> closed</span> <span><i className="crossed" /> sick</span>
     </p>
   );
 }

@@ -31,8 +31,8 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "gang",
     title: "Workload",
-    width: "minmax(8rem, 1fr)",
-    narrow: "minmax(6rem, 1fr)",
+    width: "minmax(11rem, 1.5fr)",
+    narrow: "minmax(9rem, 1.4fr)",
     value: (row) => row.gang,
     cell: (row) => (
       <RowLink job={row.workload}>
@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     key: "reason",
     title: "Waits for",
     width: "minmax(10rem, 5fr)",
-    narrow: "minmax(8rem, 5fr)",
+    narrow: "minmax(8rem, 4fr)",
     under: true,
     value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
     cell: (row) => (
@@ -69,12 +69,12 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     value: (row) => row.gpus,
     cell: (row) => row.gpus,
   },
-  { ...QUEUE, roomy: true },
-  { ...USER, roomy: true },
+  { ...QUEUE, width: "minmax(5rem, 0.8fr)", roomy: true },
+  { ...USER, width: "minmax(4rem, 0.8fr)", roomy: true },
   {
     key: "priority",
     title: "Priority",
-    width: "5.5rem",
+    width: "4.75rem",
     align: "end",
     roomy: true,
     value: (row) => row.priority,
@@ -83,7 +83,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "submitted",
     title: "Submitted",
-    width: "8.5rem",
+    width: "7rem",
     wide: true,
     value: (row) => (row.submitted ? new Date(row.submitted).toISOString() : null),
     cell: (row) => <Time at={row.submitted} />,

@@ -98,7 +98,8 @@ export function QueuesPage() {
 
 const milli = (value: number | null) => (value === null ? null : value / 1000);
 const most = (value: number | null) => (value === null ? "none" : gpus(value));
-const borrowed = (queue: QueueView) => Math.max(0, queue.gpu_used_milli - (total(queue.quota) ?? 0));
+// What a parent without a quota of its own holds is the work of its leaves.
+const borrowed = (queue: QueueView) => !queue.leaf && total(queue.quota) === null ? 0 : Math.max(0, queue.gpu_used_milli - (total(queue.quota) ?? 0));
 
 const QUEUES: readonly PlainColumn<Branch>[] = [
   {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { GangView, TimelineSpan, WorkloadDetail } from "../../api/schema";
-import { attemptsOf, stepsOf } from "./life";
+import { attemptsOf, lasting, stepsOf } from "./life";
 
 const span = (more: Partial<TimelineSpan>) =>
   ({ gang: "a-1/0", attempt: 1, node: "n0", begin: 10, end: 20, open: false, milli: 8000, ...more }) as TimelineSpan;
@@ -65,4 +65,18 @@ it("shows an attempt of which only the wait is known, where that ended", () => {
     [9_000, "attempt 2 placed", ["unknown"]],
     [12_000, "succeeded", undefined],
   ]);
+});
+
+it("says for how long it runs, or waits again after it ran", () => {
+  const waited = [
+    { attempt: 1, reason: "quota", total_ms: 400, times: 1, until: 500 },
+    { attempt: 2, reason: "capacity", total_ms: 3_000, times: 1, until: 8_000 },
+  ];
+  const job = (more: object) =>
+    ({ submitted: 100, started: null, ended: null, spent: null, gangs: [{ attempt: 1, waited }], ...more }) as unknown as WorkloadDetail;
+  expect(lasting(job({ state: "QUEUED" }), 1_100)).toEqual({ what: "Waits for", ms: 1_000 });
+  expect(lasting(job({ state: "RUNNING", started: 600 }), 1_600)).toEqual({ what: "Runs for", ms: 1_000 });
+  expect(lasting(job({ state: "QUEUED", started: 600 }), 9_000)).toEqual({ what: "Waits for", ms: 4_000 });
+  expect(lasting(job({ state: "QUEUED", started: 600, gangs: [] }), 9_000)).toEqual({ what: "Waits for", ms: null });
+  expect(lasting(job({ state: "CANCELLED", ended: 700 }), 9_000)).toEqual({ what: "Waited", ms: 600 });
 });

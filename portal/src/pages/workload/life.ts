@@ -110,3 +110,22 @@ function on(nodes: readonly string[]): string {
   if (!nodes.length) return "";
   return `on ${nodes.slice(0, 4).join(", ")}${nodes.length > 4 ? ` and ${nodes.length - 4} more` : ""}`;
 }
+
+/** How long it does what it does now; of ended work, how long it waited. `ms` null = it is not known. */
+export function lasting(job: WorkloadDetail, now: number): { what: string; ms: number | null } {
+  if (job.spent) return { what: "Waited", ms: job.spent.wait_ms };
+  if (job.ended) return { what: "Waited", ms: (job.started ?? job.ended) - job.submitted };
+  if (job.state === "QUEUED") return { what: "Waits for", ms: job.started ? again(job, now) : now - job.submitted };
+  if (!job.started) return { what: "Waited", ms: now - job.submitted };
+  return { what: job.state === "SUSPENDED" ? "Since its start" : "Runs for", ms: now - job.started };
+}
+
+/** For how long what ran before waits again: that of the gang that waits longest. */
+function again(job: WorkloadDetail, now: number): number | null {
+  const stretches = job.gangs.flatMap((gang) => {
+    const parts = gang.waited.filter((each) => each.attempt > gang.attempt);
+    const seen = parts.reduce((sum, each) => sum + each.total_ms, 0);
+    return parts.length ? [seen + Math.max(0, now - Math.max(...parts.map((each) => each.until)))] : [];
+  });
+  return stretches.length ? Math.max(...stretches) : null;
+}

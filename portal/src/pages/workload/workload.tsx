@@ -13,7 +13,7 @@ import { Command, Failure, Figure, Loading, Name, Silent, StateBadge, Time } fro
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
 import { clusterOf, gangOf } from "./gang_choice";
-import { attemptsOf, stepsOf } from "./life";
+import { attemptsOf, lasting, stepsOf } from "./life";
 import { Logs } from "./logs";
 import { PlacementPanel } from "./placement";
 import { WhyPanel } from "./why";
@@ -97,6 +97,7 @@ export function WorkloadPage() {
 function Head({ job }: { job: WorkloadDetail }) {
   const now = useNow();
   const over = ENDED.has(job.state);
+  const lasts = lasting(job, now);
   const held = job.reason === "held";
   const elsewhere = clusterOf(job);
   const path = `/workloads/${part(job.id)}`;
@@ -137,7 +138,7 @@ function Head({ job }: { job: WorkloadDetail }) {
         <Figure label="GPUs" value={over ? count(job.gpus) : `${count(job.gpus_held)} of ${count(job.gpus)}`}>
           {over ? "asked for" : "held now"}
         </Figure>
-        <Figure label={over ? "Waited" : job.started ? "Runs for" : "Waits for"} value={lasting(job, now)} />
+        <Figure label={lasts.what} value={lasts.ms === null ? "unknown" : duration(lasts.ms)} />
         <Figure label="GPU-hours" value={hours(gpuHours(job, now))}>
           {job.spent ? "of all attempts" : "of present attempts"}
         </Figure>
@@ -205,12 +206,6 @@ function Cost({ cost, over }: { cost: WorkloadCost; over: boolean }) {
       {cost.unpriced_gpu_us > 0 && ` ${hours(gpuHoursOf(cost.unpriced_gpu_us))} GPU-hours have no price`}
     </Figure>
   );
-}
-
-function lasting(job: WorkloadDetail, now: number): string {
-  if (job.spent) return duration(job.spent.wait_ms);
-  if (job.started && !job.ended) return duration(now - job.started);
-  return duration((job.started ?? job.ended ?? now) - job.submitted);
 }
 
 function gpuHours(job: WorkloadDetail, now: number): number {
