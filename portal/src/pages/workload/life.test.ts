@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { GangView, TimelineSpan, WorkloadDetail } from "../../api/schema";
-import { attemptsOf, lasting, stepsOf } from "./life";
+import { attemptsOf, gpuHoursSoFar, lasting, stepsOf } from "./life";
 
 const span = (more: Partial<TimelineSpan>) =>
   ({ gang: "a-1/0", attempt: 1, node: "n0", begin: 10, end: 20, open: false, milli: 8000, ...more }) as TimelineSpan;
@@ -79,4 +79,14 @@ it("says for how long it runs, or waits again after it ran", () => {
   expect(lasting(job({ state: "QUEUED", started: 600 }), 9_000)).toEqual({ what: "Waits for", ms: 4_000 });
   expect(lasting(job({ state: "QUEUED", started: 600, gangs: [] }), 9_000)).toEqual({ what: "Waits for", ms: null });
   expect(lasting(job({ state: "CANCELLED", ended: 700 }), 9_000)).toEqual({ what: "Waited", ms: 600 });
+});
+
+it("counts what attempts held, and none of the wait between them", () => {
+  const hour = 3_600_000;
+  const spans = [span({ begin: 0, end: hour }), span({ attempt: 2, begin: 3 * hour, end: 99 * hour, open: true, milli: 500 })];
+  const job = { spent: null, gangs: [{ attempt: 2 }] } as unknown as WorkloadDetail;
+  expect(gpuHoursSoFar(job, spans, 4 * hour)).toEqual({ hours: 8.5, whole: true });
+  expect(gpuHoursSoFar(job, spans.slice(1), 4 * hour)).toEqual({ hours: 0.5, whole: false });
+  expect(gpuHoursSoFar(job, undefined, 4 * hour)).toBeNull();
+  expect(gpuHoursSoFar({ ...job, spent: { gpu_ms: hour } } as WorkloadDetail, [], 0)).toEqual({ hours: 1, whole: true });
 });

@@ -129,3 +129,17 @@ function again(job: WorkloadDetail, now: number): number | null {
   });
   return stretches.length ? Math.max(...stretches) : null;
 }
+
+/** What it has held, and whether all of its attempts are in that; null = not read yet. */
+export function gpuHoursSoFar(
+  job: WorkloadDetail,
+  spans: readonly TimelineSpan[] | undefined,
+  now: number,
+): { hours: number; whole: boolean } | null {
+  if (job.spent) return { hours: job.spent.gpu_ms / 3_600_000, whole: true };
+  if (!spans) return null;
+  const held = (each: TimelineSpan) => Math.max(0, (each.open ? now : (each.end ?? each.begin)) - each.begin);
+  const milliMs = spans.reduce((sum, each) => sum + each.milli * held(each), 0);
+  const known = new Set(spans.map((each) => `${each.gang}#${each.attempt}`)).size;
+  return { hours: milliMs / 3_600_000_000, whole: known >= job.gangs.reduce((sum, each) => sum + each.attempt, 0) };
+}
