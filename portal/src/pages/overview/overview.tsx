@@ -133,6 +133,7 @@ const JOBS: readonly PlainColumn<WorkloadView>[] = [
   {
     key: "queue",
     title: "Queue",
+    className: "queues",
     wide: true,
     value: (each) => each.queue,
     cell: (each) => <Name text={each.queue} most={40} />,

@@ -84,7 +84,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     key: "submitted",
     title: "Submitted",
     width: "7rem",
-    wide: true,
+    roomy: true,
     value: (row) => (row.submitted ? new Date(row.submitted).toISOString() : null),
     cell: (row) => <Time at={row.submitted} />,
   },
