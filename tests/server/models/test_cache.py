@@ -263,6 +263,7 @@ def test_other_accounts_enter_the_models_that_they_were_let_into_and_no_others(
     assert acl.users_of(other.parent) == {}
     assert [each.stat().st_mode & 0o777 for each in (other.parent, other)] == [0o700, 0o755]
     assert [each.stat().st_mode & 0o777 for each in other.parents[1:3]] == [0o711, 0o711]
+    assert {each.stat().st_mode & 0o777 for each in other.iterdir()} == {0o444}
 
 
 def test_a_disk_that_is_full_keeps_nothing_half_and_has_its_room_back(

@@ -16,7 +16,7 @@ from ganglion.model.errors import FieldError, GanglionError
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import exists
-from ganglion.server.models.cache.download import FetchRate, FileDownload
+from ganglion.server.models.cache.download import READABLE, FetchRate, FileDownload
 from ganglion.server.models.cache.folder import SPARE, CacheFolder, key_of, part_of
 from ganglion.server.models.cache.sources import (
     UNFETCHED,
@@ -294,6 +294,7 @@ class ModelCache:
         if not exists(self._effects.files, to):
             ask = partial(source.request, wanted, file)
             await self._download.fetch(file, ask, part_of(place, file), to, arrived)
+        self._effects.files.chmod(to, READABLE)
         self._done[key] = (before + file.size, size)
 
     def _check_disk(self, folder: CacheFolder) -> None:
