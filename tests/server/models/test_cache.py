@@ -123,6 +123,12 @@ def test_what_a_registry_does_not_give_is_said(
     assert not [*tmp_path.rglob("a")]
 
 
+def test_a_silent_registry_is_left_alone_in_time(tmp_path: Path, fake: FakeRegistry) -> None:
+    fake.silent = True
+    with caching(tmp_path / "home", fake, deadline="100ms") as cache:
+        assert "was not found out within 100ms" in fetched(cache).trouble
+
+
 def test_one_that_fails_stops_no_other(tmp_path: Path, fake: FakeRegistry) -> None:
     gone = replace(HF, uri=f"hf://org/gone@{COMMIT}")
     kept = replace(HF, uri="models:/chat/3", digest="record-sha256:0")

@@ -121,6 +121,19 @@ def test_a_gang_without_a_place_or_with_an_account_that_is_not_let_in_fetches_no
     assert (reading.state, reading.trouble) == ("absent", UNFETCHED)
 
 
+def test_a_gang_that_others_leave_for_has_its_model_fetched_meanwhile(
+    rig: Rig, cache: ModelCache
+) -> None:
+    filled(rig)
+    rig.machine.lingering = True
+    waits = submitted(rig, "urgent", 8, HF, priority=90)
+    until(lambda: turned(rig) and state_of(cache) == "cached")
+    with rig.service.read() as mind:
+        assert [*mind.state.holdings.promised] == [f"{waits}/0"]
+    rig.machine.leave()
+    until(lambda: turned(rig) and rig.state(waits) == "RUNNING")
+
+
 def test_a_start_waits_for_no_model_and_ends_the_fetching(
     rig: Rig, cache: ModelCache, fake: FakeRegistry
 ) -> None:

@@ -5,7 +5,6 @@ import contextlib
 import errno
 import os
 import threading
-from functools import partial
 from pathlib import Path
 
 import structlog
@@ -20,6 +19,7 @@ from ganglion.server.models.cache.download import READABLE, FetchRate, FileDownl
 from ganglion.server.models.cache.folder import SPARE, CacheFolder, key_of, part_of
 from ganglion.server.models.cache.sources import (
     UNFETCHED,
+    FileRequest,
     ModelSource,
     RemoteFile,
     is_fetched,
@@ -159,7 +159,7 @@ class ModelCache:
             return ModelKept("local")
         if not is_fetched(model.uri):
             return ModelKept("absent", trouble=UNFETCHED)
-        if self._folder is None or self._trouble:
+        if self._folder is None:
             return ModelKept("off", trouble=self._trouble)
         return self._known(self._folder, key_of(model))
 
@@ -203,7 +203,7 @@ class ModelCache:
     def _next(self, begun: set[str]) -> list[str]:
         """What is to be begun now."""
         settings, folder = self.settings, self._folder
-        if settings is None or folder is None or self._trouble or self._ending.is_set():
+        if settings is None or folder is None:
             return []
         wanted, now = self._wanted, self._effects.clock.monotonic()
         due = [
@@ -247,7 +247,7 @@ class ModelCache:
         assert settings
         self._done[key] = (0, 0)
         source, wanted = self._resolver.source(model.uri), reference_of(model.uri)
-        files = await source.contents(wanted, model)
+        files = await self._resolver.in_time(source.contents(wanted, model), wanted)
         size = sum(each.size for each in files)
         others = sum(of - done for at, (done, of) in self._done.items() if at != key)
         before = folder.size_of_partial(key)
@@ -292,7 +292,10 @@ class ModelCache:
         to = place / "files" / file.path
         await arrived(0, 0)
         if not exists(self._effects.files, to):
-            ask = partial(source.request, wanted, file)
+
+            async def ask() -> FileRequest:
+                return await self._resolver.in_time(source.request(wanted, file), wanted)
+
             await self._download.fetch(file, ask, part_of(place, file), to, arrived)
         self._effects.files.chmod(to, READABLE)
         self._done[key] = (before + file.size, size)

@@ -47,7 +47,8 @@ class CacheKeeper:
         if draft.now < self._due:
             return self._due
         self._due = draft.now + LOOK_MS
-        self._cache.use([*_models(_running(draft))])
+        if self._cache.settings is not None:
+            self._cache.use([*_models(_running(draft))])
         waiting = (each for each in _waiting(draft) if self._is_let_in(draft, each))
         wanted = [each for each in _models(waiting) if is_fetched(each.uri)]
         self._cache.want(wanted)
