@@ -83,11 +83,11 @@ def _timed(
     if book is None:
         sums = {group: each.held_gpu_us for group, each in usage_sums(ledger, wanted).items()}
     else:
-        rates, places = Rates(book), [fine.index(each) for each in by]
+        rates = Rates(book)
         flavor, kind = fine.index(UsageBy.FLAVOR), fine.index(UsageBy.KIND)
         for run in day_runs(PriceTable(book, *days_of(*period))):
-            for group, (each, held) in held_by_part(ledger, wanted, run):
-                coarse = tuple(group[place] for place in places)
+            for group, each, held in held_by_part(ledger, wanted, run):
+                coarse = group[: len(by)]
                 sums[coarse] = sums.get(coarse, 0) + each.held_gpu_us
                 cost += rates.charged(held, group[flavor], group[kind]).cost
     spent = {"cpu_s": thread_time_ns() - cpu, "wall_s": perf_counter_ns() - wall}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tools.portal import MODULES, PORTAL, STATIC
 
+from tests.forking import shell_command
 from tests.server.process import end_all_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
     home = tmp_path / "home"
     made = {**os.environ, "GANGLION_HOME": str(home), "OMP_NUM_THREADS": "1"}
     yield made
-    down = [sys.executable, "-m", "ganglion", "down", "--cancel"]
+    down = [*shell_command(), "down", "--cancel"]
     subprocess.run(down, env=made, capture_output=True, timeout=60, check=False)
     end_all_of(home)
 
@@ -59,7 +60,7 @@ def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
 def test_a_new_user_submits_learns_why_it_waits_and_reads_its_log(
     surroundings: dict[str, str], port: int
 ) -> None:
-    ganglion = [sys.executable, "-m", "ganglion"]
+    ganglion = shell_command()
     arguments = ["--port", str(port), "--fake-gpus", "H100:8"]
     up = subprocess.run(
         [*ganglion, "up", *arguments],

@@ -159,6 +159,6 @@ def test_what_still_runs_and_what_never_ran_is_said() -> None:
     given = replace(given, jobs=(*given.jobs[:5], taken), horizon_ms=250 * S)
     report = ask(given, WhatIfChange(), until=250)
     said = " ".join(report.assumptions)
-    assert "1 gangs still ran" in said
+    assert "1 gang still ran" in said
     assert "3 gangs never ran" in said
     assert waits(report)[0] == waits(report)[1]

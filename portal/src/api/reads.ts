@@ -4,9 +4,13 @@ import { get, getLong } from "./client";
 import { shared } from "./pieces";
 import type { Kind, OrderItem, OrderPage } from "./schema";
 
+/** No event says that a scheduler of a cluster is silent. */
+const SILENT_MS = 60_000;
+
 export const order = queryOptions({
   queryKey: ["order"],
   queryFn: ({ signal }) => getLong("/order", "position", signal),
+  refetchInterval: ({ state }) => (state.data?.items.some((each) => each.cluster) ? SILENT_MS : false),
   structuralSharing: (before, now) =>
     shared<OrderItem, OrderPage>(before as OrderPage | undefined, now as OrderPage, (row) => row.gang),
 });
@@ -108,6 +112,8 @@ export const workload = (ref: string) =>
   queryOptions({
     queryKey: ["workload", ref],
     queryFn: ({ signal }) => get("/workloads/{ref}", { ref }, {}, signal),
+    refetchInterval: ({ state: { data } }) =>
+      typeof data?.document["cluster"] === "string" && !data.ended ? SILENT_MS : false,
   });
 
 /** Why it waits; what is ahead of it changes with everything that waits. */

@@ -228,6 +228,7 @@ export interface ClusterDelivery {
   position: number;
   gangs: number;
   lost: number;
+  silent_since: number;
 }
 
 export interface ClusterPage {
@@ -531,6 +532,7 @@ export interface HistoryItem {
   ended: number | null;
   exit_code: number | null;
   position: number | null;
+  silent_since: number;
   waits_for: Array<string>;
   preemptions: number;
   lost_gpu_ms: number;
@@ -718,6 +720,8 @@ export interface OrderItem {
   message: string;
   never: boolean;
   submitted: number;
+  cluster: string;
+  silent_since: number;
 }
 
 export interface OrderPage {
@@ -1528,6 +1532,7 @@ export interface WorkloadDetail {
   ended: number | null;
   exit_code: number | null;
   position: number | null;
+  silent_since: number;
   waits_for: Array<string>;
   preemptions: number;
   lost_gpu_ms: number;
@@ -1633,6 +1638,7 @@ export interface WorkloadView {
   ended: number | null;
   exit_code: number | null;
   position: number | null;
+  silent_since: number;
   waits_for: Array<string>;
   preemptions: number;
   lost_gpu_ms: number;

@@ -9,6 +9,8 @@ export function Confirm(props: {
   line: string;
   danger?: boolean;
   small?: boolean;
+  /** It is what the page is for. */
+  primary?: boolean;
   /** What is asked for cannot be sent yet. */
   incomplete?: boolean;
   act(): Promise<unknown>;
@@ -30,7 +32,7 @@ export function Confirm(props: {
   };
   return (
     <DialogTrigger onOpenChange={() => setError(null)}>
-      <Button className={[props.danger ? "danger" : "", props.small ? "small" : ""].join(" ").trim()}>{props.label}</Button>
+      <Button className={[props.danger && "danger", props.primary && "primary", props.small && "small"].filter(Boolean).join(" ")}>{props.label}</Button>
       <ModalOverlay className="overlay" isDismissable>
         <Modal className="modal">
           <Dialog className="dialog">

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { absolute, duration, gpuHours, money, relative } from "./numbers";
+import { absolute, duration, gpuHours, hours, money, ranges, relative } from "./numbers";
 
 it("says durations in their two largest units", () => {
   expect([0, 999, 61_000, 3_600_000, 90_061_000].map(duration)).toEqual([
@@ -12,14 +12,31 @@ it("says durations in their two largest units", () => {
 });
 
 it("says moments before and after now", () => {
-  expect(relative(1_000_000, 1_090_000)).toBe("1 min 30 s ago");
-  expect(relative(1_090_000, 1_000_000)).toBe("in 1 min 30 s");
+  const minute = 60_000;
+  const far = [0.5, 1.4, 59.6, 74, 461, 3_180, 129_550, 37_917_000].map((each) => each * minute);
+  expect(far.map((each) => relative(0, each))).toEqual(
+    ["30 s", "1 min", "1 h", "1 h 14 min", "8 h", "2 d 5 h", "90 d", "72 y"].map((each) => `${each} ago`),
+  );
+  expect(relative(90_000, 0)).toBe("in 2 min");
+  expect(relative(900, 0)).toBe("now");
 });
 
-it("says the date where it is another day, and the zone where it is not that of the machine", () => {
+it("says the date where it is another day, and always the zone", () => {
   const noon = Date.UTC(2026, 10, 28, 12);
   expect(absolute(noon, noon + 1, "utc")).toBe("12:00:00 UTC");
-  expect(absolute(noon - 86_400_000, noon, "utc")).toBe("2026-11-27 12:00:00 UTC");
+  expect(absolute(noon, noon + 1, "utc", true)).toBe("12:00 UTC");
+  expect(absolute(noon - 86_400_000, noon, "utc")).toBe("2026-11-27 12:00 UTC");
+  const local = Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(noon);
+  const zone = local.find((each) => each.type === "timeZoneName")?.value ?? "";
+  expect(absolute(noon, noon, "local").endsWith(`:00:00 ${zone}`)).toBe(true);
+});
+
+it("says GPU-hours with two decimals, and never that a little is nothing", () => {
+  expect([0, 0.001, 0.1, 0.114, 1234.5].map(hours)).toEqual(["0.00", "< 0.01", "0.10", "0.11", "1,234.50"]);
+});
+
+it("says which GPUs in few words", () => {
+  expect([[], [3], [1, 0], [0, 1, 2, 3, 6]].map(ranges)).toEqual(["", "3", "0, 1", "0–3, 6"]);
 });
 
 it("says money although the currency is none", () => {
@@ -28,5 +45,5 @@ it("says money although the currency is none", () => {
 });
 
 it("says what was metered in GPU-hours", () => {
-  expect([0, 3_600_000_000, 54_000_000].map(gpuHours)).toEqual([0, 1, 0.02]);
+  expect([0, 3_600_000_000, 54_000_000].map(gpuHours)).toEqual([0, 1, 0.015]);
 });

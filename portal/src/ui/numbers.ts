@@ -6,7 +6,13 @@ export function gpus(milli: number): string {
 
 /** GPU-microseconds, as the server meters, in GPU-hours. */
 export function gpuHours(us: number): number {
-  return Math.round(us / 36_000_000) / 100;
+  return Math.round(us / 360_000) / 10_000;
+}
+
+/** GPU-hours with as many decimals in every row; what is too little for them is not nothing. */
+export function hours(value: number): string {
+  if (value > 0 && value < 0.005) return "< 0.01";
+  return value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 }
 
 export function count(value: number): string {
@@ -15,6 +21,17 @@ export function count(value: number): string {
 
 export function plural(value: number, one: string, more = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : more}`;
+}
+
+/** Numbers in order, runs of three and more as their ends: `0–3, 6`. */
+export function ranges(numbers: readonly number[]): string {
+  const runs: [number, number][] = [];
+  for (const each of [...numbers].sort((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last && each <= last[1] + 1) last[1] = each;
+    else runs.push([each, each]);
+  }
+  return runs.map(([a, b]) => (a === b ? `${a}` : b === a + 1 ? `${a}, ${b}` : `${a}–${b}`)).join(", ");
 }
 
 export function memory(mib: number): string {
@@ -41,22 +58,48 @@ export function duration(ms: number): string {
   return parts.filter(Boolean).join(" ") || "0 s";
 }
 
+const YEAR = 31_557_600_000;
+
+/** How far a moment is: one unit, two where the first is a small number of hours or days. */
+function distance(ms: number): string {
+  const rounded = (unit: number) => Math.round(ms / unit) * unit;
+  if (ms < 59_500) return duration(ms);
+  if (ms < 3 * 3_600_000) return duration(rounded(60_000));
+  if (ms < 3 * 86_400_000) return duration(rounded(3_600_000));
+  return ms < 2 * YEAR ? duration(rounded(86_400_000)) : `${count(Math.round(ms / YEAR))} y`;
+}
+
 export function relative(at: number, now: number): string {
   if (Math.abs(at - now) < 1_000) return "now";
-  return at > now ? `in ${duration(at - now)}` : `${duration(now - at)} ago`;
+  return at > now ? `in ${distance(at - now)}` : `${distance(now - at)} ago`;
 }
 
 export type Zone = "local" | "utc";
 
-export function absolute(at: number, now: number, zone: Zone): string {
-  const day = (ms: number) =>
-    new Date(ms).toLocaleDateString("en-CA", zone === "utc" ? { timeZone: "UTC" } : {});
-  const time = new Date(at).toLocaleTimeString("en-GB", {
-    ...(zone === "utc" ? { timeZone: "UTC" } : {}),
-    hour12: false,
+/** Day, time to the second, and zone, as parts of a date. */
+const PARTS: Record<Zone, Intl.DateTimeFormat> = {
+  local: parts({}),
+  utc: parts({ timeZone: "UTC" }),
+};
+
+function parts(more: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const two = "2-digit";
+  return new Intl.DateTimeFormat("en-GB", {
+    ...{ year: "numeric", month: two, day: two, hour: two, minute: two, second: two },
+    ...{ hour12: false, timeZoneName: "short", ...more },
   });
-  const suffix = zone === "utc" ? " UTC" : "";
-  return (day(at) === day(now) ? time : `${day(at)} ${time}`) + suffix;
+}
+
+/** A moment as a clock shows it, with the zone; of another day than now the date, without seconds. */
+export function absolute(at: number, now: number, zone: Zone, estimate = false): string {
+  const read = (ms: number) =>
+    Object.fromEntries(PARTS[zone].formatToParts(ms).map((each) => [each.type, each.value]));
+  const day = (of: Record<string, string>) => `${of["year"]}-${of["month"]}-${of["day"]}`;
+  const [then, today] = [read(at), read(now)];
+  const same = day(then) === day(today);
+  const time = `${then["hour"]}:${then["minute"]}`;
+  const shown = same ? (estimate ? time : `${time}:${then["second"]}`) : `${day(then)} ${time}`;
+  return `${shown} ${then["timeZoneName"]}`;
 }
 
 export function money(micro: number, currency: string): string {

@@ -1,5 +1,5 @@
 /** Small parts that every page is made of. */
-import { useState, type ReactNode } from "react";
+import { Fragment, useState, type ReactNode } from "react";
 import { Button } from "react-aria-components";
 import { Problem } from "../api/client";
 import { useNow } from "./clock";
@@ -17,16 +17,23 @@ export function Name({ text, most }: { text: string; most?: number }) {
   );
 }
 
-/** A moment, relative or as a date; the other one as its title. */
-export function Time({ at, exact = false }: { at: number | null | undefined; exact?: boolean }) {
+/** A moment, relative or as a date; the other one as its title. An estimate is said to the minute. */
+export function Time(props: { at: number | null | undefined; exact?: boolean; estimate?: boolean }) {
+  const { at, exact = false, estimate = false } = props;
   const now = useNow();
   const { zone } = useSettings();
   if (!at) return <span className="quiet">–</span>;
-  const said = [relative(at, now), absolute(at, now, zone)];
+  const said = [relative(at, now), absolute(at, now, zone, estimate)];
   const iso = new Date(at).toISOString();
   return (
     <time dateTime={iso} title={`${exact ? said[0] : said[1]} · ${iso}`}>
-      {exact ? `${said[1]} (${said[0]})` : said[0]}
+      {exact ? (
+        <>
+          <span>{said[1]}</span> <span>({said[0]})</span>
+        </>
+      ) : (
+        said[0]
+      )}
     </time>
   );
 }
@@ -59,6 +66,26 @@ export function Badge({ text, tone }: { text: string; tone?: string }) {
   return <span className={`badge ${tone ?? TONES[text] ?? "calm"}`}>{words.replaceAll("_", " ")}</span>;
 }
 
+/** The state of work; of work in a cluster whose scheduler is silent, the one that it had. */
+export function StateBadge({ of: { state, silent_since } }: { of: { state: string; silent_since?: number } }) {
+  if (!silent_since) return <Badge text={state} />;
+  return (
+    <span title={`its scheduler has been silent since ${new Date(silent_since).toISOString()}`}>
+      <Badge text={`was ${state.toLowerCase()}`} tone="calm" />
+    </span>
+  );
+}
+
+/** That what is shown of a cluster is as it was at a time. */
+export function Silent({ cluster, since }: { cluster: string; since: number }) {
+  return (
+    <p className="notice warn" role="status">
+      The scheduler of cluster <Name text={cluster} most={40} /> has been silent since <Time at={since} exact />. What is
+      shown of its work is as it was then.
+    </p>
+  );
+}
+
 /** The command that does the same. */
 export function Command({ line, label = "The same on the command line" }: { line: string; label?: string }) {
   const [done, setDone] = useState(false);
@@ -70,7 +97,15 @@ export function Command({ line, label = "The same on the command line" }: { line
   return (
     <div className="command" role="group" aria-label={label}>
       <code tabIndex={0} aria-label={label}>
-        {harmless(line, 4000)}
+        {harmless(line, 4000)
+          .split(" ")
+          .map((each, n) => (
+            // A line of a command breaks between words, not within an option.
+            <Fragment key={n}>
+              {n > 0 && " "}
+              <span>{each}</span>
+            </Fragment>
+          ))}
       </code>
       <Button className="small plain" onPress={() => void copy()}>
         {done ? "Copied" : "Copy"}

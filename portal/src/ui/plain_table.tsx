@@ -4,7 +4,7 @@ import { CsvButton } from "./csv_button";
 import { plural } from "./numbers";
 import type { Column } from "./table";
 
-export type PlainColumn<Row> = Omit<Column<Row>, "width" | "narrow"> & { className?: string };
+export type PlainColumn<Row> = Omit<Column<Row>, "width" | "narrow" | "roomy" | "under"> & { className?: string };
 
 export interface PlainTableProps<Row> {
   label: string;

@@ -17,9 +17,28 @@ export interface Column<Row> {
   narrow?: string;
   /** Left out on narrow screens. */
   wide?: boolean;
+  /** Left out on those of a tablet too, and beside a panel. */
+  roomy?: boolean;
+  /** On narrow screens on a line of its own under the other columns. */
+  under?: boolean;
 }
 
 const ROW = 40;
+const TALL_ROW = 64;
+/** As in the style sheet. */
+const NARROW = "(max-width: 48rem)";
+
+function useNarrow(): boolean {
+  const [list] = useState(() => matchMedia(NARROW));
+  const [narrow, setNarrow] = useState(list.matches);
+  useEffect(() => {
+    const follow = () => setNarrow(list.matches);
+    follow();
+    list.addEventListener("change", follow);
+    return () => list.removeEventListener("change", follow);
+  }, [list]);
+  return narrow;
+}
 
 export interface TableProps<Row> {
   label: string;
@@ -59,15 +78,18 @@ export function Table<Row>(props: TableProps<Row>) {
   const { columns, onSort, sort, id, onOpen } = props;
   const rows = useMemo(() => sorted(props.rows, columns, sort), [props.rows, columns, sort]);
   const box = useRef<HTMLDivElement>(null);
+  const tall = useNarrow() && columns.some((each) => each.under);
+  const height = tall ? TALL_ROW : ROW;
   const [active, setActive] = useState(0);
   const wanted = useRef(false);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
-    estimateSize: () => ROW,
+    estimateSize: () => height,
     overscan: 6,
     getItemKey: (n) => id(rows[n] as Row),
   });
+  useEffect(() => virtual.measure(), [virtual, height]);
   const at = Math.min(active, Math.max(0, rows.length - 1));
 
   useEffect(() => {
@@ -90,7 +112,7 @@ export function Table<Row>(props: TableProps<Row>) {
   );
   const pressed = (event: KeyboardEvent) => {
     if ((event.target as HTMLElement).closest("a,button,input") && /^(Enter| )$/.test(event.key)) return;
-    const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / ROW) - 2);
+    const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / height) - 2);
     const steps: Record<string, number> = {
       ArrowDown: at + 1,
       ArrowUp: at - 1,
@@ -108,10 +130,15 @@ export function Table<Row>(props: TableProps<Row>) {
     event.preventDefault();
   };
   const template = columns.map((each) => each.width).join(" ");
-  const narrow = columns.filter((each) => !each.wide).map((each) => each.narrow ?? each.width).join(" ");
+  const middle = columns.filter((each) => !each.roomy).map((each) => each.width).join(" ");
+  const beside = columns.filter((each) => !each.wide && !each.roomy);
+  const width = (each: Column<Row>) => each.narrow ?? each.width;
   const style = {
     "--columns": template,
-    "--columns-narrow": narrow,
+    "--columns-middle": middle,
+    "--columns-beside": beside.map(width).join(" "),
+    "--columns-narrow": beside.filter((each) => !each.under).map(width).join(" "),
+    "--row": `${height}px`,
     "--rows": Math.max(1, rows.length),
   } as React.CSSProperties;
   const open = useCallback((n: number) => (setActive(n), onOpen?.(rows[n] as Row)), [rows, onOpen]);
@@ -142,7 +169,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 {each.title ? (
                   <button type="button" className="plain" onClick={() => onSort(next)}>
                     {each.title}
-                    <span aria-hidden="true">{way === "ascending" ? " ▲" : way === "descending" ? " ▼" : ""}</span>
+                    <span aria-hidden="true">{way === "ascending" ? "\u00a0▲" : way === "descending" ? "\u00a0▼" : ""}</span>
                   </button>
                 ) : (
                   <span className="sr">Actions</span>
@@ -174,8 +201,9 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-function classes(column: { align?: "end"; wide?: boolean }): string {
-  return [column.align === "end" ? "end" : "", column.wide ? "wide" : ""].join(" ").trim();
+function classes(column: { align?: "end"; wide?: boolean; roomy?: boolean; under?: boolean }): string {
+  const found = [column.align === "end" && "end", column.wide && "wide", column.roomy && "roomy", column.under && "under"];
+  return found.filter(Boolean).join(" ");
 }
 
 interface RowProps {

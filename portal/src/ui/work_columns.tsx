@@ -1,5 +1,5 @@
 /** Columns that lists of work share. */
-import { Badge, Name } from "./parts";
+import { Name, StateBadge } from "./parts";
 import { RowLink } from "./row_link";
 import type { Column } from "./table";
 
@@ -16,12 +16,12 @@ export const idOf = (title: string): Column<{ id: string }> => ({
   ),
 });
 
-export const STATE: Column<{ state: string }> = {
+export const STATE: Column<{ state: string; silent_since?: number }> = {
   key: "state",
   title: "State",
   width: "7.5rem",
   value: (row) => row.state,
-  cell: (row) => <Badge text={row.state} />,
+  cell: (row) => <StateBadge of={row} />,
 };
 
 export const QUEUE: Column<{ queue: string }> = {

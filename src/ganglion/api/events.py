@@ -93,6 +93,7 @@ class ClusterDelivery(Struct):
         position: number of that scheduler's last record.
         gangs: that wait or run, as far as is known here.
         lost: records that are known to be missing.
+        silent_since: since when nothing was heard of that scheduler, in ms; 0 = it is not silent.
     """
 
     name: str
@@ -102,6 +103,7 @@ class ClusterDelivery(Struct):
     position: int
     gangs: int
     lost: int
+    silent_since: int = 0
 
 
 class ClusterPage(Struct):

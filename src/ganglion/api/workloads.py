@@ -45,7 +45,10 @@ class WorkloadBase(Struct):
         stopped_early: trials that were given up for better ones.
         waiting: gangs that wait to start.
         standby: replicas that sleep until they are wanted.
-        position: place in the order of all that waits, from 1.
+        position: place in the order of all that waits, from 1; of work in a cluster among what
+            waits there.
+        silent_since: of work in a cluster, since when nothing was heard of its scheduler, in ms:
+            all of this is as it was then. 0 = it is not silent, or the server itself decides.
         waits_for: workloads that have to leave the place it was promised.
         preemptions: attempts of its gangs stopped for others.
         lost_gpu_ms: GPU time that these threw away.
@@ -77,6 +80,7 @@ class WorkloadBase(Struct):
     ended: int | None = None
     exit_code: int | None = None
     position: int | None = None
+    silent_since: int = 0
     waits_for: tuple[str, ...] = ()
     preemptions: int = 0
     lost_gpu_ms: int = 0
@@ -282,12 +286,17 @@ class OrderItem(Struct):
     """One gang that waits.
 
     Attributes:
-        position: place in the order, from 1; 0 = it is not in the order yet.
+        position: place in the order, from 1: of all that waits, or in its cluster of what waits
+            there. 0 = it is not in the order yet, or not among the first that its scheduler
+            names, or the caller does not see all of what it counts.
         workload: id of its workload.
         gang: its id.
         reason: token of the dominant reason.
         message: that reason as a sentence.
         never: whether no future of the present fleet and queues could start it.
+        cluster: that it lives in; empty = the server itself decides.
+        silent_since: since when nothing was heard of that cluster's scheduler, in ms: the row is
+            as it was then. 0 = it is not silent.
     """
 
     position: int
@@ -302,6 +311,8 @@ class OrderItem(Struct):
     message: str = ""
     never: bool = False
     submitted: int = 0
+    cluster: str = ""
+    silent_since: int = 0
 
 
 class OrderPage(Struct):

@@ -8,7 +8,9 @@ from msgspec import Struct
 from sqlalchemy import (
     Case,
     ColumnElement,
+    Select,
     Table,
+    bindparam,
     case,
     func,
     select,
@@ -19,6 +21,7 @@ from ganglion.ledger.sql.tables import activity, supply, usage
 from ganglion.metering.activity import AMOUNTS, ActivityInterval
 from ganglion.metering.day_runs import DayPart, DayRun
 from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
+from ganglion.metering.rating import HeldIn
 from ganglion.metering.sums import (
     ActivitySum,
     Group,
@@ -29,6 +32,9 @@ from ganglion.metering.sums import (
     date_of,
 )
 from ganglion.pricing.book import PriceState
+
+AT_ONCE = 16_384
+"""Rows that are summed up at once: groups of that number are sorted in the cache of a processor."""
 
 
 def usage_between(
@@ -105,7 +111,7 @@ def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
     """
     sums: dict[Group, UsageSum] = {}
     for begin, end in _pieces(wanted.since, wanted.until):
-        for group, (each, _) in _summed(reader, wanted, begin, end, ()):
+        for group, each, _ in _summed(reader, wanted, begin, end, ()):
             if group in sums:
                 sums[group].add(each.held_gpu_us, each.requested_gpu_us, each.attempts)
             else:
@@ -115,7 +121,7 @@ def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
 
 def held_by_part(
     reader: Reader, wanted: UsageWanted, run: DayRun
-) -> Iterator[tuple[Group, tuple[UsageSum, dict[PriceState, int]]]]:
+) -> Iterator[tuple[Group, UsageSum, HeldIn]]:
     """Closed usage on the days of a run, by group; with GPU-microseconds held, by their prices.
 
     A group may come several times: its sums are the sums of all of them.
@@ -128,9 +134,10 @@ def held_by_part(
         found.setdefault(part.state, []).append(part)
     # What lies in none of the others is what is left: the largest question is not asked.
     rest, *others = sorted(found, key=lambda state: len(found[state]), reverse=True)
-    midnight = usage.c.begin_ms // DAY_MS * DAY_MS
     for low, high in _pieces(max(wanted.since, run.begin), min(wanted.until, run.end)):
-        begin, end = (each - midnight for each in _within_days(low, high))
+        since, until = _within_days(low, high)
+        begin = since % DAY_MS
+        end = begin + (until - since)
         sums = [
             func.sum(
                 usage.c.held_milli
@@ -138,10 +145,10 @@ def held_by_part(
             )
             for state in others
         ]
-        for group, (each, parts) in _summed(reader, wanted, low, high, sums):
-            held = {state: int(part) for state, part in zip(others, parts, strict=True)}
+        for group, each, parts in _summed(reader, wanted, low, high, sums):
+            held = dict(zip(others, map(int, parts), strict=True))
             held[rest] = each.held_gpu_us - sum(held.values())
-            yield group, (each, {state: gpu_us for state, gpu_us in held.items() if gpu_us})
+            yield group, each, held
 
 
 def _pieces(since: int, until: int) -> Iterator[tuple[int, int]]:
@@ -157,7 +164,7 @@ def _summed(
     since: int,
     until: int,
     more: Sequence[ColumnElement[int]],
-) -> Iterator[tuple[Group, tuple[UsageSum, Sequence[int]]]]:
+) -> Iterator[tuple[Group, UsageSum, Sequence[int]]]:
     """Usage of a part of a period, by group, with further sums."""
     table, groups = usage.c, [_group(each) for each in wanted.by]
     begin, end = _within_days(since, until)
@@ -165,12 +172,34 @@ def _summed(
     sums = [func.sum(each * (end - begin)) for each in (table.held_milli, table.requested_milli)]
     # `>=`: an attempt that ended at once has an interval of no length, and is counted.
     found = select(*groups, *sums, func.sum(begun), *more).where(*_chosen(wanted, since, until))
-    width = len(groups)
-    for row in reader.rows(found.group_by(*groups) if groups else found):
-        held, requested, attempts, *others = row[width:]
-        if held or attempts:
-            total = UsageSum(int(held), int(requested), int(attempts))
-            yield _named(row[:width], wanted.by), (total, others)
+    found, width = found.group_by(*groups) if groups else found, len(groups)
+    by, others = wanted.by if UsageBy.DAY in wanted.by else (), width + 3
+    for rows in _by_number(reader, wanted, since, until, found):
+        for row in rows:  # a million of them: each call counts
+            held, requested, attempts = row[width:others]
+            if held or attempts:
+                group = _named(row[:width], by) if by else row[:width]
+                total = UsageSum(int(held), int(requested), int(attempts))
+                yield group, total, row[others:]
+
+
+def _by_number(
+    reader: Reader, wanted: UsageWanted, since: int, until: int, sums: Select[Any]
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Sums over rows of a part of a period, for some rows after the other.
+
+    To sort the groups of all rows at once takes longer, and so does an index of their times.
+    """
+    if wanted.workloads is not None:  # an index finds them
+        yield reader.plain_rows(sums, {})
+        return
+    number, end_ms = usage.c.number, usage.c.end_ms
+    about = end_ms.between(since, until + DAY_MS)  # none is longer than a day
+    ((first, last),) = reader.rows(select(func.min(number), func.max(number)).where(about))
+    some = sums.where(number.between(bindparam("first"), bindparam("last")))
+    for low in range(first or 0, (last or -1) + 1, AT_ONCE):
+        high = min(low + AT_ONCE - 1, last)
+        yield reader.plain_rows(some, {"first": low, "last": high})
 
 
 def activity_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, ActivitySum]:
@@ -232,12 +261,13 @@ def _named(values: Sequence[Any], by: Sequence[UsageBy]) -> Group:
 
 def _shared(begin: Any, end: Any, low: int, high: int) -> ColumnElement[int]:  # noqa: ANN401 - two expressions of SQL
     """How much of a span of a day lies in a part of it, in ms."""
-    if (low, high) == (0, DAY_MS):
-        whole: ColumnElement[int] = end - begin
-        return whole
-    since = case((begin < low, low), else_=begin)
-    until = case((end > high, high), else_=end)
-    return case((until > since, until - since), else_=0)
+
+    def passed(at: ColumnElement[int]) -> ColumnElement[int]:
+        """The part of the day up to a time, or where it begins or ends."""
+        cuts = [(at < low, low)] * (low > 0) + [(at > high, high)] * (high < DAY_MS)
+        return case(*cuts, else_=at) if cuts else at
+
+    return passed(end) - passed(begin)
 
 
 def _group(by: UsageBy, table: Table = usage) -> ColumnElement[Any]:

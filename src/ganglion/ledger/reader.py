@@ -181,6 +181,14 @@ class Reader:
 
         return [(seq, checksum or b"") for seq, checksum in self._read(read)]
 
+    def plain_rows(self, query: Select[Any], values: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """As `rows`, as the driver has them: of columns that need no conversion.
+
+        Raises:
+            EnvironmentFault: the database does not answer.
+        """
+        return self._read(lambda connection: [*connection.execute(query, values).cursor.fetchall()])
+
     def heads(self, numbers: Collection[int]) -> dict[int, tuple[int, int]]:
         """Cycle -> its time in ms, and how many of its events came from outside."""
         named = select(cycles).where(cycles.c.cycle.in_(numbers))

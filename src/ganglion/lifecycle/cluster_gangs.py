@@ -14,9 +14,11 @@ from ganglion.model.events import (
     ImagesReported,
     Outcome,
     ReportedImage,
+    StartExpected,
 )
 from ganglion.model.placement import Placement, same_place
 from ganglion.model.plan import Phase
+from ganglion.model.reasons import Band
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang
 
@@ -47,6 +49,7 @@ class DeliveredGang(Struct):
         first: when it got its first place, in ms; 0 = it has not, or it had it when it was seen.
         first_milli: thousandths of GPUs of that place.
         wait: for what it has waited.
+        band: when it was expected to start, as its scheduler said last; None = unknown.
     """
 
     gang: Gang
@@ -74,6 +77,7 @@ class DeliveredGang(Struct):
     first: int = 0
     first_milli: int = 0
     wait: DeliveredWait = field(default_factory=DeliveredWait)
+    band: Band | None = None
 
     @property
     def phase(self) -> Phase:
@@ -103,6 +107,7 @@ class DeliveredGang(Struct):
                 if not self.attempts and at >= self.seen:
                     self.first, self.first_milli = at, place.gpu_milli
                 self.wait.end(at)
+                self.band = None
                 self.placement, self.placed, self.started = place, at, 0
                 self.attempts += 1
                 self.holds, self.images = True, ()
@@ -116,6 +121,8 @@ class DeliveredGang(Struct):
                 self.began = self.began or at
             case GangUpdated(queue=str(queue)):
                 self.gang = replace(self.gang, queue=queue)
+            case StartExpected(p50_ms=soon, p90_ms=late):
+                self.band = None if event.unknown or self.holds else Band(soon, late)
             case GangEnded():
                 self._end(event)
 

@@ -25,12 +25,15 @@ from ganglion.model.events import (
     SchedulerSettled,
     SchedulerStarted,
     WaitGroups,
+    WaitOrder,
 )
 from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.model.workload import Gang, Workload
 
 CLUSTER_NAME = "[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?"
 """Pattern of the names of clusters."""
+SILENT_MS = 150_000
+"""From this time without a word on a scheduler is silent: one that decides speaks each minute."""
 UNSEEN = "unseen"
 """Cause of an end that no scheduler saw."""
 
@@ -73,6 +76,21 @@ class ClusterBook(Struct):
     def gone(self) -> list[DeliveredGang]:
         """Gangs that the newest scheduler would have named if they were there still."""
         return [each for each in self.gangs.values() if not each.confirmed]
+
+    def silent_since(self, asked: int, begun: int, now: int) -> int:
+        """Since when nothing was heard of its scheduler, in ms; 0 = it is not silent.
+
+        Args:
+            asked: when it last asked without a record, in ms; 0 = it did not since `begun`.
+            begun: since when it could be heard.
+            now: time in ms.
+        """
+        if self.scheduler not in self.open:
+            return self.heard
+        waits = any(not each.holds for each in self.gangs.values())
+        # That what was said of waits holds still, only a record says.
+        last = self.heard if waits else max(self.heard, asked)
+        return last if now - max(last, begun) > SILENT_MS else 0
 
     def note(self, event: DeliveredEvent) -> None:
         """Take an event of the cluster in."""
@@ -130,6 +148,8 @@ class ClusterBook(Struct):
                 self._submitted(event)
             case WaitGroups():
                 self.waits.grouped(event, partial(self._waiting, event.at))
+            case WaitOrder():
+                self.waits.ordered(event)
             case ReasonsChanged():
                 self.waits.changed(event, self._waits(), self._wait)
             case _:
@@ -179,6 +199,8 @@ class ClusterBook(Struct):
             return
         waited = not known.first
         known.take(event)
+        if known.holds or known.ended:
+            self.waits.leaves(name)
         if waited and known.first:
             self.placed.append(known)
         if known.ended:

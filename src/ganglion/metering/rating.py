@@ -4,6 +4,7 @@ Money is kept as GPU-microseconds times millionths per GPU-hour, so that nothing
 over parts are the sum over the whole. It is rounded once, when figures are shown: see `rounded`.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
@@ -68,7 +69,7 @@ class Rates:
 
     def __init__(self, book: PriceBook) -> None:
         self._book = book
-        self._known: dict[tuple[str, str], dict[PriceState, _Rate]] = {}
+        self._known: dict[tuple[str, str], dict[PriceState, _Rate]] = defaultdict(dict)
 
     def charged(self, held: Mapping[PriceState, int], flavor: str, kind: str) -> Charge:
         """What was held of a flavor by workloads of a kind costs.
@@ -78,18 +79,23 @@ class Rates:
             flavor: kind of node.
             kind: of the workload.
         """
-        made, known = Charge(), self._known.setdefault((flavor, kind), {})
+        cost = corrected = standard = unpriced = 0
+        corrections, known = dict[int, int](), self._known[flavor, kind]
         for state, gpu_us in held.items():
+            if not gpu_us:
+                continue
             rate = known.get(state)
             if rate is None:
                 rate = known[state] = self._rate(state, flavor, kind)
-            made.standard += gpu_us * rate.standard
-            made.unpriced_gpu_us += gpu_us if rate.price is None else 0
-            made.cost += gpu_us * (rate.price or 0)
+            standard += gpu_us * rate.standard
+            if rate.price is None:
+                unpriced += gpu_us
+            else:
+                cost += gpu_us * rate.price
             for number, change in rate.changes:
-                made.corrected += gpu_us * change
-                made.corrections[number] = made.corrections.get(number, 0) + gpu_us * change
-        return made
+                corrected += gpu_us * change
+                corrections[number] = corrections.get(number, 0) + gpu_us * change
+        return Charge(cost, corrected, standard, unpriced, corrections)
 
     def _rate(self, state: PriceState, flavor: str, kind: str) -> _Rate:
         price, book = self._book.price(state.now, flavor, kind), self._book

@@ -18,7 +18,7 @@ from ganglion.pricing.zones import cuts_of, minute_of
 ALL_KINDS = ""
 
 
-class PriceState(Struct, frozen=True):
+class PriceState(Struct, frozen=True, cache_hash=True):
     """The prices that hold during one span of time.
 
     Attributes:

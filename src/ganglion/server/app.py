@@ -16,6 +16,7 @@ from ganglion.server.access.permissions import Permissions, SessionRules
 from ganglion.server.access.routed_callers import RoutedCallers
 from ganglion.server.access.tries.token_limit import TokenLimit
 from ganglion.server.commands.sign_in import BY_LINK
+from ganglion.server.delivered.contacts import SchedulerContacts
 from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
 from ganglion.server.login.owner import IDLE_MS, OwnerLogin
@@ -169,6 +170,7 @@ def guarded(
     context.sessions = known.lasting
     routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
+    context.contacts = SchedulerContacts(context.service.now())
     context.attend(partial(waiting_now, context.service.read, known.sees))
     context.curves.measure_by(lambda: _uses(context))
     pages: LoginPages | None = (

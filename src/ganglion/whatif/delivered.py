@@ -34,6 +34,7 @@ from ganglion.model.events import (
     SchedulerSettled,
     SchedulerStarted,
     WaitGroups,
+    WaitOrder,
 )
 from ganglion.model.fleet.node import Node
 from ganglion.model.placement import Placement, same_place
@@ -42,7 +43,7 @@ from ganglion.model.workload import Gang
 
 _OF_NO_CONCERN = (
     *(SchedulerStarted, SchedulerEnded, RecordsLost, ObjectRefused),
-    *(ReasonsChanged, WaitGroups),  # a replay finds reasons of its own
+    *(ReasonsChanged, WaitGroups, WaitOrder),  # a replay finds reasons of its own
 )
 
 

@@ -13,6 +13,7 @@ from ganglion.extensions import load
 from ganglion.model.events import Event
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
+from ganglion.model.resources import counted
 from ganglion.pricing.book import PriceBook
 from ganglion.whatif.changes import WhatIfChange, prices_with, scenario_with
 from ganglion.whatif.compare import Three, groups_of, movers, waits_of
@@ -123,27 +124,29 @@ def assumptions(limits: PastLimits) -> tuple[str, ...]:
     found = ["Users are assumed to submit the same jobs at the same times, whatever they wait."]
     if limits.open:
         found.append(
-            f"{limits.open} gangs still ran at the end: they run on until the end of a replay."
+            f"{counted(limits.open, 'gang')} still ran at the end: such work runs on until the"
+            " end of a replay."
         )
     if limits.guessed:
         found.append(
-            f"{limits.guessed} gangs never ran: each is taken to run as long as its time limit"
-            " allows, or as half of its queue did."
+            f"{counted(limits.guessed, 'gang')} never ran: such work is taken to run as long as its"
+            " time limit allows, or as half of its queue did."
         )
     if limits.retried:
         found.append(
-            f"{limits.retried} failed attempts were tried again: a replay counts the time of all"
-            " attempts as work."
+            f"After {counted(limits.retried, 'failed attempt')} another one began: a replay counts"
+            " the time of all attempts as work."
         )
     if limits.stopped:
         found.append(
-            f"{limits.stopped} attempts were stopped for others: in a replay, what a stop loses"
+            f"{counted(limits.stopped, 'attempt')} ended for others: in a replay, what a stop loses"
             " follows from the checkpoint contract, not from checkpoints that were reported."
         )
     if limits.damaged:
         found.append(
-            f"{limits.damaged} events of the ledger cannot be taken in, see `ganglion ledger"
-            " verify`: what they were about is missing here, or stays as it was before them."
+            f"The ledger has {counted(limits.damaged, 'event')} that cannot be taken in, see"
+            " `ganglion ledger verify`: what such an event was about is missing here, or stays as"
+            " it was before."
         )
     if limits.cluster:
         found += of_cluster(limits)

@@ -67,25 +67,30 @@ def test_a_queue_moves_once_nothing_runs_in_it() -> None:
 
 
 @given(st.data())
-def test_new_queues_are_known_as_if_all_were_looked_at_anew(data: st.DataObject) -> None:
+def test_queues_that_are_new_or_changed_are_known_as_if_all_were_looked_at_anew(
+    data: st.DataObject,
+) -> None:
     tree, names = QueueTree(), [""]
-    for number in range(data.draw(st.integers(1, 8))):
+    for number in range(data.draw(st.integers(1, 12))):
+        is_new = number == 0 or data.draw(st.booleans())
+        name = f"q{number}" if is_new else data.draw(st.sampled_from(names[1:]))
         queue = Queue(
-            f"q{number}",
-            data.draw(st.sampled_from(names)),
+            name,
+            data.draw(st.sampled_from(names)) if is_new else tree.queues[name].parent,
             quota=data.draw(st.sampled_from(AMOUNTS)),
             limit=data.draw(st.sampled_from(AMOUNTS)),
             lend_limit=data.draw(st.sampled_from(AMOUNTS)),
         )
         tree.put(queue)
-        names.append(queue.name)
+        names += [name] if is_new else []
         if data.draw(st.booleans()):
-            tree.leaves(queue.name)
+            known(tree)
 
-    found = known(tree)
-    tree.put(tree.queues["q0"])
+    anew = QueueTree()
+    for queue in tree.queues.values():
+        anew.put(queue)
 
-    assert found == known(tree)
+    assert known(tree) == known(anew)
 
 
 AMOUNTS: tuple[dict[str, Amount], ...] = (

@@ -25,7 +25,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("ask_what_if", "list_what_ifs", "show_what_if"), EVERY),
     **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
-    **dict.fromkeys(("list_schedules", "list_clusters"), EVERY),
+    **dict.fromkeys(("list_schedules", "list_clusters", "list_order"), EVERY),
     **dict.fromkeys(("list_tokens", "revoke_token", "who_am_i", "mend_glass"), ANYONE),
     **dict.fromkeys(("show_notices", "set_notices"), ANYONE),
     **dict.fromkeys(("list_sessions", "end_session"), ANYONE),
@@ -50,7 +50,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
 """Operation -> roles that may do it to the work of others, granted on its queue or the fleet."""
 
 WHOLE_FLEET: dict[str, frozenset[Role]] = {
-    **dict.fromkeys(("list_nodes", "show_node", "list_gpus", "list_order", "use"), EVERY),
+    **dict.fromkeys(("list_nodes", "show_node", "list_gpus", "use"), EVERY),
     "show_timeline": EVERY,
     **dict.fromkeys(("list_bookings", "list_drains", "show_metrics", "show_policy"), EVERY),
     **dict.fromkeys(("list_policy_versions", "show_policy_version", "check_policy"), EVERY),

@@ -23,7 +23,7 @@ from ganglion.model.events import (
     WaitGroups,
 )
 from ganglion.model.policy import Policy
-from ganglion.server.delivered.living import living_detail
+from ganglion.server.delivered.living import ClusterWord, living_detail
 from ganglion.server.delivered.receive import receive
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.verify import facts, verified
@@ -142,7 +142,7 @@ def test_for_what_work_of_a_cluster_waited_is_in_its_history(rig: Rig) -> None:
     with rig.service.read() as mind:
         book = mind.book.clusters.of["east"]
     (waits,) = book.gangs.values()
-    (known,) = living_detail("east", waits, book.waits.said).gangs
+    (known,) = living_detail("east", waits, ClusterWord(book.waits.said)).gangs
     assert known.waited == (WaitedFor(1, "quota", 2_000, 1, 2_000),)
     deliver(rig, whole[4:])
     row = rig.ledger.history.latest("train")

@@ -13,7 +13,8 @@ from ganglion.model.events import (
     PodsLeft,
 )
 from ganglion.server.commands import live
-from ganglion.server.views.cluster import order_page, waiting_by_reason
+from ganglion.server.views.cluster import waiting_by_reason
+from ganglion.server.views.lists import order_page
 from ganglion.server.views.workloads import detail
 from tests.server.conftest import Rig
 

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from ganglion import __version__
+from ganglion.ledger import metering
 from ganglion.ledger.intervals import closed_supply, closed_usage
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, supply_sums, usage_sums
@@ -47,6 +48,7 @@ def rig(
 ) -> Iterator[Rig]:
     monkeypatch.setattr(written, "SNAPSHOT", 15)
     monkeypatch.setattr(written, "BEHIND", 3)
+    monkeypatch.setattr(metering, "AT_ONCE", 7)
     url = "" if request.param == "sqlite" else str(request.getfixturevalue("database"))
     made = Rig(tmp_path / "home", keepers, url)
     yield made

@@ -219,19 +219,22 @@ FOLDERS: dict[str, dict[str, str]] = {
         "recovery": "state controllers",
         "delivered": "state",
         "loop": "state rest telemetry views controllers recovery delivered",
-        "whatif": "state recovery",
+        "whatif": "state views recovery",
         "accounts": "rest",
         "access": "state rest commands loop accounts",
         "portal": "rest",
         "notify": "state",
         "login": "rest commands loop access portal",
-        "requests": "state rest telemetry models signals loop accounts access whatif portal notify",
+        "requests": (
+            "state rest telemetry models signals delivered loop accounts access whatif portal "
+            "notify"
+        ),
         "routes": "state rest access commands views delivered models requests whatif",
         "audit": "",
         "direct": "rest requests routes",
         "app": (
             "rest commands accounts access login portal telemetry views requests routes direct "
-            "notify"
+            "notify delivered"
         ),
         "parts": (
             "state rest telemetry signals commands controllers models recovery loop accounts notify"

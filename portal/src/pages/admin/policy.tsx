@@ -151,6 +151,7 @@ function Editor({ present }: { present: PolicyView }) {
             <div className="buttons">
               <Confirm
                 label="Set this policy"
+                primary={draft !== null}
                 title={`Let it decide from now on?`}
                 line="ganglion policy apply policy.yaml"
                 incomplete={!draft || overtaken || outcome instanceof Error || !outcome}

@@ -23,11 +23,12 @@ const COLUMNS: readonly Column<GrantView>[] = [
     key: "subject",
     title: "User or group",
     width: "minmax(8rem, 2fr)",
+    narrow: "minmax(5rem, 1fr)",
     value: (row) => row.subject,
     cell: (row) => <Name text={row.subject.replace(/^user:/, "")} most={60} />,
   },
-  { key: "role", title: "Role", width: "8rem", value: (row) => row.role, cell: (row) => <Badge text={row.role} tone="busy" /> },
-  { key: "queue", title: "On", width: "minmax(7rem, 1.5fr)", value: where, cell: (row) => <Name text={where(row)} most={60} /> },
+  { key: "role", title: "Role", width: "8rem", narrow: "7rem", value: (row) => row.role, cell: (row) => <Badge text={row.role} tone="busy" /> },
+  { key: "queue", title: "On", width: "minmax(7rem, 1.5fr)", narrow: "minmax(8.5rem, 1.5fr)", value: where, cell: (row) => <Name text={where(row)} most={60} /> },
   {
     key: "until",
     title: "Until",
@@ -38,7 +39,7 @@ const COLUMNS: readonly Column<GrantView>[] = [
   },
   {
     key: "glass",
-    title: "Glass",
+    title: "Break-glass",
     width: "7rem",
     wide: true,
     value: (row) => glass(row),

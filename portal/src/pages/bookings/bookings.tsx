@@ -29,12 +29,13 @@ export function keptFor(row: BookingView): string {
 }
 
 const COLUMNS: readonly Column<BookingView>[] = [
-  { key: "name", title: "Booking", width: "minmax(8rem, 1.5fr)", value: (row) => row.name, cell: (row) => <Name text={row.name} most={60} /> },
+  { key: "name", title: "Booking", width: "minmax(8rem, 1.5fr)", narrow: "minmax(5rem, 1fr)", value: (row) => row.name, cell: (row) => <Name text={row.name} most={60} /> },
   STATE,
   {
     key: "begin",
     title: "Begins",
     width: "minmax(7rem, 1fr)",
+    narrow: "minmax(6rem, 1fr)",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },
@@ -51,6 +52,7 @@ const COLUMNS: readonly Column<BookingView>[] = [
     key: "nodes",
     title: "Nodes",
     width: "5rem",
+    narrow: "4.5rem",
     align: "end",
     value: (row) => row.nodes.length,
     cell: (row) => row.nodes.length,

@@ -110,18 +110,18 @@ function Legend({ coloring, hues }: { coloring: Coloring; hues: ReadonlyMap<stri
             <i style={{ background: hueColor(hue) }} /> <Name text={name} most={24} />
           </span>
         ))}
-        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`}; dashed: closed; crossed: sick
+        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`} <i className="other" /> closed <i className="crossed" /> sick
       </p>
     );
   if (coloring === "health")
     return (
       <p className="legend">
-        <i className="free" /> healthy <i className="bad" /> sick (crossed)
+        <i className="free" /> healthy <i className="bad crossed" /> sick
       </p>
     );
   return (
     <p className="legend">
-      <i className="free" /> free <i className="used" /> in use; dashed: closed; crossed: sick
+      <i className="free" /> free <i className="used" /> in use <i className="other" /> closed <i className="crossed" /> sick
     </p>
   );
 }

@@ -9,7 +9,7 @@ import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields } from "../../ui/fields";
 import { may } from "../../ui/may";
-import { gpus, memory, plural } from "../../ui/numbers";
+import { gpus, memory, plural, ranges } from "../../ui/numbers";
 import { Badge, Command, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import { harmless, word } from "../../ui/text";
@@ -59,6 +59,7 @@ function About({ about }: { about: NodeDetail }) {
       )}
       <Facts
         rows={[
+          ["new work", state === "ready" ? null : "none starts here: what is unused does not count as free"],
           ["GPUs free", `${gpus(node.gpu_free_milli)} of ${gpus(node.gpu_total_milli)} ${harmless(node.flavor, 40)}`],
           ["cores free", `${gpus(node.cpu_free_milli)} of ${gpus(node.cpu_total_milli)}`],
           ["memory free", `${memory(node.memory_free_mib)} of ${memory(node.memory_total_mib)}`],
@@ -156,7 +157,8 @@ export function Occupants({ items, nothing }: { items: readonly Occupant[]; noth
           <Link to="/workloads/$ref" params={{ ref: each.gang.replace(/\/\d+$/, "") }}>
             <Name text={each.gang} most={60} />
           </Link>{" "}
-          of <Name text={each.user} most={40} />, GPUs {each.devices.join(", ") || "none"}, since{" "}
+          of <Name text={each.user} most={40} />
+          {each.devices.length > 0 && `, ${each.devices.length === 1 ? "GPU" : "GPUs"} ${ranges(each.devices)}`}, placed{" "}
           <Time at={each.since} />
         </li>
       ))}

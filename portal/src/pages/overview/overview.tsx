@@ -6,7 +6,7 @@ import { budgets, flavors, nodes, ofUser, order, queues } from "../../api/reads"
 import type { QueueView, WorkloadView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { gpus, money, plural } from "../../ui/numbers";
-import { Badge, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
+import { Badge, Empty, Failure, Figure, Loading, Meter, Name, StateBadge, Time } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless } from "../../ui/text";
 import { useFirstSteps } from "../setup/fresh";
@@ -49,12 +49,12 @@ function Free() {
             value={`${gpus(each.gpu_free_milli)} of ${gpus(each.gpu_total_milli)}`}
           >
             <Meter
-              label={`${gpus(each.gpu_used_milli)} of ${gpus(each.gpu_total_milli)} in use`}
-              used={each.gpu_used_milli}
+              label={`${gpus(each.gpu_free_milli)} of ${gpus(each.gpu_total_milli)} free`}
+              used={each.gpu_free_milli}
               of={each.gpu_total_milli}
             />
             <Link to="/fleet">
-              largest block on one node {each.largest_hole}, {plural(each.whole_nodes, "whole node")} free
+              at most {each.largest_hole} on one node; {each.whole_nodes ? plural(each.whole_nodes, "whole node") : "no whole node"} free
             </Link>
           </Figure>
         ))}
@@ -80,7 +80,7 @@ function Mine() {
   if (found.error) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="your work" />;
   const live = found.data.items.filter((each) => !ENDED.has(each.state));
-  const over = found.data.items.filter((each) => ENDED.has(each.state)).slice(0, SHOWN);
+  const over = endedLast(found.data.items);
   return (
     <section aria-label="Your work">
       <h2>Your work</h2>
@@ -99,6 +99,12 @@ function Mine() {
   );
 }
 
+/** What ended, the last first. */
+export function endedLast(jobs: readonly WorkloadView[]): WorkloadView[] {
+  const over = jobs.filter((each) => ENDED.has(each.state));
+  return over.sort((a, b) => (b.ended ?? 0) - (a.ended ?? 0)).slice(0, SHOWN);
+}
+
 const JOBS: readonly PlainColumn<WorkloadView>[] = [
   {
     key: "id",
@@ -115,7 +121,7 @@ const JOBS: readonly PlainColumn<WorkloadView>[] = [
     title: "State",
     className: "states",
     value: (each) => each.state,
-    cell: (each) => <Badge text={each.state} />,
+    cell: (each) => <StateBadge of={each} />,
   },
   {
     key: "queue",
@@ -154,12 +160,13 @@ function now(job: WorkloadView) {
   if (job.state === "QUEUED")
     return (
       <>
-        {job.position ? `${job.position}. in the order; ` : ""}
+        {job.position ? `number ${job.position} in the queue; ` : ""}
         <Link to="/workloads/$ref" params={{ ref: job.id }} search={{ tab: "why" }}>
           {harmless(job.message || job.reason || "not looked at yet", 160)}
         </Link>
       </>
     );
+  if (job.state === "SUSPENDED") return harmless(job.message || "resume it to go on", 160);
   if (job.ended) return <>ended <Time at={job.ended} /></>;
   if (job.started) return <>started <Time at={job.started} /></>;
   return <>submitted <Time at={job.submitted} /></>;
@@ -169,7 +176,7 @@ function now(job: WorkloadView) {
 export function standing(queue: QueueView): string {
   const used = queue.gpu_used_milli;
   const quota = Object.values(queue.quota).reduce((sum, each) => sum + (each.gpu_milli ?? 0), 0);
-  const waits = queue.waiting ? `; ${plural(queue.waiting, "gang")} waiting` : "";
+  const waits = queue.waiting ? `; ${plural(queue.waiting, "gang")} ${queue.waiting === 1 ? "waits" : "wait"}` : "";
   if (!quota) return `uses ${plural(used / 1000, "GPU")} and is guaranteed none${waits}`;
   const beyond = used - quota;
   const said =
@@ -214,9 +221,12 @@ function Budgets() {
       <ul className="lines">
         {found.data.items.map((each) => (
           <li key={each.queue}>
-            <Name text={each.queue} most={60} />: {money(each.left_micro, currency)} of{" "}
-            {money(each.micro + each.carried_micro, currency)}; {money(each.spent_micro, currency)} spent,{" "}
-            {money(each.reserved_micro, currency)} reserved for what runs, until <Time at={each.end} exact />
+            <Link to="/budgets" search={{ queue: each.queue }}>
+              <Name text={each.queue} most={60} />
+            </Link>{" "}
+            has {money(each.left_micro, currency)} of {money(each.micro + each.carried_micro, currency)} until{" "}
+            <Time at={each.end} exact />: {money(each.spent_micro, currency)} spent, {money(each.reserved_micro, currency)}{" "}
+            reserved for what runs
           </li>
         ))}
       </ul>

@@ -118,7 +118,7 @@ function Tokens() {
           <li key={each.id} className="line-with-button">
             <span>
               <code>{harmless(each.id, 40)}</code> {harmless(each.label, 100)} <Badge text={each.role} /> on{" "}
-              {each.queue ? <Name text={each.queue} most={40} /> : "the whole fleet"}, until <Time at={each.until} />
+              {each.queue ? <Name text={each.queue} most={40} /> : "the whole fleet"}, ends <Time at={each.until} />
             </span>
             <Confirm
               small

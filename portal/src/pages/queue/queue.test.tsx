@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { OrderItem } from "../../api/schema";
 import { branches } from "../queues/tree";
 import { sorted, type Column } from "../../ui/table";
-import { fits } from "./queue";
+import { fits, silentOf } from "./queue";
 import type { QueueView } from "../../api/schema";
 
 const row = (more: Partial<OrderItem>): OrderItem => ({
@@ -18,6 +18,8 @@ const row = (more: Partial<OrderItem>): OrderItem => ({
   message: "no GPU is free",
   never: false,
   submitted: 0,
+  cluster: "",
+  silent_since: 0,
   ...more,
 });
 
@@ -25,6 +27,11 @@ it("keeps rows that fit every filter", () => {
   expect(fits(row({}), { text: "GPU", reason: "capacity", queue: "red", user: "ada" })).toBe(true);
   expect(fits(row({}), { text: "blue" })).toBe(false);
   expect(fits(row({}), { user: "eve" })).toBe(false);
+});
+
+it("names clusters whose scheduler is silent, each once", () => {
+  const away = { cluster: "east", silent_since: 9 };
+  expect([...silentOf([row({}), row(away), row(away), row({ cluster: "west" })])]).toEqual([["east", 9]]);
 });
 
 const COLUMNS: readonly Column<OrderItem>[] = [

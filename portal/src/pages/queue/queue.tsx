@@ -7,7 +7,7 @@ import { order } from "../../api/reads";
 import type { OrderItem } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { Choice, Select, counted } from "../../ui/fields";
-import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
+import { Badge, Command, Empty, Failure, Loading, Name, Silent, Time } from "../../ui/parts";
 import { RowLink } from "../../ui/row_link";
 import { Table, type Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
@@ -31,8 +31,8 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "gang",
     title: "Workload",
-    width: "minmax(8rem, 1.3fr)",
-    narrow: "minmax(6rem, 1.3fr)",
+    width: "minmax(8rem, 1fr)",
+    narrow: "minmax(6rem, 1fr)",
     value: (row) => row.gang,
     cell: (row) => (
       <RowLink job={row.workload}>
@@ -43,14 +43,20 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "reason",
     title: "Waits for",
-    width: "minmax(10rem, 3fr)",
-    narrow: "minmax(6rem, 1.3fr)",
+    width: "minmax(10rem, 4fr)",
+    narrow: "minmax(8rem, 4fr)",
+    under: true,
     value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
     cell: (row) => (
       <span title={harmless(row.message, 1000)}>
-        {row.reason && <Badge text={row.reason} tone={row.never ? "bad" : "wait"} />}{" "}
+        {row.reason && (
+          <Badge
+            text={row.silent_since ? `was ${row.reason}` : row.reason}
+            tone={row.silent_since ? "calm" : row.never ? "bad" : "wait"}
+          />
+        )}{" "}
         {row.never ? "never: " : ""}
-        {harmless(row.message || "not looked at yet", 200)}
+        {harmless(row.message || (row.cluster ? row.reason && "see its cluster" : "not looked at yet"), 200)}
       </span>
     ),
   },
@@ -63,14 +69,14 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     value: (row) => row.gpus,
     cell: (row) => row.gpus,
   },
-  QUEUE,
-  USER,
+  { ...QUEUE, roomy: true },
+  { ...USER, roomy: true },
   {
     key: "priority",
     title: "Priority",
     width: "5.5rem",
     align: "end",
-    wide: true,
+    roomy: true,
     value: (row) => row.priority,
     cell: (row) => row.priority,
   },
@@ -95,6 +101,8 @@ function markColumn(marked: ReadonlySet<string>, toggle: (id: string) => void): 
         type="checkbox"
         tabIndex={-1}
         aria-label={`Choose ${harmless(row.workload, 60)}`}
+        disabled={Boolean(row.cluster)}
+        title={row.cluster && "what lives in a cluster is changed there"}
         checked={marked.has(row.workload)}
         onChange={() => toggle(row.workload)}
       />
@@ -126,6 +134,11 @@ export function fits(row: OrderItem, want: QueueFilter): boolean {
   );
 }
 
+/** Clusters whose schedulers are silent, each with since when. */
+export function silentOf(rows: readonly OrderItem[]): Map<string, number> {
+  return new Map(rows.flatMap((row) => (row.silent_since ? [[row.cluster, row.silent_since] as const] : [])));
+}
+
 function command(want: QueueFilter): string {
   const parts = ["ganglion queue"];
   if (want.queue) parts.push(`--queue ${word(want.queue)}`);
@@ -145,7 +158,9 @@ export function QueuePage() {
     () => found.data?.items.filter((row) => fits(row, { text, reason, queue, user, kind })) ?? [],
     [found.data, text, reason, queue, user, kind],
   );
-  const waiting = useMemo(() => [...new Set(rows.map((row) => row.workload))], [rows]);
+  const waiting = useMemo(() => [...new Set(rows.filter((row) => !row.cluster).map((row) => row.workload))], [rows]);
+  const silent = useMemo(() => silentOf(found.data?.items ?? []), [found.data]);
+  const away = useMemo(() => found.data?.items.some((row) => row.cluster), [found.data]);
   const here = useMemo(() => new Set(found.data?.items.map((row) => row.workload)), [found.data]);
   // What has started or ended meanwhile is no longer chosen.
   const chosen = useMemo(() => new Set([...marked].filter((each) => here.has(each))), [marked, here]);
@@ -169,8 +184,12 @@ export function QueuePage() {
       <h1>Queue</h1>
       <p className="lead">
         What waits, in the order in which it is decided about. Each waits for one reason; choose a row to
-        see what would help.
+        see what would help.{" "}
+        {away && "What waits in clusters comes last, each numbered as its own scheduler decides; only the first of them have a number."}
       </p>
+      {[...silent].map(([cluster, since]) => (
+        <Silent key={cluster} cluster={cluster} since={since} />
+      ))}
       {found.data.total === 0 ? (
         <Empty title="Nothing waits">
           <p>Whatever is submitted now and fits starts at once.</p>
@@ -247,7 +266,7 @@ export function QueuePage() {
               file="queue"
               columns={columns}
               rows={rows}
-              onMark={(row) => toggle(row.workload)}
+              onMark={(row) => row.cluster || toggle(row.workload)}
               id={(row) => row.gang}
               chosen={job}
               onOpen={(row) => set({ job: row.gang })}

@@ -234,7 +234,7 @@ function Fields(
       </Labelled>
       {input("Weight beyond quotas", ["weight"], "1")}
       {input("Priority", ["priority"], "100")}
-      {input("Most that wait", ["max_pending"], "no bound")}
+      {input("Waiting at most", ["max_pending"], "any number")}
       <Labelled label="Strict order" wrong={wrong.get("strict")}>
         {(more) => (
           <select
@@ -242,7 +242,7 @@ function Fields(
             value={fieldOf(file, ["strict"])}
             onChange={(event) => set(["strict"], event.target.value && event.target.value === "true")}
           >
-            <option value="">as the policy says</option>
+            <option value="">by the policy</option>
             <option value="true">yes: later ones wait too</option>
             <option value="false">no: later ones may pass</option>
           </select>

@@ -269,8 +269,8 @@ function QueuePanel(props: { queue: QueueView; items: readonly QueueView[]; clos
           <dd>{queue.priority}</dd>
         </div>
         <div>
-          <dt>most that wait</dt>
-          <dd>{queue.max_pending || "no bound"}</dd>
+          <dt>waiting at most</dt>
+          <dd>{queue.max_pending || "any number"}</dd>
         </div>
       </dl>
       {queue.leaf && (

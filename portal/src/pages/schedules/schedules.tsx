@@ -15,12 +15,13 @@ const route = getRouteApi("/schedules");
 const iso = (at: number | null) => (at ? new Date(at).toISOString() : null);
 
 const COLUMNS: readonly Column<ScheduleView>[] = [
-  { key: "name", title: "Schedule", width: "minmax(8rem, 2fr)", value: (row) => row.name, cell: (row) => <Name text={row.name} most={60} /> },
-  { key: "next", title: "Next", width: "minmax(7rem, 1fr)", value: (row) => iso(row.next), cell: (row) => <Time at={row.next} /> },
+  { key: "name", title: "Schedule", width: "minmax(8rem, 2fr)", narrow: "minmax(6rem, 1fr)", value: (row) => row.name, cell: (row) => <Name text={row.name} most={60} /> },
+  { key: "next", title: "Next", width: "minmax(7rem, 1fr)", narrow: "7rem", value: (row) => iso(row.next), cell: (row) => <Time at={row.next} /> },
   {
     key: "cron",
     title: "When",
     width: "minmax(8rem, 1.2fr)",
+    narrow: "minmax(9.5rem, 1fr)",
     value: (row) => `${row.cron} ${row.zone}`,
     cell: (row) => (
       <>
@@ -29,7 +30,7 @@ const COLUMNS: readonly Column<ScheduleView>[] = [
     ),
   },
   { key: "last", title: "Last", width: "minmax(6rem, 1fr)", wide: true, value: (row) => iso(row.last), cell: (row) => <Time at={row.last} /> },
-  { key: "live", title: "Live", width: "4.5rem", align: "end", value: (row) => row.live.length, cell: (row) => row.live.length },
+  { key: "live", title: "Live", width: "4.5rem", align: "end", wide: true, value: (row) => row.live.length, cell: (row) => row.live.length },
   { key: "user", title: "User", width: "minmax(5rem, 1fr)", wide: true, value: (row) => row.user, cell: (row) => <Name text={row.user} most={40} /> },
   { key: "message", title: "Said last", width: "minmax(6rem, 2fr)", wide: true, value: (row) => row.message, cell: (row) => harmless(row.message || "–", 160) },
 ];

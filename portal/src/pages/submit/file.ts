@@ -25,7 +25,7 @@ export function parsed(text: string): Parsed {
 
 export const FIELDS = [
   { path: ["name"], label: "Name", hint: "lower-case letters, digits, dashes" },
-  { path: ["queue"], label: "Queue", hint: "left out: the usual one" },
+  { path: ["queue"], label: "Queue", hint: "the usual one" },
   { path: ["run"], label: "Command", hint: "run by the shell" },
   { path: ["nodes"], label: "Nodes", hint: "4, or 2..4" },
   { path: ["resources", "gpus"], label: "GPUs per node", hint: "8, H100:8, 0.5" },

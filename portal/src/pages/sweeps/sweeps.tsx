@@ -31,16 +31,17 @@ const COLUMNS: readonly Column<SweepRow>[] = [
     key: "done",
     title: "Trials ended",
     width: "minmax(9rem, 1.2fr)",
+    narrow: "minmax(8rem, 1fr)",
     value: done,
     cell: (row) => (
       <span className="use">
-        {`${done(row)}/${row.gangs}`}
+        {`${done(row)} of ${row.gangs}`}
         <Meter label={`${done(row)} of ${row.gangs} trials have ended`} used={done(row)} of={row.gangs} />
       </span>
     ),
   },
-  { key: "running", title: "Run", width: "4.5rem", align: "end", wide: true, value: (row) => row.running, cell: (row) => row.running },
-  { key: "waiting", title: "Wait", width: "4.5rem", align: "end", wide: true, value: (row) => row.waiting, cell: (row) => row.waiting },
+  { key: "running", title: "Run", width: "4.5rem", align: "end", roomy: true, value: (row) => row.running, cell: (row) => row.running },
+  { key: "waiting", title: "Wait", width: "4.5rem", align: "end", roomy: true, value: (row) => row.waiting, cell: (row) => row.waiting },
   { key: "failed", title: "Failed", width: "5rem", align: "end", wide: true, value: (row) => row.failed, cell: (row) => row.failed },
   {
     key: "stopped",
@@ -115,6 +116,7 @@ const trialColumns = (metric: string, first: number | undefined): readonly Colum
     key: "index",
     title: "Trial",
     width: "6.5rem",
+    narrow: "5.5rem",
     value: (row) => row.index,
     cell: (row) => (
       <>
@@ -127,6 +129,7 @@ const trialColumns = (metric: string, first: number | undefined): readonly Colum
     key: "settings",
     title: "Settings",
     width: "minmax(8rem, 3fr)",
+    narrow: "minmax(5rem, 2fr)",
     value: (row) => row.settings,
     cell: (row) => <span title={harmless(row.settings, 1000)}>{harmless(row.settings || "–", 200)}</span>,
   },
@@ -134,6 +137,7 @@ const trialColumns = (metric: string, first: number | undefined): readonly Colum
     key: "value",
     title: metric ? harmless(metric, 30) : "Metric",
     width: "minmax(6rem, 1fr)",
+    narrow: "minmax(4rem, 1fr)",
     align: "end",
     value: (row) => row.value,
     cell: (row) => (row.value === null ? "–" : row.value.toPrecision(6).replace(/\.?0+$/, "")),

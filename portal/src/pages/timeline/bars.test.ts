@@ -1,3 +1,4 @@
+import { dayAndZone } from "./draw";
 import { expect, it } from "vitest";
 import type { BookingView, DrainView, TimelineSpan } from "../../api/schema";
 import { lanesOf, rowsOf, ticks } from "./bars";
@@ -66,4 +67,12 @@ it("has round ticks in the zone that is shown", () => {
   const hour = 3_600_000;
   expect(ticks({ begin: 0, end: 12 * hour }, 6, 0)).toEqual({ at: [0, 3, 6, 9].map((n) => n * hour), step: 3 * hour });
   expect(ticks({ begin: 0, end: 12 * hour }, 6, hour).at[0]).toBe(2 * hour);
+});
+
+it("says on which day the axis begins, and in which zone", () => {
+  const late = Date.UTC(2026, 10, 28, 23);
+  const minutes = [0, 60, 330, -180];
+  expect(minutes.map((each) => dayAndZone(late, each * 60_000))).toEqual([
+    ...["11-28 UTC", "11-29 UTC+1", "11-29 UTC+5:30", "11-28 UTC−3"],
+  ]);
 });

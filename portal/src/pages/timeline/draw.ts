@@ -80,9 +80,19 @@ export function draw(
   }
 }
 
+/** The day on which the axis begins, and its zone: `11-28 UTC+5:30`. */
+export function dayAndZone(begin: number, shift: number): string {
+  const minutes = Math.abs(Math.round(shift / 60_000));
+  const hours = `${Math.floor(minutes / 60)}${minutes % 60 ? `:${String(minutes % 60).padStart(2, "0")}` : ""}`;
+  const ahead = minutes ? `${shift < 0 ? "−" : "+"}${hours}` : "";
+  return `${new Date(begin + shift).toISOString().slice(5, 10)} UTC${ahead}`;
+}
+
 function axis(context: CanvasRenderingContext2D, shape: Shape, look: Look, colors: Colors): void {
   const { at, step } = ticks(look.window, Math.max(2, (shape.width - shape.gutter) / 80), look.shift);
   context.font = "11px system-ui, sans-serif";
+  context.fillStyle = colors.quiet;
+  context.fillText(fitted(context, dayAndZone(look.window.begin, look.shift), shape.gutter - 8), 6, HEAD / 2);
   for (const each of at) {
     const x = Math.round(place(shape, look.window, each)) + 0.5;
     context.strokeStyle = colors.line;

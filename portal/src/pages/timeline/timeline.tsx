@@ -334,15 +334,15 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     key: "begin",
     title: "From",
-    width: "9.5rem",
-    narrow: "8.75rem",
+    width: "7.5rem",
+    narrow: "6.75rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },
   {
     key: "end",
     title: "To",
-    width: "9.5rem",
+    width: "7.5rem",
     wide: true,
     value: (row) => (row.end === null ? null : new Date(row.end).toISOString()),
     cell: (row) => <Time at={row.end} />,

@@ -1,11 +1,12 @@
 /** Bars over days, drawn as one picture that says its numbers too. */
+import type { ReactNode } from "react";
 import { useSettings } from "../../ui/settings";
 import { top, type Day } from "./days";
 
 const HEIGHT = 100;
 const LABELS = 8;
 
-export function Bars(props: { label: string; bars: readonly Day[]; said(value: number): string }) {
+export function Bars(props: { label: string; bars: readonly Day[]; said(value: number): string; children?: ReactNode }) {
   const { label, bars, said } = props;
   useSettings(); // drawn anew in another theme
   const most = top(Math.max(...bars.map((each) => each.value)));
@@ -13,7 +14,9 @@ export function Bars(props: { label: string; bars: readonly Day[]; said(value: n
   const spoken = bars.slice(-31).map((each) => `${each.day} ${said(each.value)}`);
   return (
     <figure className="days">
-      <figcaption>{label}</figcaption>
+      <figcaption>
+        {label} {props.children}
+      </figcaption>
       <div className="days-plot">
         <div className="days-scale quiet" aria-hidden="true">
           <span>{said(most)}</span>

@@ -4,7 +4,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { queues, usage } from "../../api/reads";
 import type { FlavorUsage, LentRow, UsagePage as Page, UsageRow } from "../../api/schema";
-import { count, gpuHours, money, plural } from "../../ui/numbers";
+import { count, gpuHours, hours, money, plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
 import { PeriodFields, periodOptions } from "../../ui/period";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
@@ -52,16 +52,6 @@ export function UsagePage() {
         </label>
         <PeriodFields value={{ since, until }} usual={USUAL} set={(period) => set(period)} />
         <QueueChoice value={queue} set={(name) => set({ queue: name })} />
-        <label>
-          Bars
-          <select
-            value={search.bars ?? "hours"}
-            onChange={(event) => set({ bars: event.target.value === "cost" ? "cost" : undefined })}
-          >
-            <option value="hours">GPU-hours</option>
-            <option value="cost">cost</option>
-          </select>
-        </label>
       </div>
       {found.error && <Failure error={found.error} />}
       {!page && !found.error && <Loading what="the usage" />}
@@ -72,7 +62,7 @@ export function UsagePage() {
             <Nothing page={page} />
           ) : (
             <>
-              <DayBars since={since} until={until} queue={queue} measure={search.bars ?? "hours"} />
+              <DayBars since={since} until={until} queue={queue} measure={search.bars ?? "hours"} choose={(bars) => set({ bars })} />
               <Table
                 label={`Usage by ${by}`}
                 file={`usage-by-${by}`}
@@ -119,12 +109,11 @@ function Totals({ page }: { page: Page }) {
   const capacity = sum("capacity_gpu_us");
   return (
     <dl className="figures">
-      <Figure label="GPU-hours held" value={count(gpuHours(total.held_gpu_us))}>
-        in {plural(total.attempts, "attempt")}
+      <Figure label="GPU-hours held" value={hours(gpuHours(total.held_gpu_us))}>
+        {plural(total.attempts, "attempt")}
         {capacity > 0 && (
           <>
-            {" "}
-            and of {count(gpuHours(capacity))} that there were
+            ; there were {hours(gpuHours(capacity))} to hold
             <Meter label="Held of what there was" used={total.held_gpu_us} of={capacity} />
           </>
         )}
@@ -132,21 +121,21 @@ function Totals({ page }: { page: Page }) {
       <Figure label="Cost" value={currency ? money(total.cost_micro, currency) : "no prices"}>
         {!currency && <code>ganglion price set FLAVOR AMOUNT --currency EUR</code>}
         {total.unpriced_gpu_us > 0 && currency && (
-          <div>{count(gpuHours(total.unpriced_gpu_us))} GPU-hours have no price</div>
+          <div>{hours(gpuHours(total.unpriced_gpu_us))} GPU-hours have no price</div>
         )}
         {total.corrected_micro !== 0 && (
           <div>{money(total.corrected_micro, currency)} by prices that were set afterwards</div>
         )}
       </Figure>
       {total.active_gpu_us !== null && (
-        <Figure label="Active GPU-hours" value={count(gpuHours(total.active_gpu_us))}>
-          of {count(gpuHours(total.sampled_gpu_us))} sampled by {total.active_by}, {sampled(total)} of what was held
+        <Figure label="Active GPU-hours" value={hours(gpuHours(total.active_gpu_us))}>
+          of {hours(gpuHours(total.sampled_gpu_us))} sampled by {total.active_by}, {sampled(total)} of what was held
           {total.energy_mj !== null && <>; {energy(total)} drawn</>}
           <Meter label="Active of what was sampled" used={total.active_gpu_us} of={total.sampled_gpu_us} />
         </Figure>
       )}
       {fleet && (
-        <Figure label="Idle GPU-hours" value={count(gpuHours(sum("idle_gpu_us")))}>
+        <Figure label="Idle GPU-hours" value={hours(gpuHours(sum("idle_gpu_us")))}>
           {currency ? `${money(sum("idle_micro"), currency)} for GPUs that nothing held` : "ready, and not held"}
         </Figure>
       )}
@@ -176,8 +165,9 @@ function DayBars(props: {
   until: string | undefined;
   queue: string | undefined;
   measure: Measure;
+  choose(measure: "cost" | undefined): void;
 }) {
-  const { since, until, queue, measure } = props;
+  const { since, until, queue, measure, choose } = props;
   const found = useQuery(usage({ by: "day", since, until, queue }));
   const page = found.data;
   const bars = useMemo(
@@ -188,7 +178,16 @@ function DayBars(props: {
   const said = (value: number) =>
     measure === "cost" ? money(value * 1e6, page.currency) : `${count(value)} GPU-hours`;
   return (
-    <Bars label={`${measure === "cost" ? "Cost" : "GPU-hours held"} by day of UTC`} bars={bars} said={said} />
+    <Bars label={`${measure === "cost" ? "Cost" : "GPU-hours held"} by day of UTC`} bars={bars} said={said}>
+      <select
+        aria-label="Bars show"
+        value={measure}
+        onChange={(event) => choose(event.target.value === "cost" ? "cost" : undefined)}
+      >
+        <option value="hours">GPU-hours</option>
+        <option value="cost">cost</option>
+      </select>
+    </Bars>
   );
 }
 
@@ -210,7 +209,7 @@ const ACTIVITY: readonly Column<UsageRow>[] = [
     align: "end",
     wide: true,
     value: (row) => (row.active_gpu_us === null ? null : gpuHours(row.active_gpu_us)),
-    cell: (row) => (row.active_gpu_us === null ? "unknown" : count(gpuHours(row.active_gpu_us))),
+    cell: (row) => (row.active_gpu_us === null ? "unknown" : hours(gpuHours(row.active_gpu_us))),
   },
   {
     key: "sampled",
@@ -244,14 +243,14 @@ function columnsOf(by: By, page: Page): readonly Column<UsageRow>[] {
     value: (row: UsageRow) => row[key] / 1e6,
     cell: (row: UsageRow) => money(row[key], page.currency),
   });
-  const hours = (key: "held_gpu_us" | "unpriced_gpu_us", title: string, wide: boolean) => ({
+  const held = (key: "held_gpu_us" | "unpriced_gpu_us", title: string, wide: boolean) => ({
     key: key === "held_gpu_us" ? "held" : key,
     title,
     width: "minmax(6rem, 1fr)",
     align: "end" as const,
     wide,
     value: (row: UsageRow) => gpuHours(row[key]),
-    cell: (row: UsageRow) => count(gpuHours(row[key])),
+    cell: (row: UsageRow) => hours(gpuHours(row[key])),
   });
   return [
     {
@@ -262,7 +261,7 @@ function columnsOf(by: By, page: Page): readonly Column<UsageRow>[] {
       value: (row) => row[by],
       cell: (row) => <Group by={by} name={row[by]} />,
     },
-    hours("held_gpu_us", "GPU-hours", false),
+    held("held_gpu_us", "GPU-hours", false),
     {
       key: "share",
       title: "Share",
@@ -288,7 +287,7 @@ function columnsOf(by: By, page: Page): readonly Column<UsageRow>[] {
           ...(page.fleet ? [micro("idle_micro", "Idle cost", true)] : []),
         ]
       : []),
-    ...(page.currency && unpriced ? [hours("unpriced_gpu_us", "Unpriced", true)] : []),
+    ...(page.currency && unpriced ? [held("unpriced_gpu_us", "Without price", true)] : []),
   ];
 }
 
@@ -326,12 +325,12 @@ function Fleet({ page }: { page: Page }) {
 }
 
 function fleetColumns(currency: string): readonly PlainColumn<FlavorUsage>[] {
-  const hours = (key: "capacity_gpu_us" | "held_gpu_us" | "idle_gpu_us" | "unavailable_gpu_us", title: string) => ({
+  const held = (key: "capacity_gpu_us" | "held_gpu_us" | "idle_gpu_us" | "unavailable_gpu_us", title: string) => ({
     key,
     title,
     align: "end" as const,
     value: (row: FlavorUsage) => gpuHours(row[key]),
-    cell: (row: FlavorUsage) => count(gpuHours(row[key])),
+    cell: (row: FlavorUsage) => hours(gpuHours(row[key])),
   });
   const micro = (key: "charged_micro" | "idle_micro" | "unavailable_micro", title: string) => ({
     key,
@@ -343,15 +342,15 @@ function fleetColumns(currency: string): readonly PlainColumn<FlavorUsage>[] {
   });
   return [
     { key: "flavor", title: "Flavor", value: (row) => row.flavor, cell: (row) => <Name text={row.flavor || "no GPU"} most={40} /> },
-    hours("capacity_gpu_us", "GPU-hours"),
-    hours("held_gpu_us", "Held"),
-    hours("idle_gpu_us", "Idle"),
-    { ...hours("unavailable_gpu_us", "Unavailable"), wide: true },
+    held("capacity_gpu_us", "GPU-hours"),
+    held("held_gpu_us", "Held"),
+    held("idle_gpu_us", "Idle"),
+    { ...held("unavailable_gpu_us", "Unavailable"), wide: true },
     ...(currency
       ? [
           micro("charged_micro", "Charged"),
-          micro("idle_micro", "Idle, in money"),
-          micro("unavailable_micro", "Unavailable, in money"),
+          micro("idle_micro", "Cost of idle"),
+          micro("unavailable_micro", "Cost of unavailable"),
         ]
       : []),
   ];
@@ -371,7 +370,7 @@ const LENT: readonly PlainColumn<LentRow>[] = [
     title: key === "lent_gpu_us" ? "Lent" : "Borrowed",
     align: "end" as const,
     value: (row: LentRow) => gpuHours(row[key]),
-    cell: (row: LentRow) => count(gpuHours(row[key])),
+    cell: (row: LentRow) => hours(gpuHours(row[key])),
   })),
 ];
 

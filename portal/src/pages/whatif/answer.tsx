@@ -91,7 +91,7 @@ function columnsOf(currency: string): readonly PlainColumn<FigureRow>[] {
     key,
     title,
     align: "end",
-    wide: key === "past" || key === "bar",
+    wide: key !== "changed",
     value: (row) => row.found[key],
     cell: (row) => `${key === "bar" ? "± " : ""}${said(row.figure, row.found[key], currency)}`,
   });

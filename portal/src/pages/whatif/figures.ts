@@ -1,10 +1,10 @@
 /** The figures of an answer: their names, and how they are said. */
-import { count, duration, money } from "../../ui/numbers";
+import { count, duration, hours, money } from "../../ui/numbers";
 import type { WhatIfFigure } from "../../api/schema";
 
 export const NAMES: Record<string, string> = {
-  wait_p50_ms: "wait, half of them",
-  wait_p95_ms: "wait, 19 of 20",
+  wait_p50_ms: "median wait",
+  wait_p95_ms: "p95 wait",
   lost_gpu_ms: "work lost",
   held_gpu_ms: "held",
   fairness_permille: "fairness",
@@ -13,7 +13,7 @@ export const NAMES: Record<string, string> = {
 
 export function said(figure: string, value: number, currency: string): string {
   if (figure.startsWith("wait_")) return duration(value);
-  if (figure.endsWith("_gpu_ms")) return `${count(Math.round(value / 36_000) / 100)} GPU-h`;
+  if (figure.endsWith("_gpu_ms")) return `${hours(value / 3_600_000)} GPU-h`;
   if (figure === "fairness_permille") return (value / 1000).toFixed(3);
   if (figure === "spend_micro") return money(value, currency);
   return count(value);

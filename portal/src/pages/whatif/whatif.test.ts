@@ -34,5 +34,5 @@ it("says a difference only where it is larger than the error bar", () => {
   expect(tone("fairness_permille", figure)).toBe("bad");
   expect(tone("spend_micro", figure)).toBe("calm");
   expect(difference("wait_p50_ms", { ...figure, visible: false }, "")).toBe("none we can see");
-  expect(said("lost_gpu_ms", 7_200_000, "")).toBe("2 GPU-h");
+  expect(said("lost_gpu_ms", 7_200_000, "")).toBe("2.00 GPU-h");
 });

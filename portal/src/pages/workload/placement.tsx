@@ -21,6 +21,9 @@ export function PlacementPanel({ job }: { job: WorkloadDetail }) {
     );
   return (
     <>
+      <p className="legend">
+        <i className="used" /> its GPUs <i className="other" /> GPUs that are not its own
+      </p>
       {placed.slice(0, MOST).map((each) => (
         <GangPlace key={each.id} gang={each} known={known} />
       ))}

@@ -50,7 +50,7 @@ const DEVICES: readonly PlainColumn<DeviceUse>[] = [
 
 function Share(props: { label: string; used: number | null; of: number; said: string }) {
   const { label, used, of, said } = props;
-  if (used === null) return <span className="quiet">unknown</span>;
+  if (used === null) return <>unknown</>;
   return (
     <span className="use wide-use">
       {said}
@@ -133,7 +133,7 @@ function Curves(props: { job: WorkloadDetail; index: number; chosen: number | un
     return (
       <section aria-label="Curves">
         {gang && <div className="line-with-button">{gang}</div>}
-        <Empty title={job.gangs.length > 1 ? `Gang ${index} has no curves` : "There are no curves"}>
+        <Empty title={job.gangs.length > 1 ? `Gang ${index} has no curves${live ? " yet" : ""}` : live ? "No curves yet" : "There are no curves"}>
           <p>
             What an attempt uses is measured every ten seconds while it runs, and what it reports is kept with that, for as long as its
             log is.

@@ -5,10 +5,11 @@ import { why } from "../../api/reads";
 import type { Band, Explained } from "../../api/schema";
 import { Command, Failure, Loading, Name, Time, Badge } from "../../ui/parts";
 import { Apply } from "./apply";
-import { count, gpus, memory, plural } from "../../ui/numbers";
+import { count, duration, gpus, memory, plural } from "../../ui/numbers";
 import { harmless, word } from "../../ui/text";
 
-export function WhyPanel({ refOf }: { refOf: string }) {
+/** `clone`: whether it offers to clone the workload; its own page does so already. */
+export function WhyPanel({ refOf, clone = true }: { refOf: string; clone?: boolean }) {
   const found = useQuery(why(refOf));
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="why it waits" />;
@@ -17,7 +18,7 @@ export function WhyPanel({ refOf }: { refOf: string }) {
   return (
     <div className="why">
       {explanations.map((each) => (
-        <Explanation key={each.gang} about={each} several={gangs > 1} />
+        <Explanation key={each.gang} about={each} several={gangs > 1} clone={clone} />
       ))}
       {gangs > explanations.length && (
         <p className="quiet">{plural(gangs - explanations.length, "further gang")} not shown here.</p>
@@ -27,7 +28,7 @@ export function WhyPanel({ refOf }: { refOf: string }) {
   );
 }
 
-function Explanation({ about, several }: { about: Explained; several: boolean }) {
+function Explanation({ about, several, clone }: { about: Explained; several: boolean; clone: boolean }) {
   const { reason } = about;
   return (
     <article>
@@ -55,8 +56,9 @@ function Explanation({ about, several }: { about: Explained; several: boolean })
           ))}
         </dl>
       )}
+      {reason && isAway(about.gang) && <p className="quiet">{harmless(about.text, 1500)}</p>}
       {about.phase === "pending" && <Start about={about} />}
-      <Suggestions about={about} />
+      <Suggestions about={about} clone={clone} />
       {about.ahead_count > 0 && (
         <People title={about.ahead_count === 1 ? "1 gang goes before it" : `${about.ahead_count} gangs go before it`} ids={about.ahead} all={about.ahead_count} />
       )}
@@ -88,6 +90,9 @@ function Explanation({ about, several }: { about: Explained; several: boolean })
     </article>
   );
 }
+
+/** Whether it lives in a cluster, whose scheduler knows more than the server. */
+const isAway = (gang: string) => gang.includes(":");
 
 function Start({ about }: { about: Explained }) {
   return (
@@ -135,13 +140,13 @@ function Start({ about }: { about: Explained }) {
 function BandLine({ band }: { band: Band }) {
   return (
     <p>
-      As likely as not by <Time at={band.p50} exact />; nine times in ten by <Time at={band.p90} exact />. An
+      As likely as not by <Time at={band.p50} exact estimate />; nine times in ten by <Time at={band.p90} exact estimate />. An
       estimate, not a reservation.
     </p>
   );
 }
 
-function Suggestions({ about }: { about: Explained }) {
+function Suggestions({ about, clone }: { about: Explained; clone: boolean }) {
   if (!about.suggestions.length) return null;
   return (
     <section>
@@ -157,13 +162,11 @@ function Suggestions({ about }: { about: Explained }) {
           </li>
         ))}
       </ul>
-      <Link
-        className="button small"
-        to="/submit"
-        search={{ from: about.gang.replace(/\/\d+$/, "") }}
-      >
-        Clone and change
-      </Link>
+      {clone && (
+        <Link className="button small" to="/submit" search={{ from: about.gang.replace(/\/\d+$/, "") }}>
+          Clone and change
+        </Link>
+      )}
     </section>
   );
 }
@@ -204,7 +207,7 @@ function People({ title, ids, all }: { title: string; ids: readonly string[]; al
             <Job id={each} />
           </span>
         ))}
-        {all > ids.length && ` and ${count(all - ids.length)} more`}
+        {all > ids.length && (ids.length ? ` and ${count(all - ids.length)} more` : "Which they are, its scheduler says.")}
       </p>
     </section>
   );
@@ -239,6 +242,6 @@ function words(key: string): string {
 function measured(key: string, value: number): string {
   if (key.endsWith("_milli")) return gpus(value);
   if (key.endsWith("_mib")) return memory(value);
-  if (key.endsWith("_ms")) return `${count(Math.round(value / 1000))} s`;
+  if (key.endsWith("_ms")) return duration(value);
   return count(value);
 }

@@ -8,8 +8,8 @@ import { attempts, workload } from "../../api/reads";
 import type { GangView, WaitedFor, WorkloadCost, WorkloadDetail } from "../../api/schema";
 import { useNow } from "../../ui/clock";
 import { Confirm } from "../../ui/confirm";
-import { count, duration, gpuHours as gpuHoursOf, money, plural } from "../../ui/numbers";
-import { Badge, Command, Failure, Figure, Loading, Name, Time } from "../../ui/parts";
+import { count, duration, gpuHours as gpuHoursOf, hours, money, plural } from "../../ui/numbers";
+import { Command, Failure, Figure, Loading, Name, Silent, StateBadge, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
 import { clusterOf, gangOf } from "./gang_choice";
@@ -55,7 +55,7 @@ export function WorkloadPage() {
         </TabList>
         <TabPanel id="why" className="panel">
           <h2 className="sr">Why</h2>
-          {ENDED.has(job.state) ? <Ended job={job} /> : <WhyPanel refOf={job.id} />}
+          {ENDED.has(job.state) ? <Ended job={job} /> : <WhyPanel refOf={job.id} clone={false} />}
         </TabPanel>
         <TabPanel id="logs" className="panel">
           <h2 className="sr">Log</h2>
@@ -106,7 +106,7 @@ function Head({ job }: { job: WorkloadDetail }) {
     <header className="head">
       <div>
         <h1>
-          <Name text={job.id} most={80} /> <Badge text={job.state} />
+          <Name text={job.id} most={80} /> <StateBadge of={job} />
         </h1>
         <p className="lead">
           {job.kind} of <Name text={job.user} most={60} /> in queue{" "}
@@ -122,10 +122,11 @@ function Head({ job }: { job: WorkloadDetail }) {
         </p>
         {job.message && job.state === "QUEUED" && (
           <p>
-            {job.position ? `${job.position}. in the order: ` : ""}
+            {job.position ? `Number ${job.position} in the queue${elsewhere ? ` of cluster ${elsewhere.cluster}` : ""}: ` : ""}
             {harmless(job.message, 1000)}
           </p>
         )}
+        {job.silent_since > 0 && elsewhere && <Silent cluster={elsewhere.cluster} since={job.silent_since} />}
         {Object.values(job.alarms).map((each) => (
           <p key={each} className="notice warn">
             {harmless(each, 1000)}
@@ -137,7 +138,7 @@ function Head({ job }: { job: WorkloadDetail }) {
           {over ? "asked for" : "held now"}
         </Figure>
         <Figure label={over ? "Waited" : job.started ? "Runs for" : "Waits for"} value={lasting(job, now)} />
-        <Figure label="GPU-hours" value={count(Math.round(gpuHours(job, now) * 100) / 100)}>
+        <Figure label="GPU-hours" value={hours(gpuHours(job, now))}>
           {job.spent ? "of all attempts" : "of present attempts"}
         </Figure>
         {job.cost && <Cost cost={job.cost} over={over} />}
@@ -201,7 +202,7 @@ function Cost({ cost, over }: { cost: WorkloadCost; over: boolean }) {
   return (
     <Figure label={over ? "Cost" : "Cost so far"} value={money(cost.so_far_micro, cost.currency)}>
       {!over && `at most ${harmless(most, 100)}`}
-      {cost.unpriced_gpu_us > 0 && ` ${count(gpuHoursOf(cost.unpriced_gpu_us))} GPU-hours have no price`}
+      {cost.unpriced_gpu_us > 0 && ` ${hours(gpuHoursOf(cost.unpriced_gpu_us))} GPU-hours have no price`}
     </Figure>
   );
 }
@@ -224,6 +225,7 @@ function held(gang: GangView, now: number): number {
 
 function Timeline({ job }: { job: WorkloadDetail }) {
   const found = useQuery(attempts(job.id));
+  const now = useNow();
   const steps = stepsOf(job, attemptsOf(found.data?.items ?? []));
   const restarts = job.gangs.reduce((sum, each) => sum + each.restarts, 0);
   return (
@@ -231,9 +233,10 @@ function Timeline({ job }: { job: WorkloadDetail }) {
       <ol>
         {steps.map((each, n) => {
           const before = steps[n - 1];
+          const gap = before ? (each.open ? Math.max(now, each.at) : each.at) - before.at : 0;
           return (
             <li key={`${each.at}-${each.what}`}>
-              {before && <span className="gap">{duration(each.at - before.at)}</span>}
+              {gap >= 1000 && <span className="gap">{duration(gap)}</span>}
               <strong>{harmless(each.what, 60)}</strong> {!each.open && <Time at={each.at} exact />}
               {each.more && <span className="quiet"> {harmless(each.more, 120)}</span>}
               {each.waited !== undefined && <Waited parts={each.waited} open={each.open ?? false} />}
@@ -285,7 +288,7 @@ function Ended({ job }: { job: WorkloadDetail }) {
       {job.spent && (
         <p>
           It waited {duration(job.spent.wait_ms)}, ran {duration(job.spent.run_ms)} in{" "}
-          {plural(job.spent.attempts, "attempt")}, and held {count(job.spent.gpu_ms / 3_600_000)} GPU-hours.
+          {plural(job.spent.attempts, "attempt")}, and held {hours(job.spent.gpu_ms / 3_600_000)} GPU-hours.
         </p>
       )}
       <Command line={`ganglion describe ${word(job.id)}`} />

@@ -26,7 +26,9 @@ def clusters(register: str, form: str) -> None:
     """List clusters whose schedulers deliver what they decide.
 
     HEARD is when the last record came, RECORDS how many came of the present scheduler, MISSING how
-    many are known to be lost. The server has their history and audit, and its portal shows them.
+    many are known to be lost. SILENT SINCE is set where that scheduler should have spoken again:
+    its work is shown as it was then. The server has the history and audit of clusters, and its
+    portal shows them.
     """
     if register:
         _register(register)
@@ -34,6 +36,7 @@ def clusters(register: str, form: str) -> None:
     columns: list[Column[ClusterDelivery]] = [
         Column("CLUSTER", lambda c: c.name, key=True),
         Column("HEARD", lambda c: clock(c.heard)),
+        Column("SILENT SINCE", lambda c: clock(c.silent_since) if c.silent_since else DASH),
         Column("RECORDS", lambda c: str(c.position), right=True),
         Column("GANGS", lambda c: str(c.gangs), right=True),
         Column("MISSING", lambda c: str(c.lost), right=True, style=_style),

@@ -388,6 +388,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "budget_set": _budgeted,
     **dict.fromkeys(("budget_requested", "budget_raised", "budget_denied"), _asked),
     "reasons_changed": lambda event: ", ".join(event["reasons"]),
+    "wait_order": lambda event: f"{len(event['gangs'])} gangs",
     "wait_groups": lambda event: f"{sum(map(len, event['groups'].values()))} gangs",
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,

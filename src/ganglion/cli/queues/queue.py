@@ -30,7 +30,8 @@ def queue(
 ) -> None:
     """Show everything that waits, in order.
 
-    The workloads of all users, the next to start first. POS is the place in the whole order.
+    The workloads of all users, the next to start first. POS is the place in the whole order; what
+    waits in clusters comes last, and its places are those of its own scheduler.
 
     NAME is an id or a name, in which *, ? and [a-z] match as in file names.
     """
@@ -63,13 +64,18 @@ def columns() -> "list[Column[OrderItem]]":
         Column("PRIORITY", lambda i: "spare" if i.priority < 0 else str(i.priority), right=True),
         Column("GPUS", lambda i: f"{i.gpus:g}", right=True),
         Column("AGE", lambda i: age(time - i.submitted) if i.submitted else DASH, right=True),
-        Column("REASON", lambda i: i.reason or DASH, style=_colour, stays=True),
+        Column("REASON", _reason, style=_colour, stays=True),
         Column("MESSAGE", lambda i: i.message or DASH, least=12),
     ]
 
 
 def _shown(form: str) -> "list[Column[OrderItem]]":
     return [c for c in columns() if form == "wide" or not c.wide]
+
+
+def _reason(item: "OrderItem") -> str:
+    """Return for what it waits; of a cluster whose scheduler is silent, for what it waited."""
+    return f"was {item.reason or DASH}" if item.silent_since else item.reason or DASH
 
 
 def _colour(item: "OrderItem") -> str:

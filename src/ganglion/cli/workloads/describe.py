@@ -86,6 +86,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Cache", _kept(view)),
         ("Image", view.image),
         ("Reason", ": ".join(filter(None, (view.reason, view.message)))),
+        ("Scheduler", f"silent since {clock(view.silent_since)}" if view.silent_since else ""),
         ("Gangs", progress(view)),
         ("Held", "\n".join(_held(view))),
         ("Waited for", waited(part for gang in view.gangs for part in gang.waited)),

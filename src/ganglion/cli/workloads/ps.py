@@ -39,7 +39,7 @@ def columns(now_ms: int, currency: str = "") -> "list[Column[WorkloadBase]]":
         Column("PRIORITY", lambda w: str(w.priority), right=True, wide=True),
         Column("GPUS", gpus, right=True),
         Column("PODS", lambda w: str(w.pods), right=True, wide=True),
-        Column("STATE", lambda w: w.state, style=lambda w: style(w.state), stays=True),
+        Column("STATE", _state, style=lambda w: style(w.state), stays=True),
         Column("REASON", _reason, least=10, stays=True),
         Column("POS", lambda w: str(w.position) if w.position else DASH, right=True),
         Column("AGE", lambda w: age(now_ms - (w.submitted or now_ms)), right=True),
@@ -51,6 +51,11 @@ def columns(now_ms: int, currency: str = "") -> "list[Column[WorkloadBase]]":
         Column("PREEMPTED", lambda w: str(w.preemptions or DASH), right=True, wide=True),
         Column("MESSAGE", lambda w: w.message or DASH, wide=True, least=12),
     ]
+
+
+def _state(view: "WorkloadBase") -> str:
+    """Return its state; of a cluster whose scheduler is silent, the one that it had."""
+    return f"was {view.state}" if view.silent_since else view.state
 
 
 def currency_of(views: "Sequence[WorkloadBase]") -> str:

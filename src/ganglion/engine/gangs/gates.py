@@ -111,7 +111,7 @@ class Gates:
         if fault:
             return _set_apart(fault)
         if gang.held:
-            why = sentence(held_for) or "it was submitted on hold; release it"
+            why = sentence(held_for) or "it is on hold; release it"
             return Reason(Token.HELD, why, remedy=Remedy.CHANGE)
         for workload in gang.after:
             reason = self._dependency(workload)

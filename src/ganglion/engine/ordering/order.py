@@ -186,17 +186,23 @@ class GangOrder:
         return self._state.gangs.records[self._heads[name][0][2][-1]]
 
 
-def waiting_in_order(state: ClusterState, now: int = 0) -> list[str]:
-    """Ids of all gangs that wait in lanes, in the order of the next cycle as things stand."""
+def waiting_in_order(state: ClusterState, now: int = 0, most: int | None = None) -> list[str]:
+    """Ids of gangs that wait in lanes, in the order of the next cycle as things stand.
+
+    Args:
+        state: of the engine.
+        now: time in ms; at least that of the state.
+        most: how many of them, the first; None = all.
+    """
     standing = ShareStanding(
         state, state.deserved, state.queues.past, max(now, state.progress.clock)
     )
     ranked = []
     for lane in state.gangs.lanes:
-        keys = lane.in_order()
+        keys = lane.in_order()[:most]
         if keys:
             record = state.gangs.records[keys[0][-1]]
             short = state.gangs.floors.is_short(record)
             rank, user = standing.rank(record), RETURNING if short else standing.of_user(record)
             ranked += [((rank, user, key), key[-1]) for key in keys]
-    return [gang for _, gang in sorted(ranked)]
+    return [gang for _, gang in sorted(ranked)[:most]]

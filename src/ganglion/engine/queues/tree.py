@@ -46,15 +46,16 @@ class QueueTree:
             raise NotFound(f"queue {queue.name}: there is no queue {queue.parent} to be its parent")
         if queue.parent and queue.name in self.path(queue.parent):
             raise Conflict(f"queue {queue.name} cannot lie under itself")
-        made = queue.name not in self.order
-        if made:
+        before = self.queues.get(queue.name)
+        self.queues[queue.name] = queue
+        if before is None:
             self.order[queue.name] = self._made
             self._made += 1
-        self.queues[queue.name] = queue
-        if made:
             self._append(queue)
-        else:
+        elif before.parent != queue.parent:
             self._index()
+        else:
+            self._follow_rules()
 
     def remove(self, name: str) -> None:
         """Remove a queue without children. Raises NotFound, Conflict."""
@@ -115,13 +116,17 @@ class QueueTree:
         self.accounts = tuple(sorted({*self.accounts, *_gpu_quota(queue)}))
 
     def _index(self) -> None:
-        self.children, self._paths, self._leaves, self._binding = {}, {}, {}, {}
+        self.children, self._paths, self._leaves = {}, {}, {}
         by_age = self.order.__getitem__
         for name in sorted(self.queues, key=by_age):
             self.children.setdefault(self.queues[name].parent, []).append(name)
             self._paths[name] = tuple(self._up(name))
         self.depth = max(map(len, self._paths.values()), default=0)
-        queues = self.queues.values()
+        self._follow_rules()
+
+    def _follow_rules(self) -> None:
+        """Work out what follows from the rules of the queues, wherever these lie."""
+        self._binding, queues = {}, self.queues.values()
         self.lends = any(each.lend_limit for each in queues)
         self.accounts = tuple(sorted({f for each in queues for f in _gpu_quota(each)}))
 

@@ -23,7 +23,8 @@ class Shares:
         fixed: the same, of gangs that may not be preempted.
         users: leaf -> user -> flavor (and `*`) -> in use; users without use are left out.
         version: grows whenever a queue or its use changes.
-        charged: leaves whose use has changed, for the one reader that follows it and empties this.
+        charged: queues that have changed, and leaves whose use has, for the one reader that
+            follows them and empties this.
     """
 
     def __init__(self) -> None:
@@ -52,6 +53,7 @@ class Shares:
         for table in (self.usage, self.fixed):
             table.setdefault(name, {})
         self.users.setdefault(name, {})
+        self.charged[name] = None
         self._changed()
 
     def remove(self, name: str) -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.plugins.builtin import check_scores
+from ganglion.engine.queues.budget_account import UNIT
 from ganglion.engine.store.gang_events import broken
 from ganglion.engine.store.queue_rules import reshape
 from ganglion.engine.store.store import Store
@@ -193,7 +194,10 @@ def budget_set(state: Store, event: ev.BudgetSet) -> bool:
     if CLUSTER_SIGN in event.budget.queue:
         return False  # its scheduler holds it
     state.queues.shares.path(event.budget.queue)
-    state.queues.budgets.put(event.budget, event.spent_micro, state.progress.clock)
+    budgets = state.queues.budgets
+    budgets.put(event.budget, event.spent_micro, state.progress.clock)
+    if event.carried_micro:
+        budgets.accounts[event.budget.queue].carried = event.carried_micro * UNIT
     state.holdings.count_costs()
     _decide_anew(state, (event.budget.queue,))
     state.progress.changed()

@@ -17,7 +17,7 @@ from ganglion.lifecycle.waiting.sums import (
     parts_of,
     trimmed,
 )
-from ganglion.model.events import ReasonsChanged, WaitGroups
+from ganglion.model.events import OrderedReason, ReasonsChanged, WaitGroups, WaitOrder
 
 LOOK_MS = 1_000
 """A scheduler that decides finds the reason of what begins to wait within this time: it is taken
@@ -92,11 +92,15 @@ class ClusterWaits(Struct):
         reasons: group -> token of its reason.
         since: since when it has decided without a gap, in ms.
         said: time of its newest record, in ms: until then holds what it has said.
+        order: the first gangs in the order in which it decides, without those that wait no more.
+        sentences: gang of that order -> its reason, as it was then.
     """
 
     reasons: dict[str, str] = field(default_factory=dict)
     since: int = 0
     said: int = 0
+    order: tuple[str, ...] = ()
+    sentences: dict[str, OrderedReason] = field(default_factory=dict)
 
     def interrupted(self, waits: Iterable[DeliveredWait], last: int, since: int) -> None:
         """What was said holds until a time; nothing is known from then on.
@@ -110,6 +114,19 @@ class ClusterWaits(Struct):
             each.turn(UNKNOWN, last, since)
             each.group = ""
         self.reasons, self.since = {}, since
+        self.order, self.sentences = (), {}
+
+    def ordered(self, event: WaitOrder) -> None:
+        """Gangs wait in another order."""
+        self.order = event.gangs
+        named = ((each, event.gangs[n - 1 : n]) for each in event.reasons for n in each.places)
+        self.sentences = {gang: each for each, found in named for gang in found}
+
+    def leaves(self, gang: str) -> None:
+        """A gang waits no more, or begins to wait anew."""
+        if gang in self.order:
+            self.order = tuple(each for each in self.order if each != gang)
+            self.sentences.pop(gang, None)
 
     def grouped(self, event: WaitGroups, find: WaitOf) -> None:
         """Gangs belong to other groups."""

@@ -38,11 +38,13 @@ from ganglion.model.events.gangs import (
     GangSubmitted,
     GangUpdated,
     ImagesReported,
+    OrderedReason,
     Outcome,
     PodsLeft,
     ReasonsChanged,
     ReportedImage,
     WaitGroups,
+    WaitOrder,
 )
 from ganglion.model.events.identity import (
     AccessDenied,
@@ -124,6 +126,7 @@ __all__ = [
     "NodeCordoned",
     "NodeLost",
     "ObjectRefused",
+    "OrderedReason",
     "Outcome",
     "PasswordChanged",
     "PlaceKept",
@@ -162,4 +165,5 @@ __all__ = [
     "UserGrouped",
     "UserRemoved",
     "WaitGroups",
+    "WaitOrder",
 ]

@@ -32,6 +32,7 @@ from ganglion.model.events.gangs import (
     PodsLeft,
     ReasonsChanged,
     WaitGroups,
+    WaitOrder,
 )
 from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
@@ -142,6 +143,7 @@ Delivered = (
     SchedulingEvent
     | ReasonsChanged
     | WaitGroups
+    | WaitOrder
     | SchedulerStarted
     | SchedulerSettled
     | SchedulerEnded

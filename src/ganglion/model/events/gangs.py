@@ -194,6 +194,36 @@ class ReasonsChanged(EventBase, frozen=True, tag="reasons_changed"):
     reasons: dict[str, tuple[str, ...]]
 
 
+class OrderedReason(Struct, frozen=True, omit_defaults=True):
+    """For what some gangs of an order wait.
+
+    Attributes:
+        token: of the reason.
+        message: the reason as a sentence, with its numbers.
+        places: theirs, from 1.
+        never: whether no future of the present fleet and queues could start them.
+    """
+
+    token: str
+    message: str
+    places: tuple[int, ...]
+    never: bool = False
+
+
+class WaitOrder(EventBase, frozen=True, tag="wait_order"):
+    """The first gangs in the order in which a scheduler of clusters decides about what waits.
+
+    It holds until the next one; those that wait no more leave it, and others move up.
+
+    Attributes:
+        gangs: ids, the first first.
+        reasons: for what they wait.
+    """
+
+    gangs: tuple[str, ...]
+    reasons: tuple[OrderedReason, ...] = ()
+
+
 class WaitGroups(EventBase, frozen=True, tag="wait_groups"):
     """Gangs that wait belong to other groups of equals from now on, which share their reasons.
 

@@ -97,7 +97,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "list_nodes": _VIEW_FLEET,
         "show_node": _VIEW_FLEET,
         "list_gpus": _VIEW_FLEET,
-        "list_order": _VIEW_FLEET,
+        "list_order": _VIEW_JOBS,
         "use": _VIEW_FLEET,
         "show_timeline": _VIEW_FLEET,
         "list_bookings": _VIEW_FLEET,

@@ -303,7 +303,7 @@ def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> nodes.Capacit
 def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> workloads.OrderPage:
     """List everything that waits, in order."""
     with here.read() as mind:
-        return cluster.order_page(mind.state, query, here.now())
+        return lists.order_page(mind.state, query, here.now())
 
 
 @probes.get("/healthz", response_model=server.Health, responses=_TROUBLE)

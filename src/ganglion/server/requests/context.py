@@ -16,6 +16,7 @@ from starlette.types import Scope
 
 from ganglion.api.reasons import ModelKept
 from ganglion.api.use import RoutedLoad
+from ganglion.lifecycle.clusters import place_of
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
 from ganglion.model.events import SignedIn
@@ -29,6 +30,8 @@ from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import check
 from ganglion.server.accounts.settings import SharedHost
+from ganglion.server.delivered.contacts import SchedulerContacts
+from ganglion.server.delivered.living import ClusterWord, word_of
 from ganglion.server.loop.service import Service
 from ganglion.server.models.resolver import no_registry
 from ganglion.server.models.watch import ModelReading
@@ -99,6 +102,7 @@ class ServerContext(Struct):
         counters: reads what GPUs did.
         curves: what attempts used and reported over their time.
         tasks: what goes on after the answer.
+        contacts: when schedulers of clusters asked last.
         ending: sessions in pods whose end is being recorded.
         effects: what routes ask of the machine.
         shares_account: whether programs of users without an account run as that of the server,
@@ -144,6 +148,7 @@ class ServerContext(Struct):
     counters: NvmlCounters = field(default_factory=NvmlCounters)
     curves: AttemptCurves = field(default_factory=lambda: AttemptCurves(Path("/nonexistent"), int))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    contacts: SchedulerContacts = field(default_factory=SchedulerContacts)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
     effects: Effects = SYSTEM
     shares_account: bool = True
@@ -166,6 +171,14 @@ class ServerContext(Struct):
     def user(self) -> str:
         """Name of the user who makes the request. Raises LookupError where this is for none."""
         return self.caller.subject.user
+
+    def words(self, mind: Mind) -> dict[str, ClusterWord]:
+        """What the schedulers of clusters said last, as the caller may read it, by cluster."""
+        now, found = self.service.now(), dict[str, ClusterWord]()
+        for name, book in mind.book.clusters.of.items():
+            silent = self.contacts.silent_since(name, book, now)
+            found[name] = word_of(book, silent, whole=self.caller.sees(place_of(name)))
+        return found
 
     def account(self) -> UnixAccount | None:
         """The account that programs of the caller run as; None = that of the server.

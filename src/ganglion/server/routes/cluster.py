@@ -14,18 +14,20 @@ from ganglion.api.nodes import CapacityPage, NodePage
 from ganglion.api.server import Done, Health, Version
 from ganglion.api.workloads import OrderPage
 from ganglion.engine.gangs.record import HOLDING
+from ganglion.server.access import checks
 from ganglion.server.access.narrowed_events import narrowed
 from ganglion.server.access.visible import queues_of
 from ganglion.server.commands import live
+from ganglion.server.delivered.living import waiting_item
 from ganglion.server.requests import health
 from ganglion.server.requests.context import Here, ServerContext
-from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery
+from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, wanted
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.listening.guard import METRICS
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.feed import Patient
-from ganglion.server.views import cluster
+from ganglion.server.views import cluster, lists
 
 router = Routes(tags=["cluster"], responses=ERRORS)
 public = Routes(tags=["server"])
@@ -92,9 +94,14 @@ def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> CapacityPage:
 
 @router.get("/order")
 def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> OrderPage:
-    """List everything that waits, in order."""
+    """List what waits, in order; what waits in clusters comes last, cluster by cluster."""
+    now, caller = here.service.now(), here.caller
+    want = checks.narrowed(caller, wanted(query, now))
     with here.service.read() as mind:
-        return cluster.order_page(mind.state, query, here.service.now())
+        words = here.words(mind)
+        found = lists.waiting_away(mind, want)
+        away = [waiting_item(cluster, each, words[cluster]) for cluster, each in found]
+        return lists.order_page(mind.state, query, now, want, away, placed=caller.sees_all)
 
 
 @router.get(

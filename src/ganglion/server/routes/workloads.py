@@ -211,8 +211,12 @@ def _live(
 ) -> dict[Rank, _Row]:
     """Live workloads, at most `limit` of clusters and the newest `limit` of the server itself."""
     with here.service.read() as mind:
+        words = here.words(mind)
         away: dict[Rank, _Row] = {
-            (0, *rank): (living_view(cluster, each), metered_name(cluster, each.gang.id))
+            (0, *rank): (
+                living_view(cluster, each, words[cluster]),
+                metered_name(cluster, each.gang.id),
+            )
             for rank, cluster, each in lists.away(mind, want, behind)[:limit]
         }
         chosen = list(islice(lists.live(mind, want, before), limit))
@@ -227,7 +231,7 @@ def explain_workload(here: Here, ref: str) -> reasons.Why:
     with here.service.read() as mind:
         away = living(mind, ref)
         if away:
-            return living_why(*away, mind.book.clusters.of[away[0]].waits.said)
+            return living_why(*away, here.words(mind)[away[0]], here.service.now())
         found = resolve(mind, here.service.ledger, ref)
         if found.filed:
             ended = ended_gangs(found.filed)
@@ -357,8 +361,8 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
     with here.service.read() as mind:
         now = here.service.now()
         if away := living(mind, ref):
-            said = mind.book.clusters.of[away[0]].waits.said
-            made, metered = living_detail(*away, said), metered_name(away[0], away[1].gang.id)
+            made = living_detail(*away, here.words(mind)[away[0]])
+            metered = metered_name(away[0], away[1].gang.id)
         else:
             found = resolve(mind, ledger, ref)
             filed = found.filed

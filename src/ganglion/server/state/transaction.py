@@ -128,9 +128,8 @@ class Mind(NamedTuple):
         if starts:
             lending.close()
         accounts = shares.tree.accounts
-        if isinstance(event, QueueSet) and lending.put(event.queue, accounts):
-            shares.charged[event.queue.name] = None
-        elif begins or kind in _TREE:
+        is_put = isinstance(event, QueueSet) and lending.put(event.queue, accounts)
+        if begins or (kind in _TREE and not is_put):
             lending.tree(queues.by_name.values(), accounts)
             shares.charged.update(dict.fromkeys(queues.by_name))
         for name in shares.charged:

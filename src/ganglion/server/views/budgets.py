@@ -14,6 +14,7 @@ from ganglion.engine.queues.budget_account import UNIT
 from ganglion.engine.queues.budgets import BudgetView
 from ganglion.identity.grants import lineage
 from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.reader import Reader
 from ganglion.lifecycle.budgets import CarriedOver, crossed, is_spent, spent_since
 from ganglion.lifecycle.clusters import cluster_of, place_of
 from ganglion.model.errors import NotFound
@@ -103,8 +104,12 @@ def note_away(mind: Mind, ledger: Ledger, now: int, of: str = "") -> NotedBudget
     if not known.of:
         prices = PriceBook(list(mind.book.prices.records))
         return NotedBudgets(OpenIntervals((), (), ledger.cycle, None, prices), (), now)
-    found = opened(mind, ledger, now)
-    tree, held = found.tree, dict[str, int]()
+    return noted_of(mind, opened(mind, ledger, now), now, of)
+
+
+def noted_of(mind: Mind, found: OpenIntervals, now: int, of: str) -> NotedBudgets:
+    """The same, by what is open."""
+    known, tree, held = mind.book.cluster_budgets, found.tree, dict[str, int]()
     for name, each in mind.book.clusters.live():
         exact = away_reserved(mind, name, each, now)
         for queue in lineage(place_of(name, each.gang.queue), tree) if exact else ():
@@ -124,7 +129,7 @@ def note_away(mind: Mind, ledger: Ledger, now: int, of: str = "") -> NotedBudget
     return NotedBudgets(found, chosen, now)
 
 
-def away_views(ledger: Ledger, noted: NotedBudgets) -> list[BudgetView]:
+def away_views(ledger: Reader, noted: NotedBudgets) -> list[BudgetView]:
     """How budgets of clusters stand, by queue.
 
     Raises:
@@ -133,7 +138,7 @@ def away_views(ledger: Ledger, noted: NotedBudgets) -> list[BudgetView]:
     return [_away_view(ledger, noted, each) for each in noted.budgets]
 
 
-def _away_view(ledger: Ledger, noted: NotedBudgets, each: _NotedBudget) -> BudgetView:
+def _away_view(ledger: Reader, noted: NotedBudgets, each: _NotedBudget) -> BudgetView:
     def spent_in(since: int, until: int) -> int:
         period = since, max(since, until)
         return usage_report(

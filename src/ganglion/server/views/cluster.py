@@ -1,14 +1,15 @@
-"""Queues, nodes, GPUs and the order of what waits, as the server shows them."""
+"""Queues, nodes, GPUs and why gangs wait, as the server shows them."""
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
 
-from ganglion.api import nodes, policies, queues, reasons, workloads
+from ganglion.api import nodes, policies, queues, reasons
 from ganglion.engine.explain.capacity import capacity
 from ganglion.engine.explain.explain import explain
-from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
+from ganglion.engine.gangs.record import HOLDING, WAITING
 from ganglion.engine.ordering.order import waiting_in_order
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.waiting.reserved import reason_of
@@ -21,15 +22,14 @@ from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Explanation, Suggestion, chance_of
 from ganglion.model.resources import WHOLE, Amount, Usage
-from ganglion.model.workload import Gang
 from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
 from ganglion.server.rest.etags import tag_of
-from ganglion.server.rest.filters import OrderQuery, RowFilter, StateQuery, TextQuery, holds, wanted
-from ganglion.server.rest.pages import Rank, cut
-from ganglion.server.views.workloads import gpus_of, placement_view, reason_view
+from ganglion.server.rest.filters import StateQuery, TextQuery, holds
+from ganglion.server.rest.pages import cut
+from ganglion.server.views.workloads import placement_view, reason_view
 from ganglion.specs.policy.printing import queue_document
 
-EVERYTHING, ALL, IN_ANY_STATE = OrderQuery(), TextQuery(), StateQuery()
+ALL, IN_ANY_STATE = TextQuery(), StateQuery()
 """Queries that leave nothing out."""
 
 Users = Mapping[int, list[str]]
@@ -39,60 +39,6 @@ Users = Mapping[int, list[str]]
 def positions(state: ClusterState) -> dict[str, int]:
     """Gang id -> place in the order of everything that waits, from 1."""
     return {gang: place for place, gang in enumerate(waiting_in_order(state), 1)}
-
-
-def order_page(
-    state: ClusterState, query: OrderQuery = EVERYTHING, now: int = 0
-) -> workloads.OrderPage:
-    """What waits: first what is in the order, then what may not be looked at yet.
-
-    Args:
-        state: of the engine.
-        query: which gangs, and which page of them.
-        now: time in ms, from which the query's lengths of time count back.
-
-    Raises:
-        FieldError: the query's times or cursor are none.
-    """
-    places, want = positions(state), wanted(query, now)
-    last = len(places) + 1
-
-    def rank(record: GangRecord) -> Rank:
-        gang = record.gang
-        return (places.get(gang.id, last), gang.submitted, gang.id)
-
-    waiting = [
-        each
-        for each in state.gangs.records.values()
-        if each.phase in WAITING and _takes(want, each.gang)
-    ]
-    waiting.sort(key=rank)
-    shown, following = cut("order", waiting, rank, query)
-    items = tuple(_item(state, each, places.get(each.gang.id, 0)) for each in shown)
-    return workloads.OrderPage(items=items, total=len(waiting), next=following)
-
-
-def _takes(want: RowFilter, gang: Gang) -> bool:
-    name = gang.workload.rpartition("-")[0]
-    return want.takes(gang.workload, name, gang.queue, gang.user, gang.kind, gang.submitted)
-
-
-def _item(state: ClusterState, record: GangRecord, position: int) -> workloads.OrderItem:
-    gang, reason = record.gang, reason_of(state, record.gang.id)
-    return workloads.OrderItem(
-        position=position,
-        workload=gang.workload,
-        gang=gang.id,
-        queue=gang.queue,
-        user=gang.user,
-        kind=gang.kind,
-        priority=gang.priority,
-        gpus=gpus_of(state, record),
-        reason=reason.token if reason else "",
-        message=reason.message if reason else "",
-        never=bool(reason and reason.never),
-        submitted=gang.submitted,
-    )
 
 
 def waiting_by_reason(state: ClusterState) -> dict[str, int]:
@@ -202,30 +148,36 @@ def queue_page(
     state: ClusterState, query: TextQuery = ALL, hidden: Collection[str] = ()
 ) -> queues.QueuePage:
     """Queues, by name, without those that are hidden."""
-    running, waiting = dict[str, int](), dict[str, int]()
-    for record in state.gangs.records.values():
-        counts = running if record.phase in HOLDING else waiting
-        if record.phase is not Phase.ENDED:
-            for queue in state.queues.shares.path(record.gang.queue):
-                counts[queue] = counts.get(queue, 0) + 1
+    counts = _counts(state)
     fitting = [
         queue
         for _, queue in sorted(state.queues.by_name.items())
         if holds(query.text.lower(), queue.name, queue.parent) and queue.name not in hidden
     ]
     shown, following = cut("queues", fitting, lambda each: (each.name,), query)
-    items = tuple(
-        _queue(state, each, running.get(each.name, 0), waiting.get(each.name, 0)) for each in shown
-    )
+    items = tuple(_queue(state, each, counts) for each in shown)
     return queues.QueuePage(items=items, next=following)
 
 
 def queue_view(state: ClusterState, name: str) -> queues.QueueView:
     """One queue."""
-    return next(each for each in queue_page(state).items if each.name == name)
+    return _queue(state, state.queues.by_name[name], _counts(state))
 
 
-def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> queues.QueueView:
+def _counts(state: ClusterState) -> Counter[tuple[str, bool]]:
+    """Queue and whether they hold a place -> how many gangs of it are not over."""
+    alive = (each for each in state.gangs.records.values() if each.phase is not Phase.ENDED)
+    found = Counter((each.gang.queue, each.phase in HOLDING) for each in alive)
+    counts = Counter[tuple[str, bool]]()
+    for (leaf, holds_place), gangs in found.items():
+        for queue in state.queues.shares.path(leaf):
+            counts[queue, holds_place] += gangs
+    return counts
+
+
+def _queue(
+    state: ClusterState, queue: Queue, counts: Counter[tuple[str, bool]]
+) -> queues.QueueView:
     used = state.queues.shares.usage[queue.name]
     return queues.QueueView(
         name=queue.name,
@@ -239,8 +191,8 @@ def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> que
         leaf=state.queues.shares.is_leaf(queue.name),
         gpu_used_milli=used.get("*", Usage()).gpu_milli,
         used=_amounts(used),
-        running=running,
-        waiting=waiting,
+        running=counts[queue.name, True],
+        waiting=counts[queue.name, False],
         document=queue_document(queue),
         etag=queue_tag(queue),
     )

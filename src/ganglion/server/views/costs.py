@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.api.money.usage import CorrectionView, FlavorUsage
-from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, held_by_part, supply_held
+from ganglion.ledger.reader import Reader
 from ganglion.metering.day_runs import day_runs, days_of
 from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day
 from ganglion.metering.rating import (
@@ -66,7 +66,7 @@ def steady(
 
 
 def usage_charges(
-    ledger: Ledger,
+    ledger: Reader,
     open_usage: Sequence[UsageInterval],
     rated: RatedPeriod,
     wanted: UsageWanted,
@@ -86,7 +86,7 @@ def usage_charges(
     held: dict[Group, HeldIn] = {}
     by = wanted.by
     for run in day_runs(rated.table):
-        for group, (each, parts) in held_by_part(ledger, wanted, run):
+        for group, each, parts in held_by_part(ledger, wanted, run):
             if group not in sums:
                 sums[group], held[group] = each, parts
                 continue
@@ -123,7 +123,7 @@ class SupplyCharge(Struct):
 
 
 def supply_charges(
-    ledger: Ledger, open_supply: Sequence[SupplyInterval], rated: RatedPeriod, cycle: int
+    ledger: Reader, open_supply: Sequence[SupplyInterval], rated: RatedPeriod, cycle: int
 ) -> dict[str, SupplyCharge]:
     """What all GPUs of a period cost, by flavor.
 

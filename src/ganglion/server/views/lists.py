@@ -1,24 +1,33 @@
-"""Which workloads a filter means, live and ended."""
+"""Which workloads a filter means, live and ended, and the order of what waits."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ganglion.api.workloads import OrderItem, OrderPage
+from ganglion.engine.gangs.record import WAITING, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.cluster_gangs import DeliveredGang
 from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.lifecycle.status import live_as, state_of
+from ganglion.lifecycle.waiting.reserved import reason_of
 from ganglion.model.errors import FieldError
-from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery
-from ganglion.server.rest.pages import Rank, not_a_cursor, parsed, printed
+from ganglion.model.workload import Gang
+from ganglion.server.rest.filters import ENDED, OrderQuery, RowFilter, WorkloadQuery, wanted
+from ganglion.server.rest.pages import Rank, cut, not_a_cursor, parsed, printed
 from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Mind
-from ganglion.server.views.workloads import counted
+from ganglion.server.views.cluster import positions
+from ganglion.server.views.workloads import counted, gpus_of
 
 if TYPE_CHECKING:
     from ganglion.ledger.history import WorkloadHistory
 
 WORKLOADS = "workloads"
 """Name of the list in cursors."""
+EVERYTHING = OrderQuery()
+"""A query that leaves nothing out."""
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
 SCANNED = 200
@@ -140,3 +149,79 @@ def ended(history: "WorkloadHistory", want: RowFilter, before: int, limit: int) 
             break
         before = page[-1].number
     return found[:limit]
+
+
+def waiting_away(mind: Mind, want: RowFilter) -> list[tuple[str, DeliveredGang]]:
+    """Return what waits in clusters and passes, each with its cluster."""
+    return [(cluster, each) for _, cluster, each in away(mind, want, ()) if not each.holds]
+
+
+def order_page(
+    state: ClusterState,
+    query: OrderQuery = EVERYTHING,
+    now: int = 0,
+    want: RowFilter | None = None,
+    away: Sequence[OrderItem] = (),
+    *,
+    placed: bool = True,
+) -> OrderPage:
+    """What waits: first what is in the order, then what may not be looked at yet, then in clusters.
+
+    Args:
+        state: of the engine.
+        query: which gangs, and which page of them.
+        now: time in ms, from which the query's lengths of time count back.
+        want: the query with what the caller may see; None = it may see everything.
+        away: what waits in clusters and passes.
+        placed: whether the caller may know of places, which count all that waits.
+
+    Raises:
+        FieldError: the query's times or cursor are none.
+    """
+    places, passing = positions(state), want or wanted(query, now)
+    last = len(places) + 1
+    waiting = [
+        each
+        for each in state.gangs.records.values()
+        if each.phase in WAITING and _takes(passing, each.gang)
+    ]
+    waiting.sort(key=lambda each: (places.get(each.gang.id, last), each.gang.submitted))
+    rows = list[tuple[Rank, GangRecord | OrderItem]]()
+    for number, record in enumerate(waiting, 1):
+        gang = record.gang
+        place = places.get(gang.id, last) if placed else number
+        rows.append((("", place, gang.submitted, gang.id), record))
+    for item in away:
+        rank = item.position or sys.maxsize
+        rows.append(((item.cluster, rank, item.submitted, item.gang), item))
+    rows.sort(key=lambda each: each[0])
+    shown, following = cut("order", rows, lambda each: each[0], query)
+    known = places if placed else {}
+    items = tuple(
+        each if isinstance(each, OrderItem) else _item(state, each, known.get(each.gang.id, 0))
+        for _, each in shown
+    )
+    return OrderPage(items=items, total=len(rows), next=following)
+
+
+def _takes(want: RowFilter, gang: Gang) -> bool:
+    name = gang.workload.rpartition("-")[0]
+    return want.takes(gang.workload, name, gang.queue, gang.user, gang.kind, gang.submitted)
+
+
+def _item(state: ClusterState, record: GangRecord, position: int) -> OrderItem:
+    gang, reason = record.gang, reason_of(state, record.gang.id)
+    return OrderItem(
+        position=position,
+        workload=gang.workload,
+        gang=gang.id,
+        queue=gang.queue,
+        user=gang.user,
+        kind=gang.kind,
+        priority=gang.priority,
+        gpus=gpus_of(state, record),
+        reason=reason.token if reason else "",
+        message=reason.message if reason else "",
+        never=bool(reason and reason.never),
+        submitted=gang.submitted,
+    )

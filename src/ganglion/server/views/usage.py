@@ -10,6 +10,7 @@ from ganglion.api.money.usage import CorrectionView, FlavorUsage, LentRow, Usage
 from ganglion.ledger.intervals import lent_between
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, activity_sums, supply_sums, usage_sums
+from ganglion.ledger.reader import Reader
 from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.metering.lending import LentInterval
@@ -99,7 +100,7 @@ class UsageReport(Struct, frozen=True):
 
 
 def usage_report(
-    ledger: Ledger,
+    ledger: Reader,
     found: OpenIntervals,
     by: Sequence[UsageBy],
     period: tuple[int, int],
@@ -172,7 +173,7 @@ def usage_report(
 
 
 def lent_rows(
-    ledger: Ledger,
+    ledger: Reader,
     found: OpenIntervals,
     period: tuple[int, int],
     queues: Collection[str] | None,
@@ -270,7 +271,7 @@ def _row(named: Mapping[UsageBy, str], found: UsageSum, activity: ActivitySum | 
 
 
 def _flavors(
-    ledger: Ledger,
+    ledger: Reader,
     found: OpenIntervals,
     sums: Mapping[Group, UsageSum],
     fine: Sequence[UsageBy],

@@ -7,9 +7,10 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.reader import Reader
 from ganglion.lifecycle.clusters import place_of
 from ganglion.model.errors import GanglionError, NotFound
-from ganglion.model.events import DeliveredEvent, Event, PriceSet
+from ganglion.model.events import DeliveredEvent, Event
 from ganglion.model.policy import Policy
 from ganglion.server.recovery.recover import beginning
+from ganglion.server.whatif.cluster_budgets import ReplayedBudgets
 from ganglion.whatif.delivered import ClusterNews
 from ganglion.whatif.past import PastPeriod, PastReader
 
@@ -27,22 +28,22 @@ def read_cluster(reader: Reader, cluster: str, since: int, until: int) -> PastPe
         PluginError: as of `beginning`.
     """
     mind, after = beginning(reader, Policy())
-    news, known = ClusterNews(cluster), _Begin(since)
-    prices = list(mind.book.prices.records)
+    news, budgets = ClusterNews(cluster), ReplayedBudgets(reader, mind, cluster)
+    known = _Begin(since, budgets)
     for cycle in reader.cycles(after):
         known.damaged += len(cycle.flaws)
         for event in (*cycle.incoming, *cycle.decisions):
-            if isinstance(event, PriceSet):
-                prices.append(event)
-            elif isinstance(event, DeliveredEvent):
+            if isinstance(event, DeliveredEvent):
                 for each in news.of(event):
                     known.take(each, until, decided=event.decision)
+            for each in budgets.follow(event, cycle.number):
+                known.hear(each, until)
     if not news.heard:
         raise NotFound(f"no records of a cluster {cluster} are known", "see: ganglion clusters")
     past = known.reader(until).past()
     gaps = tuple(e for e in news.gaps if e.until >= past.since and e.since <= past.until)
     limits = replace(past.limits, cluster=cluster, gaps=gaps, unseen=news.unseen)
-    return replace(past, limits=limits, prices=tuple(prices))
+    return replace(past, limits=limits, prices=tuple(budgets.prices))
 
 
 class _Begin:
@@ -50,14 +51,17 @@ class _Begin:
 
     Args:
         since: the begin in ms.
+        budgets: the prices and budgets of the cluster.
 
     Attributes:
         damaged: events that cannot be read or taken in.
     """
 
-    def __init__(self, since: int) -> None:
+    def __init__(self, since: int, budgets: ReplayedBudgets) -> None:
         self._since, self._state = since, ClusterState(Policy())
-        self._last = 0
+        self._budgets, self._last = budgets, 0
+        for each in budgets.prices:
+            self._state.apply(each)
         self._reader: PastReader | None = None
         self.damaged = 0
 
@@ -66,6 +70,8 @@ class _Begin:
         if self._reader is None:
             begin = self._since if self._last else max(first, self._since)
             self._state.again(begin)
+            for each in self._budgets.standing(begin):
+                self._try(each)
             self._state.gangs.fresh.clear()
             period = begin, max(until, begin)
             self._reader = PastReader(self._state, period, damaged=self.damaged)
@@ -81,10 +87,20 @@ class _Begin:
         self.reader(until, event.at).take(incoming, decisions, self.damaged)
         self.damaged = 0
 
+    def hear(self, event: Event, until: int) -> None:
+        """Take in what the scheduler hears of prices and budgets."""
+        if self._reader is None and (event.at <= self._since or not self._last):
+            self._try(event)
+        else:
+            self.reader(until).take([event], [])
+
     def _apply(self, event: Event) -> None:
         if event.at > self._last:
             self._state.again(event.at)
         self._last = max(self._last, event.at, 1)
+        self._try(event)
+
+    def _try(self, event: Event) -> None:
         try:
             self._state.apply(event)
         except GanglionError:  # it contradicts what is known, as where records are missing

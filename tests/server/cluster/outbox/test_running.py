@@ -27,6 +27,7 @@ from ganglion.model.events import (
     SchedulerSettled,
     SchedulerStarted,
     WaitGroups,
+    WaitOrder,
 )
 from ganglion.model.events.policy import ClusterMoney
 from ganglion.model.queue import Queue
@@ -120,7 +121,9 @@ def test_a_gang_that_waits_is_named_with_its_reason_and_a_restart_says_so_again(
     stage.turn(after_ms=STILL_MS)
     assert reported(reports, stage) == [WaitGroups(stage.now, {})]
     again = reported(TurnReports("pod-b", ()), stage)
-    assert again[-2:] == [
+    assert isinstance(again[-1], WaitOrder)
+    assert again[-1].gangs == (gang,)
+    assert again[-3:-1] == [
         WaitGroups(stage.now, {"1": (gang,)}),
         ReasonsChanged(stage.now, {"capacity": (gang,)}),
     ]

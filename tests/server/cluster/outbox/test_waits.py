@@ -18,6 +18,7 @@ from ganglion.model import events as ev
 from ganglion.model.fleet.node import Device, Node
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount
+from ganglion.server.cluster.outbox import order as ordering
 from ganglion.server.cluster.outbox import waits
 from ganglion.server.cluster.outbox.turns import delivered
 from ganglion.server.cluster.outbox.waits import WaitReports
@@ -101,6 +102,45 @@ def test_equal_gangs_are_named_once_and_share_what_changes(east: Scheduler) -> N
     assert east.shape("big") == []
     assert east.shape("a") == [(1, "held", 5_000, 1), (1, "capacity", 3_000, 2)]
     assert east.shape("b") == [(1, "capacity", 7_000, 1)]
+
+
+def order(east: Scheduler) -> tuple[str, ...]:
+    return east.books.of["east"].waits.order
+
+
+def test_the_order_of_what_waits_is_said_when_it_changes(
+    east: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ordering, "MOST", 3)
+    monkeypatch.setattr(ordering, "LEAST", 2)
+    for name in "cdef":
+        east.turn(submitted(name, 2, east.now + 1_000))
+    east.turn(after=ordering.ORDER_MS)
+    assert order(east) == ("a/0", "b/0", "c/0")
+    reason = east.books.of["east"].waits.sentences["b/0"]
+    assert (reason.token, reason.never, reason.places) == ("capacity", False, (1, 2, 3))
+    assert "GPU" in reason.message
+    said = [each for each in east.decided() if isinstance(each, ev.WaitOrder)]
+    assert said == []
+    east.turn(ev.GangEnded(east.now + 1_000, "big/0", 1, ev.Outcome.SUCCEEDED))
+    assert order(east) == ("c/0",)  # two have started, and two others are not named yet
+    east.turn(after=ordering.ORDER_MS)
+    assert order(east) == ("c/0", "d/0", "e/0")
+    east.turn(ev.GangUpdated(east.now + 1_000, "c/0", held=True))
+    east.turn(after=ordering.ORDER_MS)
+    assert order(east) == ("d/0", "e/0", "f/0")
+    east.start()
+    assert order(east) == ()  # another scheduler decides, and has not said it yet
+
+
+def test_numbers_of_reasons_that_change_are_said_seldom(east: Scheduler) -> None:
+    east.turn(after=ordering.ORDER_MS)
+    before = east.books.of["east"].waits.sentences["a/0"].message
+    east.turn(ev.NodeAdded(east.now + 1_000, Node("m", 64_000, 1 << 20, (Device("H100"),))))
+    east.turn(after=ordering.ORDER_MS + ordering.LOOK_MS)
+    assert east.books.of["east"].waits.sentences["a/0"].message == before
+    east.turn(after=ordering.SENTENCES_MS)
+    assert east.books.of["east"].waits.sentences["a/0"].message != before
 
 
 def test_what_no_scheduler_saw_is_unknown(east: Scheduler) -> None:

@@ -12,7 +12,7 @@ from tests.worlds.local.jobs import Jobs
 from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import PodRequest
-from ganglion.model.workload import Checkpoint, ResolvedModel, UnixAccount, Workload
+from ganglion.model.workload import Checkpoint, Gang, PodSet, ResolvedModel, UnixAccount, Workload
 from ganglion.seams import acl
 from ganglion.seams.files import SYSTEM_FILES
 from ganglion.server.rest.listening.home import close_to_others

@@ -11,6 +11,7 @@ from ganglion.model.events import (
     SchedulerSettled,
     SchedulerStarted,
     WaitGroups,
+    WaitOrder,
 )
 from ganglion.model.placement import Placement
 from ganglion.server.cluster.outbox.waits import WaitReports
@@ -129,5 +130,7 @@ def _weight(event: Delivered) -> int:
     """About how many KiB an event has as JSON."""
     if isinstance(event, WaitGroups):
         return 1 + sum(map(len, event.groups.values())) // GANGS_OF_A_KIB
+    if isinstance(event, WaitOrder):
+        return 1 + (len(event.gangs) + len(event.reasons)) // GANGS_OF_A_KIB
     place = getattr(event, "placement", None)
     return 1 + (len(place.pods) // PODS_OF_A_KIB if isinstance(place, Placement) else 0)

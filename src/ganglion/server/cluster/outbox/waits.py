@@ -10,8 +10,9 @@ from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.waiting.sums import UNKNOWN, waiting_place
 from ganglion.lifecycle.waiting.untold import UntoldReasons
-from ganglion.model.events import ReasonsChanged, WaitGroups
+from ganglion.model.events import ReasonsChanged, WaitGroups, WaitOrder
 from ganglion.model.plan import Plan, Wait
+from ganglion.server.cluster.outbox.order import OrderReports
 
 STILL_MS = 60_000
 """After this time without a record it is said that what was said holds."""
@@ -20,7 +21,7 @@ AGAIN_MS = 10_000
 MOST_GANGS = 2_000
 """Gangs that one event names."""
 
-Said = ReasonsChanged | WaitGroups
+Said = ReasonsChanged | WaitGroups | WaitOrder
 
 
 class WaitReports:
@@ -40,20 +41,24 @@ class WaitReports:
         self._untold = UntoldReasons(self._known)
         self._last = self._said_at = self._repeated = 0
         self._is_lost = False
+        self._order = OrderReports()
 
     def stands(self, record: GangRecord, _at: int) -> None:
         """A gang waits somewhere, or somewhere else, or no more."""
         self._moved[record.gang.id] = None
         if record.phase not in WAITING:
             self._leave(record.gang.id)
+            self._order.leaves(record.gang.id)
 
     def forgets(self, gang: str) -> None:
         """A gang is no more."""
         self._leave(gang)
+        self._order.leaves(gang)
 
     def lost(self) -> None:
         """Something that was said has not arrived."""
         self._is_lost = True
+        self._order.lost()
 
     def of(self, state: ClusterState, plan: Plan, now: int, *, alone: bool) -> Iterator[Said]:
         """What is new after a turn.
@@ -76,6 +81,8 @@ class WaitReports:
             told = [*self._groups(now, joined)]
         changed = self._untold.due(state, now, alone=alone and not told)
         told += self._changed(changed) if changed else ()
+        order = self._order.of(state, now)
+        told += (order,) if order else ()
         if told or not alone:
             self._said_at = now
         elif self.places and now - self._said_at >= STILL_MS:

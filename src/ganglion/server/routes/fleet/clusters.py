@@ -70,14 +70,14 @@ def list_clusters(here: Here) -> ClusterPage:
     """List the clusters whose schedulers deliver what they decide, and how far that has come."""
     with here.service.read() as mind:
         found = [
-            _shown(name, book)
+            _shown(name, book, here.contacts.silent_since(name, book, here.service.now()))
             for name, book in sorted(mind.book.clusters.of.items())
             if here.caller.sees(place_of(name))
         ]
     return ClusterPage(tuple(found))
 
 
-def _shown(name: str, book: ClusterBook) -> ClusterDelivery:
+def _shown(name: str, book: ClusterBook, silent_since: int) -> ClusterDelivery:
     return ClusterDelivery(
         name=name,
         scheduler=book.scheduler,
@@ -86,6 +86,7 @@ def _shown(name: str, book: ClusterBook) -> ClusterDelivery:
         position=book.positions.get(book.scheduler, 0),
         gangs=len(book.gangs),
         lost=book.lost,
+        silent_since=silent_since,
     )
 
 
@@ -100,6 +101,7 @@ async def deliver_records(here: Here, name: Name, request: Request) -> DeliveryP
     batch = batch_of(await request.body())
     command = partial(receive, cluster=name, scheduler=batch.scheduler, records=batch.records)
     position = await here.service.answer(command)
+    here.contacts.note(name, batch.scheduler, here.service.now())
     money = None if batch.records else await anyio.to_thread.run_sync(_money, here, name)
     return DeliveryPosition(position, msgspec.to_builtins(money))
 
