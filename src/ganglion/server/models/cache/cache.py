@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -174,9 +175,10 @@ class ModelCache:
         return ModelKept("queued" if key in self._wanted else "absent")
 
     def _run(self) -> None:
-        # Of this thread alone: whatever decides and answers goes first.
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        # Of this thread alone: whatever decides and answers goes first. Only Linux can do so.
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         try:
             asyncio.run(self._serve())
         finally:

@@ -24,7 +24,7 @@ class CacheKeeper:
         nodes: this machine, each node with what a file says that it holds.
     """
 
-    name = "model-cache"
+    name = "kept-models"
 
     def __init__(self, cache: ModelCache, nodes: Sequence[Node] = ()) -> None:
         self._cache, self._due = cache, 0
