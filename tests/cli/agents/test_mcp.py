@@ -72,7 +72,7 @@ def test_an_agent_does_only_what_was_shown_and_the_audit_names_it(machine: Machi
             page, text = await call(client, "budget")
             assert (page["budgets"]["items"], text) == ([], "no budgets")
             _, text = await call(client, "queue")
-            assert text == "nothing waits"
+            assert text == "nothing waits that you may see"
             error, text = await call(client, "why", wrong=True, job="nope")
             assert error["code"] == "state.not_found"
             assert error["message"] in text

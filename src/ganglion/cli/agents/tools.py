@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.output.tables import print_list
-from ganglion.model.errors import Forbidden, GanglionError, InputError, PlanChanged
+from ganglion.model.errors import GanglionError, InputError, PlanChanged
 
 if TYPE_CHECKING:
     from ganglion.api.bulk import BulkAnswer
@@ -107,20 +107,12 @@ class AgentTools:
 
     def queue(self, queue: str = "", limit: int = 50) -> ToolAnswer:
         """List what waits."""
-        from ganglion.cli.output.formats import now_ms
         from ganglion.cli.queues.queue import columns
-        from ganglion.cli.workloads.ps import columns as of_workloads
 
         narrow: dict[str, Any] = {"queue": queue} if queue else {}
         with self._client() as client:
-            try:
-                page = client.order_page(limit=limit, **narrow)
-            except Forbidden:  # the order is one of the whole fleet
-                own = client.workloads(limit=limit, state="QUEUED", **narrow)
-                empty = "nothing waits that you may see"
-                rows = of_workloads(now_ms())
-                return _told(own, lambda: print_list(own.items, rows, "table", empty=empty))
-        empty = "nothing waits"
+            page = client.order_page(limit=limit, **narrow)
+        empty = "nothing waits that you may see"
         return _told(page, lambda: print_list(page.items, columns(), "table", empty=empty))
 
     def why(self, job: str) -> ToolAnswer:
