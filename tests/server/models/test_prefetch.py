@@ -111,6 +111,9 @@ def test_a_gang_without_a_place_or_with_an_account_that_is_not_let_in_fetches_no
     theirs = submitted(rig, "theirs", 8, HF, account=UnixAccount("eve", 12345))
     turned(rig)
     assert (with_place(rig), cache._wanted) == ([theirs], {})
+    theirs_kept = cache.reading(HF, UnixAccount("eve", 12345))
+    assert theirs_kept
+    assert (theirs_kept.state, "server's account alone" in theirs_kept.trouble) == ("off", True)
     rig.do(lambda draft: live.cancel(draft, theirs, "ada"))
     other = replace(HF, uri="models:/chat/3", digest="record-sha256:0")
     last = submitted(rig, "mlflow", 8, other)

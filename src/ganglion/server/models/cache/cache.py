@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ganglion.api.reasons import ModelKept
 from ganglion.model.errors import FieldError, GanglionError
-from ganglion.model.workload import ResolvedModel
+from ganglion.model.workload import ResolvedModel, UnixAccount
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import exists
 from ganglion.server.models.cache.download import READABLE, FetchRate, FileDownload
@@ -39,6 +39,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 30.0, 1_800.0
 CHECKED = 1 << 26
 """Bytes after which it is looked whether the disk has room for more."""
 NICENESS = 10
+OWN = "models are kept for programs of the server's account alone: `accounts` in models.yaml"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 log = structlog.get_logger(__name__)
@@ -152,8 +153,13 @@ class ModelCache:
         kept = list(folder.whole.values()) if folder else []
         return {each.digest: -(-each.size // MIB) for each in kept}
 
-    def reading(self, model: ResolvedModel) -> ModelKept | None:
-        """What is known of a model; None = nothing is kept. Safe from any thread."""
+    def reading(self, model: ResolvedModel, account: UnixAccount | None = None) -> ModelKept | None:
+        """What is known of a model; None = nothing is kept. Safe from any thread.
+
+        Args:
+            model: of a workload.
+            account: that its programs run as; None = that of the server.
+        """
         if self.settings is None and not self._trouble:
             return None
         if reference_of(model.uri).scheme == "file":
@@ -162,6 +168,8 @@ class ModelCache:
             return ModelKept("absent", trouble=UNFETCHED)
         if self._folder is None:
             return ModelKept("off", trouble=self._trouble)
+        if account and self.settings and not self.settings.accounts:
+            return ModelKept("off", trouble=OWN)
         return self._known(self._folder, key_of(model))
 
     def _known(self, folder: CacheFolder, key: str) -> ModelKept:
