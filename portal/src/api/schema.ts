@@ -1317,6 +1317,7 @@ export interface UsagePage {
   currency: string;
   corrections: Array<CorrectionView>;
   lent: Array<LentRow>;
+  guessed: Array<string>;
   next: string | null;
 }
 

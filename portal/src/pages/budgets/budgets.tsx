@@ -75,7 +75,7 @@ export function BudgetsPage() {
           Queues without a budget too
         </label>
       </div>
-      <div className={picked ? "split" : ""}>
+      <div className={picked ? "listing split" : "listing"}>
         <div>
           {rows.length ? (
             <PlainTable
@@ -99,6 +99,7 @@ export function BudgetsPage() {
               )}
             </Empty>
           )}
+          <Command line="ganglion budget list" />
         </div>
         {picked && (
           <BudgetPanel
@@ -111,7 +112,6 @@ export function BudgetsPage() {
           />
         )}
       </div>
-      <Command line="ganglion budget list" />
       <BudgetRequests changes={changes} />
     </>
   );

@@ -79,24 +79,26 @@ export function FleetPage() {
             )}
           </div>
           <div className={search.node ? "split" : ""}>
-            {listed ? (
-              <Table
-                label="Nodes"
-                file="nodes"
-                columns={COLUMNS}
-                rows={items}
-                id={(row) => row.name}
-                chosen={search.node}
-                onOpen={(row) => set({ node: row.name })}
-                sort={search.sort}
-                onSort={(sort) => set({ sort })}
-              />
-            ) : (
-              <FleetMap items={items} coloring={coloring} owner={colorOf} heats={heats} chosen={search.node} choose={(name) => set({ node: name })} />
-            )}
+            <div>
+              {listed ? (
+                <Table
+                  label="Nodes"
+                  file="nodes"
+                  columns={COLUMNS}
+                  rows={items}
+                  id={(row) => row.name}
+                  chosen={search.node}
+                  onOpen={(row) => set({ node: row.name })}
+                  sort={search.sort}
+                  onSort={(sort) => set({ sort })}
+                />
+              ) : (
+                <FleetMap items={items} coloring={coloring} owner={colorOf} heats={heats} chosen={search.node} choose={(name) => set({ node: name })} />
+              )}
+              <Command line="ganglion nodes" />
+            </div>
             {search.node && <NodePanel name={search.node} close={() => set({ node: undefined })} />}
           </div>
-          <Command line="ganglion nodes" />
         </>
       )}
     </>
@@ -109,38 +111,38 @@ function Legend({ coloring, hues }: { coloring: Coloring; hues: ReadonlyMap<stri
   if (coloring === "queue")
     return (
       <p className="legend">
-        <i className="free" /> free
+        <span><i className="free" /> free</span>
         {[...hues].slice(0, MOST_NAMED).map(([name, hue]) => (
           <span key={name}>
             <i style={{ background: hueColor(hue) }} /> <Name text={name} most={24} />
           </span>
         ))}
-        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`} <i className="other" /> closed <i className="crossed" /> sick
+        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`} <span><i className="other" /> closed</span> <span><i className="crossed" /> sick</span>
       </p>
     );
   if (coloring === "health")
     return (
       <p className="legend">
-        <i className="free" /> healthy <i className="bad crossed" /> sick
+        <span><i className="free" /> healthy</span> <span><i className="bad crossed" /> sick</span>
       </p>
     );
   if (coloring === "block")
     return (
       <p className="legend">
-        <i className="free" /> free, on a node that is free as a whole <i className="part" /> free beside work{" "}
-        <i className="used" /> in use <i className="crossed" /> sick
+        <span><i className="free" /> free, on a node that is free as a whole</span> <span><i className="part" /> free beside work</span>{" "}
+        <span><i className="used" /> in use</span> <span><i className="crossed" /> sick</span>
       </p>
     );
   if (coloring === "activity" || coloring === "power")
     return (
       <p className="legend">
-        <i className="used" /> as high as {coloring === "activity" ? "the part of the time in which it computes" : "the part of its power limit that it draws"};
-        a dash where that is unknown <i className="crossed" /> sick
+        <span><i className="used" /> as high as {coloring === "activity" ? "the part of the time in which it computes" : "the part of its power limit that it draws"};
+        a dash where that is unknown</span> <span><i className="crossed" /> sick</span>
       </p>
     );
   return (
     <p className="legend">
-      <i className="free" /> free <i className="used" /> in use <i className="other" /> closed <i className="crossed" /> sick
+      <span><i className="free" /> free</span> <span><i className="used" /> in use</span> <span><i className="other" /> closed</span> <span><i className="crossed" /> sick</span>
     </p>
   );
 }

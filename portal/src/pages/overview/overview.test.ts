@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { WorkloadView } from "../../api/schema";
-import { endedLast, standing } from "./overview";
+import { endedLast, liveFirst, standing } from "./overview";
 
 const job = (id: string, state: string, ended: number | null) => ({ id, state, ended }) as WorkloadView;
 
@@ -8,6 +8,12 @@ it("puts what ended last first, whenever it was submitted", () => {
   const found = [job("c", "RUNNING", null), job("b", "CANCELLED", 10), job("a", "SUCCEEDED", 30), job("d", "FAILED", 20)];
   expect(endedLast(found).map((each) => each.id)).toEqual(["a", "d", "b"]);
   expect(found[0]?.id).toBe("c");
+});
+
+it("puts what runs before what waits, and that in the order of the queue", () => {
+  const waits = (id: string, position: number) => ({ ...job(id, "QUEUED", null), position }) as WorkloadView;
+  const found = [waits("b", 7), waits("c", 3), job("a", "RUNNING", null), waits("held", 0), job("x", "FAILED", 1)];
+  expect(liveFirst(found).map((each) => each.id)).toEqual(["a", "c", "b", "held"]);
 });
 
 it("says where a queue stands in one sentence", () => {

@@ -82,7 +82,7 @@ function Mine() {
   const found = useQuery(ofUser(me.user));
   if (found.error) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="your work" />;
-  const live = found.data.items.filter((each) => !ENDED.has(each.state));
+  const live = liveFirst(found.data.items);
   const over = endedLast(found.data.items);
   return (
     <section aria-label="Your work">
@@ -100,6 +100,13 @@ function Mine() {
       {over.length > 0 && <Jobs title="Ended last" file="my-ended-work" jobs={over} />}
     </section>
   );
+}
+
+/** What has not ended: what waits comes last, in the order of the queue. */
+export function liveFirst(jobs: readonly WorkloadView[]): WorkloadView[] {
+  const place = (job: WorkloadView) => (job.state === "QUEUED" ? job.position || Infinity : 0);
+  const live = jobs.filter((each) => !ENDED.has(each.state));
+  return live.sort((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
 }
 
 /** What ended, the last first. */
@@ -129,6 +136,7 @@ const JOBS: readonly PlainColumn<WorkloadView>[] = [
   {
     key: "queue",
     title: "Queue",
+    className: "queues",
     wide: true,
     value: (each) => each.queue,
     cell: (each) => <Name text={each.queue} most={40} />,
@@ -141,7 +149,7 @@ const JOBS: readonly PlainColumn<WorkloadView>[] = [
     value: (each) => each.gpus,
     cell: (each) => each.gpus,
   },
-  { key: "now", title: "What now", value: (each) => each.message, cell: now },
+  { key: "now", title: "What now", className: "now", value: (each) => each.message, cell: now },
 ];
 
 function Jobs({ title, file, jobs }: { title: string; file: string; jobs: readonly WorkloadView[] }) {

@@ -78,6 +78,7 @@ export function QueuesPage() {
             id={(row) => row.queue.name}
             chosen={chosen}
           />
+          <Command line="ganglion queues" />
         </div>
         {picked && (
           <QueuePanel
@@ -91,14 +92,14 @@ export function QueuesPage() {
           />
         )}
       </div>
-      <Command line="ganglion queues" />
     </>
   );
 }
 
 const milli = (value: number | null) => (value === null ? null : value / 1000);
 const most = (value: number | null) => (value === null ? "none" : gpus(value));
-const borrowed = (queue: QueueView) => Math.max(0, queue.gpu_used_milli - (total(queue.quota) ?? 0));
+// What a parent without a quota of its own holds is the work of its leaves.
+const borrowed = (queue: QueueView) => !queue.leaf && total(queue.quota) === null ? 0 : Math.max(0, queue.gpu_used_milli - (total(queue.quota) ?? 0));
 
 const QUEUES: readonly PlainColumn<Branch>[] = [
   {

@@ -43,6 +43,12 @@ function lies(node: NodeView | undefined): string {
     .join(" / ");
 }
 
+/** A domain in words, from the narrowest level: `rack r1 of block b0`. */
+export function within(level: string, domain: string): string {
+  if (!domain.includes("=")) return `${level || "the fleet"} ${domain}`.trim();
+  return domain.split("/").reverse().map((each) => each.replace("=", " ")).join(" of ");
+}
+
 function GangPlace({ gang, known }: { gang: GangView; known: Map<string, NodeView> }) {
   const place = (gang.placement ?? gang.promise) as Placement;
   const groups = new Map<string, Map<string, typeof place.pods>>();
@@ -55,8 +61,7 @@ function GangPlace({ gang, known }: { gang: GangView; known: Map<string, NodeVie
   return (
     <section>
       <h3>
-        Gang {gang.index}: {plural(place.pods.length, "pod")} within {harmless(place.level || "the fleet", 40)}{" "}
-        <Name text={place.domain} most={60} />
+        Gang {gang.index}: {plural(place.pods.length, "pod")} within <Name text={within(place.level, place.domain)} most={120} />
         {gang.promise && !gang.placement ? " (promised: others still leave it)" : ""}
       </h3>
       <div className="racks">
