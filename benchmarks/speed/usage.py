@@ -18,7 +18,7 @@ from ganglion.metering.rating import Rates, rounded
 from ganglion.metering.sums import Group, UsageBy
 from ganglion.model.events import PriceSet
 from ganglion.model.fleet.price import Price
-from ganglion.pricing.book import PriceBook, PriceTable
+from ganglion.pricing.book import ALL_KINDS, PriceBook, PriceTable
 
 INTERVALS = 1_000_000
 DAYS = 90
@@ -77,19 +77,19 @@ def _timed(
 ) -> dict[str, Any]:
     """Sum a period up, and with prices rate it, as the server does for a report."""
     wall, cpu = perf_counter_ns(), thread_time_ns()
-    fine = tuple(dict.fromkeys((*by, UsageBy.FLAVOR, UsageBy.KIND))) if book else tuple(by)
+    fine = tuple(dict.fromkeys((*by, UsageBy.FLAVOR))) if book else tuple(by)
     wanted, cost = UsageWanted(fine, *period, ledger.cycle), 0
     sums: dict[Group, int] = {}
     if book is None:
         sums = {group: each.held_gpu_us for group, each in usage_sums(ledger, wanted).items()}
     else:
         rates = Rates(book)
-        flavor, kind = fine.index(UsageBy.FLAVOR), fine.index(UsageBy.KIND)
+        flavor = fine.index(UsageBy.FLAVOR)
         for run in day_runs(PriceTable(book, *days_of(*period))):
             for group, each, held in held_by_part(ledger, wanted, run):
                 coarse = group[: len(by)]
                 sums[coarse] = sums.get(coarse, 0) + each.held_gpu_us
-                cost += rates.charged(held, group[flavor], group[kind]).cost
+                cost += rates.charged(held, group[flavor], ALL_KINDS).cost
     spent = {"cpu_s": thread_time_ns() - cpu, "wall_s": perf_counter_ns() - wall}
     took = {name: round(value / 1e9, 3) for name, value in spent.items()}
     (cost_micro,) = rounded([cost])

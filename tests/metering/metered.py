@@ -1,7 +1,11 @@
 """Lives of random fleets through the engine, metered, and a second meter that counts literally."""
 
 from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
 from random import Random
+
+from msgspec.structs import replace
 
 from ganglion.engine.gangs.record import SETTLED
 from ganglion.engine.state.cluster_state import ClusterState
@@ -10,6 +14,7 @@ from ganglion.metering.meter import Meter
 from ganglion.model import events as ev
 from ganglion.model.plan import Plan
 from ganglion.model.resources import WHOLE
+from ganglion.worlds.kubernetes.gpu_discovery.devices import parts_of
 from tests.engine.test_machine import random_step
 from tests.engine.test_shrinking import Shrinking
 
@@ -20,7 +25,8 @@ LENGTHS = (0, 1, 7, 1_000, 3_600_000, 86_400_000)
 class Literal:
     """Adds up, moment by moment, what the engine's state says."""
 
-    def __init__(self) -> None:
+    def __init__(self, parts: Mapping[tuple[str, int], int]) -> None:
+        self.parts = parts
         self.held: Counter[str] = Counter()
         self.capacity: Counter[str] = Counter()
         self.unavailable: Counter[str] = Counter()
@@ -34,7 +40,8 @@ class Literal:
             for pod in (*settled, *record.leaving):
                 present.add(pod.node)
                 for device in pod.devices:
-                    devices[pod.node, device] += pod.milli
+                    part = self.parts.get((pod.node, device), WHOLE)
+                    devices[pod.node, device] += part * pod.milli // WHOLE
         gone = set(state.fleet.tree.gone())
         for name, node in state.fleet.nodes.items():
             here = {device for node_name, device in devices if node_name == name}
@@ -42,13 +49,14 @@ class Literal:
                 continue
             for device in sorted(here | set(range(len(node.devices)))):
                 held = devices[name, device]
-                assert held <= WHOLE
+                part = self.parts.get((name, device), WHOLE)
+                assert held <= part
                 known = device < len(node.devices)
                 open_ = known and node.devices[device].healthy and not node.cordoned
                 self.held[node.kind] += held * ms
-                self.capacity[node.kind] += WHOLE * ms
+                self.capacity[node.kind] += part * ms
                 if not open_ or name in gone:
-                    self.unavailable[node.kind] += (WHOLE - held) * ms
+                    self.unavailable[node.kind] += (part - held) * ms
 
 
 class MeteredLife(Shrinking):
@@ -56,7 +64,8 @@ class MeteredLife(Shrinking):
 
     def __init__(self) -> None:
         super().__init__()
-        self.meter, self.literal = Meter(), Literal()
+        self.parts: dict[tuple[str, int], int] = {}
+        self.meter, self.literal = Meter(), Literal(self.parts)
         self.meter.begin(0, {}, (), ())
         self.noted: list[ev.Event] = []
         self.usage: list[UsageInterval] = []
@@ -65,13 +74,17 @@ class MeteredLife(Shrinking):
     def think(self, *events: ev.Event) -> Plan:
         before = len(self.log)
         plan = super().think(*events)
-        for event in self.log[before:]:
+        for event in map(self.sliced, self.log[before:]):
             self.meter.note(event, self.state.gangs.record)
-        self.noted += self.log[before:]
+            self.noted.append(event)
         usage, supply = self.meter.drain()
         self.usage += usage
         self.supply += supply
         return plan
+
+    def sliced(self, event: ev.Event) -> ev.Event:
+        """The event as it is metered, which is nothing to the engine."""
+        return event
 
     def waits(self, ms: int) -> None:
         """Time passes."""
@@ -98,10 +111,29 @@ class MeteredLife(Shrinking):
         return super().run(*events)
 
 
-def lived(seed: int, steps: int = 50) -> MeteredLife:
+PARTS = (Fraction(1), *(Fraction(each, 7) for each in (1, 1, 2, 3, 4)), Fraction(1, 10), None)
+"""Whole GPUs, MIG instances, replicas, and parts that are unknown."""
+
+
+class SlicedLife(MeteredLife):
+    """The same with GPUs in parts, which change whenever a node comes back."""
+
+    def sliced(self, event: ev.Event) -> ev.Event:
+        """Describe the parts of a node."""
+        if not isinstance(event, ev.NodeAdded):
+            return event
+        chance = Random(f"{event.node.name} {len(self.noted)}")
+        parts = parts_of([chance.choice(PARTS) for _ in event.node.devices])
+        sliced = replace(event.node, parts=parts)
+        for device in range(len(sliced.devices)):
+            self.parts[sliced.name, device] = sliced.part(device)
+        return replace(event, node=sliced)
+
+
+def lived(seed: int, steps: int = 50, kind: type[MeteredLife] = MeteredLife) -> MeteredLife:
     """A life of random steps and pauses."""
     rng = Random(seed)
-    life = MeteredLife()
+    life = kind()
     life.begin(rng, rng.randint(1, 6))
     for _ in range(steps):
         life.waits(rng.choice(LENGTHS))

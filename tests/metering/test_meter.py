@@ -26,7 +26,7 @@ from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang
 from tests.effort import examples
 from tests.engine.build import gang, node
-from tests.metering.metered import MeteredLife, lived
+from tests.metering.metered import MeteredLife, SlicedLife, lived
 
 FOR_EVER = 1 << 60
 SEEDS = range(examples(8, nightly=600))
@@ -54,9 +54,14 @@ def supplied(
     return sums
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_held_idle_and_unavailable_is_the_capacity_to_the_millisecond(seed: int) -> None:
-    life = lived(seed)
+@pytest.mark.parametrize(
+    ("seed", "kind"),
+    [*((each, MeteredLife) for each in SEEDS), *((each, SlicedLife) for each in SEEDS[:4])],
+)
+def test_what_is_held_idle_and_unavailable_is_the_capacity_to_the_millisecond(
+    seed: int, kind: type[MeteredLife]
+) -> None:
+    life = lived(seed, kind=kind)
     usage, supply = held(usage_of(life)), supplied(supply_of(life))
     literal = life.literal
     assert {name: each for name, each in usage.items() if each} == dict(+literal.held)

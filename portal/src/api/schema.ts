@@ -930,6 +930,8 @@ export interface QueueView {
   max_pending: number;
   leaf: boolean;
   gpu_used_milli: number;
+  deserved_gpu_milli: number;
+  reclaimable_gpu_milli: number;
   used: Record<string, Amount>;
   running: number;
   waiting: number;
@@ -1315,6 +1317,7 @@ export interface UsagePage {
   currency: string;
   corrections: Array<CorrectionView>;
   lent: Array<LentRow>;
+  guessed: Array<string>;
   next: string | null;
 }
 

@@ -1,7 +1,7 @@
 """Intervals of usage and supply in a ledger; they are written once, and never change or leave."""
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -12,12 +12,13 @@ from sqlalchemy import (
     Table,
     bindparam,
     case,
+    cast,
     func,
     select,
 )
 
 from ganglion.ledger.reader import Reader
-from ganglion.ledger.sql.tables import activity, supply, usage
+from ganglion.ledger.sql.tables import LONG, activity, supply, usage
 from ganglion.metering.activity import AMOUNTS, ActivityInterval
 from ganglion.metering.day_runs import DayPart, DayRun
 from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
@@ -111,11 +112,11 @@ def usage_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, UsageSum]:
     """
     sums: dict[Group, UsageSum] = {}
     for begin, end in _pieces(wanted.since, wanted.until):
-        for group, each, _ in _summed(reader, wanted, begin, end, ()):
+        for group, (held, requested, attempts) in _summed(reader, wanted, begin, end, ()):
             if group in sums:
-                sums[group].add(each.held_gpu_us, each.requested_gpu_us, each.attempts)
+                sums[group].add(held, requested, attempts)
             else:
-                sums[group] = each
+                sums[group] = UsageSum(held, requested, attempts)
     return sums
 
 
@@ -138,17 +139,17 @@ def held_by_part(
         since, until = _within_days(low, high)
         begin = since % DAY_MS
         end = begin + (until - since)
-        sums = [
-            func.sum(
-                usage.c.held_milli
-                * sum(_shared(begin, end, part.begin, part.end) for part in found[state])
-            )
+        lasted = [
+            sum(_shared(begin, end, part.begin, part.end) for part in found[state])
             for state in others
         ]
-        for group, each, parts in _summed(reader, wanted, low, high, sums):
-            held = dict(zip(others, map(int, parts), strict=True))
-            held[rest] = each.held_gpu_us - sum(held.values())
-            yield group, each, held
+        amounts = [usage.c.held_milli * each for each in lasted]
+        for group, (all_held, requested, attempts, *parts) in _summed(
+            reader, wanted, low, high, amounts
+        ):
+            held = dict(zip(others, parts, strict=True))
+            held[rest] = all_held - sum(parts)
+            yield group, UsageSum(all_held, requested, attempts), held
 
 
 def _pieces(since: int, until: int) -> Iterator[tuple[int, int]]:
@@ -164,23 +165,20 @@ def _summed(
     since: int,
     until: int,
     more: Sequence[ColumnElement[int]],
-) -> Iterator[tuple[Group, UsageSum, Sequence[int]]]:
-    """Usage of a part of a period, by group, with further sums."""
+) -> Iterator[tuple[Group, Sequence[int]]]:
+    """Sums of usage of a part of a period, by group: held, requested, attempts and more."""
     table, groups = usage.c, [_group(each) for each in wanted.by]
     begin, end = _within_days(since, until)
     begun = case((table.begun & (table.begin_ms >= since), 1), else_=0)
-    sums = [func.sum(each * (end - begin)) for each in (table.held_milli, table.requested_milli)]
+    lasting = [each * (end - begin) for each in (table.held_milli, table.requested_milli)]
+    sums = [cast(func.sum(each), LONG) for each in (*lasting, begun, *more)]
     # `>=`: an attempt that ended at once has an interval of no length, and is counted.
-    found = select(*groups, *sums, func.sum(begun), *more).where(*_chosen(wanted, since, until))
+    found = select(*groups, *sums).where(*_chosen(wanted, since, until))
     found, width = found.group_by(*groups) if groups else found, len(groups)
-    by, others = wanted.by if UsageBy.DAY in wanted.by else (), width + 3
-    for rows in _by_number(reader, wanted, since, until, found):
-        for row in rows:  # a million of them: each call counts
-            held, requested, attempts = row[width:others]
-            if held or attempts:
-                group = _named(row[:width], by) if by else row[:width]
-                total = UsageSum(int(held), int(requested), int(attempts))
-                yield group, total, row[others:]
+    by = wanted.by if UsageBy.DAY in wanted.by else ()
+    for row in chain.from_iterable(_by_number(reader, wanted, since, until, found)):
+        if row[width] or row[width + 2]:
+            yield _named(row[:width], by) if by else row[:width], row[width:]
 
 
 def _by_number(

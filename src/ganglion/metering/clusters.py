@@ -11,7 +11,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
-from ganglion.metering.meter import HasGang, HeldPlace, Meter
+from ganglion.metering.meter import UNKNOWN, HasGang, HeldPlace, Meter
+from ganglion.metering.supply import MeteredNode
 from ganglion.model import events as ev
 from ganglion.model.placement import Placement, same_place
 from ganglion.model.queue import CLUSTER_SIGN
@@ -74,6 +75,14 @@ class ClusterMeter(Struct):
                 self._begin(at)
         elif event.scheduler == newest and book and self.meter.since is not None:
             self._take(said, at, book)
+
+    def held(self, place: Placement) -> dict[str, int]:
+        """Thousandths of GPUs at a place, by flavor, as they are metered."""
+        nodes, milli = self.meter.nodes, dict[str, int]()
+        for pod in place.pods:
+            node = nodes.get(pod.node) or MeteredNode(pod.node, UNKNOWN)
+            milli[node.flavor] = milli.get(node.flavor, 0) + node.held(pod)
+        return milli
 
     def _begin(self, at: int) -> None:
         if self.meter.since is None:
@@ -163,6 +172,11 @@ class ClusterMeters(Struct):
     def begun(self) -> list[int]:
         """When metering of each cluster began, in ms."""
         return [each.meter.since for each in self.of.values() if each.meter.since is not None]
+
+    def guessed(self) -> tuple[str, ...]:
+        """Flavors with devices that count as whole GPUs, as their part of one is unknown."""
+        nodes = (node for each in self.of.values() for node in each.meter.nodes.values())
+        return tuple(sorted({node.flavor for node in nodes if node.guessed}))
 
     def drain(self) -> tuple[list[UsageInterval], list[SupplyInterval]]:
         """The intervals that were closed since this was asked last; then none are."""

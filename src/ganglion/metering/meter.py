@@ -321,7 +321,7 @@ class Meter:
         for pods, wanted in ((attempt.wanted, 1), (attempt.leaving, 0)):
             for pod in pods:
                 total = sums.setdefault(pod.node, [0, 0, 0, 0])
-                milli = len(pod.devices) * pod.milli
+                milli = self.nodes[pod.node].held(pod)
                 cpu_milli, memory_mib = attempt.pods.get(pod.pod_set, (0, 0))
                 total[0] += milli * wanted
                 total[1] += milli
@@ -348,10 +348,10 @@ class Meter:
 
     def _node_added(self, event: ev.NodeAdded) -> None:
         known = self.nodes.get(event.node.name)
-        before = known.flavor if known else ""
+        before, parts = (known.flavor, known.parts) if known else ("", ())
         metered = self._describe(event.node)
         other = before if before and before != metered.flavor else ""
-        for gang in metered.pods if other else ():
+        for gang in metered.pods if other or metered.parts != parts else ():
             self._share(self.attempts[gang])
         self._resupply(metered, other)
 

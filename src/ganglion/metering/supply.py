@@ -1,5 +1,7 @@
 """What one node has, and what keeps its devices from being used."""
 
+from collections.abc import Collection
+
 from msgspec import Struct, field
 
 from ganglion.metering.intervals import SupplyInterval
@@ -15,6 +17,9 @@ class MeteredNode(Struct):
         name: of the node.
         flavor: kind of node.
         healthy: whether each of its devices is, by index; devices that are gone are not in it.
+        parts: thousandths of a GPU that each counts as, by index, those that are gone included;
+            none = 1000.
+        guessed: whether that is unknown of some, which count as 1000.
         cordoned: whether nothing new may start there.
         lost: whether it is gone.
         shrunk: whether it ever came back with fewer devices, so that some may be held and gone.
@@ -33,6 +38,8 @@ class MeteredNode(Struct):
     since: int = 0
     gpu_milli: int = 0
     unavailable_milli: int = 0
+    parts: tuple[int, ...] = ()
+    guessed: bool = False
 
     def describe(self, node: Node) -> None:
         """The node joined, came back, or is another one."""
@@ -40,6 +47,20 @@ class MeteredNode(Struct):
         self.flavor, self.lost = node.kind, False
         self.healthy = tuple(device.healthy for device in node.devices)
         self.cordoned = bool(node.cordoned)
+        count = len(node.devices)
+        parts = tuple(map(node.part, range(count)))
+        if self.parts or node.parts:
+            self.parts = parts + self.parts[count:]
+        self.guessed = 0 in node.parts
+
+    def held(self, pod: PodPlacement) -> int:
+        """Thousandths of GPUs that a pod keeps from others."""
+        if not self.parts:
+            return len(pod.devices) * pod.milli
+        return sum(self._part(device) * pod.milli // WHOLE for device in pod.devices)
+
+    def _part(self, device: int) -> int:
+        return self.parts[device] if device < len(self.parts) else WHOLE
 
     def holds_what_is_gone(self) -> bool:
         """Whether attempts hold devices that it has no more."""
@@ -53,14 +74,18 @@ class MeteredNode(Struct):
     def terms(self) -> tuple[int, int]:
         """Thousandths of all of its GPUs, and of those that neither are held nor can be."""
         if self.open:
-            return WHOLE * len(self.healthy), 0
+            return self._whole(range(len(self.healthy))), 0
         if self.lost and not self.pods:
             return 0, 0
         held, devices = self._held(), dict(enumerate(self.healthy))
         devices |= dict.fromkeys((each for each in held if each >= len(devices)), False)
         closed = self.lost or self.cordoned
-        shut = (WHOLE - held.get(i, 0) for i, healthy in devices.items() if closed or not healthy)
-        return WHOLE * len(devices), sum(shut)
+        shut = [i for i, healthy in devices.items() if closed or not healthy]
+        return self._whole(devices), self._whole(shut) - sum(held.get(i, 0) for i in shut)
+
+    def _whole(self, devices: Collection[int]) -> int:
+        """Thousandths of GPUs that these devices are."""
+        return sum(map(self._part, devices)) if self.parts else WHOLE * len(devices)
 
     def _held(self) -> dict[int, int]:
         """Device -> thousandths that attempts hold of it; those that none holds are left out."""
@@ -68,7 +93,8 @@ class MeteredNode(Struct):
         for pods in self.pods.values():
             for pod in pods:
                 for device in pod.devices:
-                    found[device] = found.get(device, 0) + pod.milli
+                    milli = self._part(device) * pod.milli // WHOLE
+                    found[device] = found.get(device, 0) + milli
         return found
 
     def interval(self, end: int) -> SupplyInterval | None:

@@ -60,6 +60,11 @@ class PriceBook(Struct):
         zones = (each.price.zone for each in self.records if not each.price.whole_day)
         return next(zones, "")
 
+    @property
+    def names_kinds(self) -> bool:
+        """Whether any price is one of a kind of workloads; else all kinds cost the same."""
+        return any(each.price.kind for each in self.records)
+
     def check(self, price: Price) -> None:
         """Whether a price can be set.
 

@@ -75,6 +75,12 @@ export function UsagePage() {
             </>
           )}
           <Fleet page={page} />
+          {page.guessed.length > 0 && (
+            <p>
+              Some parts of GPUs of {page.guessed.map((each) => harmless(each)).join(", ")} count as whole GPUs, as it is unknown
+              which part they are.
+            </p>
+          )}
           <Lent page={page} />
           <Corrections page={page} />
           <Command line={line.join(" ")} />

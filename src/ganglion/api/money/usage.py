@@ -132,6 +132,8 @@ class UsagePage(Page):
         currency: of all money, which is in millionths; empty = there are no prices.
         corrections: by prices that were set after the time they are about, oldest first.
         lent: by queue, those that neither lent nor borrowed anything left out; not of clusters.
+        guessed: flavors of clusters with parts of GPUs that count as whole ones now, as it is
+            unknown which part they are.
     """
 
     since: int
@@ -143,3 +145,4 @@ class UsagePage(Page):
     currency: str = ""
     corrections: tuple[CorrectionView, ...] = ()
     lent: tuple[LentRow, ...] = ()
+    guessed: tuple[str, ...] = ()

@@ -68,6 +68,7 @@ def _row(
     month = day.replace(day=1)
     cost, quantity = print_money(micro), _gpu_hours(held_gpu_us)
     held = f"{row.kind} {row.workload} of {row.user} held {row.flavor} GPUs"
+    held += "; parts of unknown size count as whole GPUs" * (row.flavor in page.guessed)
     listed = row.list_micro if not charge_class else 0
     tags = {"user": row.user, "kind": row.kind}
     return {

@@ -199,6 +199,10 @@ def told(page: "UsagePage") -> list[str]:
     lines = [f"{each.flavor}: {reconciled(each)}" for each in page.fleet or () if _counts(each)]
     if page.fleet is None:
         lines = [f"held {hours(page.total.held_gpu_us)} GPU-hours"]
+    lines += [
+        f"{each}: some parts of GPUs count as whole GPUs, as it is unknown which part they are"
+        for each in page.guessed
+    ]
     lines += _activity_told(page.total)
     lines += [
         f"{each.queue}: lent {hours(each.lent_gpu_us)}, borrowed {hours(each.borrowed_gpu_us)}"

@@ -5,6 +5,7 @@ from msgspec import Struct, field
 from ganglion.model.causes import CordonKind
 from ganglion.model.causes.former import cordon_of
 from ganglion.model.fleet.levels import Level
+from ganglion.model.resources import WHOLE
 
 
 class Device(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -45,6 +46,8 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         cordoned_by: on whose account, see `cordon_of`; ask `cordon`.
         holds: digest of a model, or name of an image -> MiB of it that lie on the node, so that
             pods need not fetch them.
+        parts: thousandths of a GPU that each of its devices is, by index, where usage is metered:
+            slices of a GPU add up to it; 0 = unknown, and counts as 1000; empty = all are 1000.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     extras: dict[str, int] = field(default_factory=dict)
     cordoned_by: CordonKind | None = None
     holds: dict[str, int] = field(default_factory=dict)
+    parts: tuple[int, ...] = ()
 
     @property
     def cordon(self) -> CordonKind | None:
@@ -70,6 +74,10 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     def kind(self) -> str:
         """The flavor that quota is charged in."""
         return self.flavor or (self.devices[0].type if self.devices else "cpu")
+
+    def part(self, device: int) -> int:
+        """Thousandths of a GPU that one of its devices counts as, as far as that is known."""
+        return self.parts[device] or WHOLE if device < len(self.parts) else WHOLE
 
     @property
     def cpu_kind(self) -> str:

@@ -22,7 +22,7 @@ from ganglion.metering.rating import (
     supply_charge,
 )
 from ganglion.metering.sums import Group, UsageBy, UsageSum, add_usage, group_of, overlap_ms
-from ganglion.pricing.book import PriceBook, PriceTable
+from ganglion.pricing.book import ALL_KINDS, PriceBook, PriceTable
 
 Interval = TypeVar("Interval", UsageInterval, SupplyInterval)
 
@@ -55,14 +55,19 @@ def steady(
     Args:
         rated: the period.
         sums: what was held in it, by group.
-        by: what it is grouped by; flavor and kind are among it.
+        by: what it is grouped by; flavor is among it, and kind where prices name kinds.
     """
     state, rates = rated.table.spans[0].state, Rates(rated.book)
-    flavor, kind = by.index(UsageBy.FLAVOR), by.index(UsageBy.KIND)
     return {
-        group: rates.charged({state: each.held_gpu_us}, group[flavor], group[kind])
+        group: rates.charged({state: each.held_gpu_us}, *_rated_by(group, by))
         for group, each in sums.items()
     }
+
+
+def _rated_by(group: Group, by: Sequence[UsageBy]) -> tuple[str, str]:
+    """Flavor and kind of a group."""
+    kind = group[by.index(UsageBy.KIND)] if UsageBy.KIND in by else ALL_KINDS
+    return group[by.index(UsageBy.FLAVOR)], kind
 
 
 def usage_charges(
@@ -77,7 +82,7 @@ def usage_charges(
         ledger: with the closed intervals.
         open_usage: the open ones, of those that are wanted.
         rated: the period.
-        wanted: the same period; flavor and kind are among what to group by.
+        wanted: the same period; flavor is among what to group by, and kind where prices name kinds.
 
     Raises:
         EnvironmentFault: the database does not answer.
@@ -101,10 +106,7 @@ def usage_charges(
             into = held.setdefault(group_of(clipped, by), {})
             held_in(rated.table, clipped, clipped.held_milli, into)
     rates = Rates(rated.book)
-    flavor, kind = by.index(UsageBy.FLAVOR), by.index(UsageBy.KIND)
-    return sums, {
-        group: rates.charged(each, group[flavor], group[kind]) for group, each in held.items()
-    }
+    return sums, {group: rates.charged(each, *_rated_by(group, by)) for group, each in held.items()}
 
 
 def _clipped(interval: Interval, rated: RatedPeriod) -> Interval | None:

@@ -19,6 +19,7 @@ from ganglion.ledger.metering import UsageWanted, supply_held, usage_sums
 from ganglion.ledger.sql.waits import WaitCount, last_workload, wait_counts
 from ganglion.lifecycle.cluster_gangs import asked_milli
 from ganglion.lifecycle.clusters import live_id, place_of
+from ganglion.metering.clusters import ClusterMeter
 from ganglion.metering.intervals import DAY_MS, UsageInterval
 from ganglion.metering.sums import Group, UsageBy, UsageSum, add_usage, date_of, overlap_ms
 from ganglion.metering.waits import percentile_ms, size_of, span_of, step_of
@@ -81,12 +82,13 @@ def open_waits(mind: Mind, ledger: Ledger) -> OpenWaits:
 
 def cluster_uses(mind: Mind) -> list[GangUse]:
     """What gangs of clusters hold by what was delivered; how busy it is, is unknown."""
+    meters = mind.book.cluster_meters.of
     return [
         GangUse(
             *(live_id(cluster, each), live_id(cluster, each), each.gang.user),
             queue=place_of(cluster, each.gang.queue),
             phase=each.phase,
-            gpus=each.placement.gpu_milli / WHOLE,
+            gpus=sum(meters.get(cluster, ClusterMeter()).held(each.placement).values()) / WHOLE,
         )
         for cluster, each in mind.book.clusters.live()
         if each.holds and each.placement

@@ -52,6 +52,7 @@ class OpenIntervals(Struct, frozen=True):
         cycle: the last cycle that is written; what later ones close is in `usage` and `supply`.
         since: when metering began, in ms; None = it has not.
         prices: every price that is known.
+        guessed: flavors with devices that count as whole GPUs, as their part of one is unknown.
     """
 
     usage: tuple[UsageInterval, ...]
@@ -62,6 +63,7 @@ class OpenIntervals(Struct, frozen=True):
     activity: tuple[ActivityInterval, ...] = ()
     lent: tuple[LentInterval, ...] = ()
     tree: Mapping[str, str] = MappingProxyType({})
+    guessed: tuple[str, ...] = ()
 
 
 def opened(
@@ -80,7 +82,8 @@ def opened(
     prices = PriceBook(list(book.prices.records))
     active, lent = unwritten(ledger.cycle), tuple(book.lending.open(now))
     since, tree = book.metered_since(), mind.tree()
-    return OpenIntervals(usage, supply, ledger.cycle, since, prices, active, lent, tree)
+    known = (usage, supply, ledger.cycle, since, prices, active, lent, tree)
+    return OpenIntervals(*known, book.cluster_meters.guessed())
 
 
 class UsageReport(Struct, frozen=True):
@@ -125,7 +128,7 @@ def usage_report(
     if found.since is None or since <= found.since:
         since = 0  # nothing is older: so databases need not look for it
     # With flavors, so that what is held of each is known without asking twice.
-    rates = (UsageBy.FLAVOR, UsageBy.KIND) if found.prices.records else (UsageBy.FLAVOR,)
+    rates = (UsageBy.FLAVOR, UsageBy.KIND) if found.prices.names_kinds else (UsageBy.FLAVOR,)
     fine = tuple(dict.fromkeys((*by, *rates)))
     mine = [each for each in found.usage if queues is None or each.queue in queues]
     wanted = UsageWanted(fine, since, until, found.cycle, queues)

@@ -15,10 +15,8 @@ from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.metering.clusters import ClusterMeter
 from ganglion.metering.intervals import UsageInterval
-from ganglion.metering.meter import UNKNOWN
 from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
 from ganglion.metering.sums import UsageBy
-from ganglion.model.placement import Placement
 from ganglion.model.workload import Workload
 from ganglion.pricing.book import PriceBook
 from ganglion.server.state.transaction import Mind
@@ -108,7 +106,7 @@ def away_reserved(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> i
         return 0
     known = mind.book.cluster_meters.of.get(cluster, ClusterMeter())
     gang, worth = found.gang, 0
-    for flavor, milli in _held(known, found.placement).items():
+    for flavor, milli in known.held(found.placement).items():
         worth += milli * (mind.book.prices.highest(now, flavor, gang.kind.value) or 0)
     return worth * (_left_ms(found, now) if gang.time_limit_ms else HOUR_MS)
 
@@ -118,21 +116,12 @@ def _left_ms(found: DeliveredGang, now: int) -> int:
     return max((found.started or found.placed) + found.gang.time_limit_ms - now, 0)
 
 
-def _held(known: ClusterMeter, place: Placement) -> dict[str, int]:
-    """Thousandths of GPUs at a place of a cluster, by flavor."""
-    nodes, milli = known.meter.nodes, dict[str, int]()
-    for pod in place.pods:
-        flavor = nodes[pod.node].flavor if pod.node in nodes else UNKNOWN
-        milli[flavor] = milli.get(flavor, 0) + len(pod.devices) * pod.milli
-    return milli
-
-
 def _away_ahead(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> CostAhead:
     """What one of a cluster may still cost: where it is, or at the dearest flavor there."""
     gang, known = found.gang, mind.book.cluster_meters.of.get(cluster, ClusterMeter())
     nodes, limit = known.meter.nodes, gang.time_limit_ms
     if found.holds and found.placement:
-        milli = _held(known, found.placement)
+        milli = known.held(found.placement)
         left = _left_ms(found, now)
     else:
         asked, left = asked_milli(gang), limit

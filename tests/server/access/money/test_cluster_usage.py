@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ganglion import __version__
-from ganglion.model.events import Delivered, Outcome, SchedulerSettled, ServerStarted
+from ganglion.model.events import Delivered, NodeAdded, Outcome, SchedulerSettled, ServerStarted
 from ganglion.model.policy import Policy
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet
@@ -16,7 +16,16 @@ from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.verify import facts, verified
 from tests.server.access.money.test_prices import put
 from tests.server.access.office import API, Office
-from tests.server.delivered.stories import begun, ended, gang, placed, started, submitted, turns
+from tests.server.delivered.stories import (
+    begun,
+    ended,
+    gang,
+    node,
+    placed,
+    started,
+    submitted,
+    turns,
+)
 
 HOUR_MS = 3_600_000
 
@@ -62,6 +71,27 @@ def test_usage_of_a_cluster_is_that_of_its_queues(east: Office) -> None:
     assert held + idle == flavor["capacity_gpu_us"]
     assert hours(usage(east.owner, "since=2h&queue=east:org")) == {"east:team": 2, "east:org": 1}
     assert hours(usage(east.owner, "since=2h&queue=east:team")) == {"east:team": 2}
+
+
+def test_parts_of_gpus_count_as_such_and_a_part_that_is_unknown_is_named(east: Office) -> None:
+    rig = east.rig
+    put(east.owner, "H100", 2_000_000, since=1, currency="EUR")
+    at = rig.machine.time
+    sliced = msgspec.structs.replace(node("n1"), parts=(500, 500, 0, *[1_000] * 5))
+    other = turns(([NodeAdded(at, sliced)], []), first=5)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", other))
+    rig.machine.time += HOUR_MS
+    page = usage(east.owner, f"since={at}&until={at + HOUR_MS}&by=queue")
+    assert page["guessed"] == ["H100"]
+    (row,) = page["items"]
+    assert (row["queue"], row["held_gpu_us"]) == ("east:org", 500 * HOUR_MS)
+    assert row["cost_micro"] == 1_000_000
+    (flavor,) = (each for each in page["fleet"] if each["flavor"] == "H100")
+    names = ("charged_micro", "idle_micro", "unavailable_micro", "discount_micro")
+    assert sum(flavor[each] for each in names) == flavor["capacity_micro"]
+    assert flavor["capacity_gpu_us"] == (16_000 + 8_000 + 7_000) * HOUR_MS
+    with rig.ledger.still() as reader:
+        assert [each.problem for each in verified(reader).flaws] == []
 
 
 def test_a_caller_gets_the_usage_of_the_clusters_queues_that_it_sees(east: Office) -> None:

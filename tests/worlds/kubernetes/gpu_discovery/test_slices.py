@@ -208,3 +208,55 @@ def test_a_type_belongs_to_one_resource() -> None:
     assert len(every) == len(set(every))
     assert found.resource_of("H100-SLICED") == GPU
     assert found.resource_of("B200") == ""
+
+
+A100 = gfd("NVIDIA-A100-SXM4-40GB", 40_960, 1)
+GPUS = {"sevenths": 1, "of two GPUs": 2, "unequal": 1, "beside a whole one": 2}
+LAYOUTS: dict[str, dict[str, int]] = {
+    "sevenths": {"mig-1g.5gb": 7},
+    "of two GPUs": {"mig-1g.5gb": 4, "mig-2g.10gb": 5},
+    "unequal": {"mig-4g.20gb": 1, "mig-3g.20gb": 1},
+    "beside a whole one": {"gpu": 1, "mig-3g.20gb": 2, "mig-1g.5gb.me": 1},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_instances_of_a_gpu_are_metered_as_parts_that_add_up_to_it(layout: str) -> None:
+    offered = {f"nvidia.com/{name}": count for name, count in LAYOUTS[layout].items()}
+    found = told(node("n", A100, gpus=offered))
+    assert sum(found.node.parts) == GPUS[layout] * 1_000
+    for device, part in zip(found.node.devices, found.node.parts, strict=True):
+        slices = int(device.type.split("MIG-")[1][0]) if "MIG" in device.type else 7
+        assert abs(part - 1_000 * slices / 7) < 1
+    assert found.troubles == ()
+
+
+@pytest.mark.parametrize(
+    ("product", "offered", "more", "parts"),
+    [
+        (
+            "NVIDIA-A30",
+            {"nvidia.com/mig-1g.6gb": 2, "nvidia.com/mig-2g.12gb": 1},
+            {},
+            (250, 250, 500),
+        ),
+        ("NVIDIA-H100-80GB-HBM3", {"nvidia.com/mig-7g.80gb": 2}, {}, ()),
+        ("NVIDIA-H200", {"nvidia.com/mig-1c.3g.71gb": 2}, {}, (142, 143)),
+        ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", {GPU: 2}, {}, (142, 143)),
+        ("Tesla-T4", {GPU: 3}, {"nvidia.com/gpu.replicas": "3"}, (333, 333, 334)),
+        ("Tesla-T4", {"nvidia.com/gpu.shared": 2}, {"nvidia.com/gpu.replicas": "2"}, (500, 500)),
+        ("Tesla-T4-SHARED", {"nvidia.com/gpu.shared": 2}, {}, (0, 0)),
+        ("NVIDIA-A100-SXM4-40GB", {"nvidia.com/mig-9g.5gb": 1, GPU: 1}, {}, (1_000, 0)),
+        ("NVIDIA-L40S", {"nvidia.com/mig-1g.5gb": 1}, {}, (0,)),
+    ],
+)
+def test_parts_are_known_by_profile_model_and_replicas_or_are_said_to_be_unknown(
+    product: str, offered: dict[str, int], more: dict[str, str], parts: tuple[int, ...]
+) -> None:
+    found = told(node("n", gfd(product, 0, 1) | more, gpus=offered))
+    assert found.node.parts == parts
+    unknown = [each for each in found.troubles if "its part of one is unknown" in each]
+    assert len(unknown) == (0 in parts)
+    assert [found.node.part(each) for each in range(len(parts))] == [
+        each or 1_000 for each in parts
+    ]

@@ -51,6 +51,7 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
         currency=found.prices.currency,
         corrections=report.corrections,
         lent=lent_rows(here.service.ledger, found, (since, until), queues),
+        guessed=found.guessed,
         next=more,
     )
 

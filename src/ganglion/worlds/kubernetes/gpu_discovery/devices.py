@@ -6,10 +6,12 @@ the highest free ones: how many they are is known, which they are is not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from msgspec import Struct
 
 from ganglion.model.fleet.node import Device
+from ganglion.model.resources import WHOLE
 from ganglion.worlds.kubernetes.gpu_discovery.kinds import GpuUnit
 
 
@@ -36,11 +38,13 @@ class DeviceLayout(Struct, frozen=True):
         devices: as the model sees them.
         resources: the resource that each is asked for by.
         deficit: resource -> how many more are in use than work, where there are such.
+        parts: thousandths of a GPU that each is, see `Node`; empty = all are whole.
     """
 
     devices: tuple[Device, ...] = ()
     resources: tuple[str, ...] = ()
     deficit: tuple[tuple[str, int], ...] = ()
+    parts: tuple[int, ...] = ()
 
 
 def lay_out(stocks: Sequence[ResourceDevices], ours: Mapping[int, str]) -> DeviceLayout:
@@ -65,7 +69,24 @@ def lay_out(stocks: Sequence[ResourceDevices], ours: Mapping[int, str]) -> Devic
         devices.append(_device(known[resource].kind, index, not is_free or left[resource] > 0))
         left[resource] -= is_free
     deficit = tuple((name, -free) for name, free in usable.items() if free < 0)
-    return DeviceLayout(tuple(devices), tuple(slots), deficit)
+    parts = parts_of([known[resource].kind.part for resource in slots])
+    return DeviceLayout(tuple(devices), tuple(slots), deficit, parts)
+
+
+def parts_of(parts: Sequence[Fraction | None]) -> tuple[int, ...]:
+    """Thousandths of a GPU of each part, which add up to those of all parts together.
+
+    What is unknown has 0. Sums are cut to whole thousandths, and each part is the difference of
+    two: so seven slices of a GPU are 1000, and each of them is off by less than one.
+    """
+    if all(part == 1 for part in parts):
+        return ()
+    found, before = list[int](), Fraction(0)
+    for part in parts:
+        after = before + (part or 0)
+        found.append(int(WHOLE * after) - int(WHOLE * before))
+        before = after
+    return tuple(found)
 
 
 def _usable(stock: ResourceDevices, held: Mapping[int, str]) -> int:

@@ -1,9 +1,11 @@
 """What one unit of a node's GPU resource is: model, memory, how it is linked and shared."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from msgspec import Struct
 
+from ganglion.model.resources import WHOLE
 from ganglion.worlds.kubernetes.gpu_discovery.numbers import number
 from ganglion.worlds.kubernetes.gpu_discovery.products import Product, product_of
 from ganglion.worlds.kubernetes.gpu_discovery.sharing import (
@@ -21,6 +23,7 @@ NVIDIA_MEMORY = (
 )
 """Labels with the memory of one device in MiB."""
 
+_LEAST = Fraction(1, WHOLE)
 GB = 1_000_000_000
 """The smallest that clouds mean by a gigabyte."""
 
@@ -42,6 +45,7 @@ class GpuUnit(Struct, frozen=True):
         memory_mib: memory that its user is sure of; 0 = unknown or none.
         is_linked: whether all of a node's are linked directly with each other.
         sharing: how often a device is handed out.
+        part: which part of a GPU it is; None = unknown.
     """
 
     resource: str
@@ -49,6 +53,7 @@ class GpuUnit(Struct, frozen=True):
     memory_mib: int = 0
     is_linked: bool = False
     sharing: Sharing = Sharing()
+    part: Fraction | None = Fraction(1)
 
     @property
     def is_whole(self) -> bool:
@@ -68,13 +73,16 @@ def kind_of(resource: str, labels: Mapping[str, str], count: int) -> GpuUnit:
     product = product_of(resource, labels)
     sharing = sharing_of(resource, labels)
     memory = memory_of(vendor, labels)
-    part = slice_of(resource, labels, product.profile, memory)
+    part = slice_of(resource, labels, product, memory)
+    share, of = sharing.part, part.part if part else Fraction(1)
+    counted = share * of if share and of else None
     return GpuUnit(
         resource,
         product.model + _suffix(resource, part, sharing),
         sharing.memory_of(part.memory_mib if part else memory),
         part is None and not sharing.strategy and product.is_linked(count),
         sharing,
+        counted if counted and counted >= _LEAST else None,
     )
 
 

@@ -1,6 +1,7 @@
 """Devices that are handed out more than once, by their plugin or by another scheduler."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from msgspec import Struct
 
@@ -26,6 +27,11 @@ class Sharing(Struct, frozen=True):
 
     strategy: str = ""
     replicas: int = 1
+
+    @property
+    def part(self) -> Fraction | None:
+        """Which part of a device one replica is; None = it is unknown how many there are."""
+        return None if self.strategy and self.replicas <= 1 else Fraction(1, self.replicas)
 
     def memory_of(self, device_mib: int) -> int:
         """Memory that one replica is sure of; 0 = none.

@@ -51,6 +51,10 @@ class GpuOffer(Struct, frozen=True):
     stocks: tuple[ResourceDevices, ...] = ()
     troubles: tuple[str, ...] = ()
 
+    def unknown_parts(self) -> list[str]:
+        """Resources of which it is unknown which part of a GPU one unit is."""
+        return [each.kind.resource for each in self.stocks if each.kind.part is None]
+
 
 def offer_of(
     node: Node, held: ForeignUse, ours: Collection[str] = (), drivers: Collection[str] = ()

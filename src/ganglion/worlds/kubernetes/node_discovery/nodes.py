@@ -99,6 +99,7 @@ def describe(
         max_pods=max(0, pods),
         cordoned=why_closed(node),
         extras=_extras(node.status.allocatable, held, counted),
+        parts=layout.parts,
     )
     deficit = Deficit(max(0, -cpu), max(0, -memory), max(0, -pods), layout.deficit)
     troubles = _troubles(node, offer, layout, deficit, claims)
@@ -159,6 +160,8 @@ def _troubles(
         yield f"node {name}: {doubt}"
     for resource, missing in layout.deficit:
         yield f"node {name}: {missing} more {resource} in use than work; which have died is unknown"
+    for resource in offer.unknown_parts():
+        yield f"node {name}: {resource} counts as a whole GPU in usage: its part of one is unknown"
     short = _short(deficit)
     if short:
         yield f"node {name}: others use {short} more than pods may have"
