@@ -33,12 +33,15 @@ class ReplayedBudgets:
         reader: of the ledger, with what was metered.
         mind: what is known where it begins; changed.
         cluster: whose budgets count.
+
+    Attributes:
+        damaged: events that contradict those before them.
     """
 
     def __init__(self, reader: Reader, mind: Mind, cluster: str) -> None:
         self._reader, self._mind, self._cluster = reader, mind, cluster
         self._closed: list[UsageInterval] = []
-        self._cycle = 0
+        self._cycle = self.damaged = 0
 
     @property
     def prices(self) -> list[PriceSet]:
@@ -65,15 +68,13 @@ class ReplayedBudgets:
     def follow(self, event: Event, cycle: int) -> Iterator[Event]:
         """Take in the next event, of a cycle; what of it a replay is to be given."""
         self._turn(cycle)
-        book = self._mind.book
         if isinstance(event, DeliveredEvent) and event.cluster != self._cluster:
             return
-        book.cluster_meters.note(event, book.clusters.of)
-        book.clusters.note(event)
-        book.prices.note(event)
-        book.cluster_budgets.note(event)
-        if isinstance(event, DeliveredEvent):
-            self._closed += book.cluster_meters.drain()[0]
+        try:
+            self._note(event)
+        # Where an event is missing, a later one may contradict what is known.
+        except Exception:
+            self.damaged += 1
         match event:
             case PriceSet():
                 yield event
@@ -85,6 +86,15 @@ class ReplayedBudgets:
                 yield from self.standing(event.at, queue)
             case BudgetRemoved(queue=queue) if (own := self._own(queue)) is not None:
                 yield BudgetRemoved(event.at, own)
+
+    def _note(self, event: Event) -> None:
+        book = self._mind.book
+        book.cluster_meters.note(event, book.clusters.of)
+        book.clusters.note(event)
+        book.prices.note(event)
+        book.cluster_budgets.note(event)
+        if isinstance(event, DeliveredEvent):
+            self._closed += book.cluster_meters.drain()[0]
 
     def _turn(self, cycle: int) -> None:
         """What an earlier cycle closed is in the ledger."""

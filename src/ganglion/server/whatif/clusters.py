@@ -42,7 +42,8 @@ def read_cluster(reader: Reader, cluster: str, since: int, until: int) -> PastPe
         raise NotFound(f"no records of a cluster {cluster} are known", "see: ganglion clusters")
     past = known.reader(until).past()
     gaps = tuple(e for e in news.gaps if e.until >= past.since and e.since <= past.until)
-    limits = replace(past.limits, cluster=cluster, gaps=gaps, unseen=news.unseen)
+    damaged = past.limits.damaged + budgets.damaged
+    limits = replace(past.limits, damaged=damaged, cluster=cluster, gaps=gaps, unseen=news.unseen)
     return replace(past, limits=limits, prices=tuple(budgets.prices))
 
 
