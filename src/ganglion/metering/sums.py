@@ -44,6 +44,10 @@ class UsageSum(Struct):
         self.requested_gpu_us += requested_gpu_us
         self.attempts += attempts
 
+    def plus(self, other: "UsageSum") -> None:
+        """Add another one."""
+        self.add(other.held_gpu_us, other.requested_gpu_us, other.attempts)
+
 
 class ActivitySum(Struct):
     """What GPUs did over a period; amounts are as of `ActivityInterval`.
