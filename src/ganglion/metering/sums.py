@@ -26,7 +26,7 @@ Group = tuple[str, ...]
 """A value for each thing that is grouped by."""
 
 
-class UsageSum(Struct):
+class UsageSum(Struct, gc=False):
     """Usage over a period.
 
     Attributes:
