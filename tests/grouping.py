@@ -5,6 +5,7 @@ sends some hundred lists instead of ten thousand names.
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,33 @@ def group_of(module: str) -> str:
     return found[1] if found else ""
 
 
+WAITING = "tests/worlds/"
+"""Folder whose tests wait for most of their time, for API servers and for processes of jobs."""
+
+
+def order(scopes: Iterable[str]) -> list[str]:
+    """In which order modules and groups of modules are distributed.
+
+    Groups are the first: they take longest. Modules that wait come between the others, which use
+    the machine meanwhile: one after the other they would leave it idle. They end when a quarter
+    of the others is left, so that no long one is the last.
+
+    Args:
+        scopes: modules in the order of their folders, and groups.
+    """
+    places = dict.fromkeys(scopes, 0)
+    modules = [each for each in places if each.endswith(".py")]
+    waiting = [each for each in modules if each.startswith(WAITING)]
+    others = [each for each in modules if not each.startswith(WAITING)]
+    for number, module in enumerate(waiting):
+        places[module] = number * 3 * len(others)
+    for number, module in enumerate(others):
+        places[module] = number * 4 * len(waiting)
+    return sorted(places, key=lambda each: (each.endswith(".py"), places[each]))
+
+
 class ByModule(LoadGroupScheduling):
-    """Modules go to processes one by one, groups of modules at once and first: they take longest.
+    """Modules go to processes one by one, groups of modules at once, in an order of ours.
 
     By the number of their tests, as xdist sorts them, the demo would be among the last.
     """
@@ -40,8 +66,8 @@ class ByModule(LoadGroupScheduling):
 
     def _assign_work_unit(self, node: Any) -> None:
         if not self._sorted:
-            for scope in [each for each in reversed(self.workqueue) if not each.endswith(".py")]:
-                self.workqueue.move_to_end(scope, last=False)
+            for scope in order(self.workqueue):
+                self.workqueue.move_to_end(scope)
             self._sorted = True
         super()._assign_work_unit(node)
 

@@ -23,6 +23,20 @@ try {
   const drain = await page.getByRole("button", { name: "Drain" }).count();
   if (drain) throw new Error("a viewer is offered to drain");
   if (await page.getByRole("link", { name: "Admin" }).count()) throw new Error("a viewer is led to Admin");
+  // What waits in clusters is there in the order of their schedulers, and what is old says so.
+  await page.goto(`${SITE}/queue?queue=east:org`);
+  const row = page.getByRole("row").filter({ hasText: "east:second" });
+  await row.getByText("6 of 6 GPUs are taken").waitFor();
+  if ((await row.getByRole("gridcell").nth(1).innerText()).trim() !== "1") throw new Error(await row.innerText());
+  if (!(await row.getByRole("checkbox").isDisabled())) throw new Error("work of a cluster is offered to be changed");
+  await page.getByText("The scheduler of cluster west has been silent since").waitFor();
+  if (await page.getByText("The scheduler of cluster east").count()) throw new Error("east is not silent");
+  await row.getByText("6 of 6 GPUs are taken").click();
+  await page.getByText("its scheduler says more").waitFor();
+  await page.goto(`${SITE}/queue?queue=west:team`);
+  await page.getByText("west:first").first().waitFor();
+  await page.getByRole("link", { name: /^west:first/ }).first().click();
+  await page.getByText("was queued").waitFor();
   await page.goto(`${SITE}/profile`);
   await page.getByText("viewer").first().waitFor();
   await page.getByText("this browser", { exact: true }).waitFor();

@@ -36,7 +36,8 @@ async function step(name, act) {
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM,
-  args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+  // No page lives long enough for code that is optimised to pay.
+  args: ["--js-flags=--no-opt --no-maglev", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])],
 });
 const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
 await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: LINK.origin });
@@ -100,6 +101,12 @@ async function looked(name) {
     await page.setViewportSize({ width, height });
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (over > 0) wide.push(`${size} by ${over} px`);
+    const inner = await page.evaluate(() =>
+      [...document.querySelectorAll(".table, .scroll-x, .tabs, .filters")]
+        .filter((each) => each.scrollWidth > each.clientWidth + 1)
+        .map((each) => `${each.getAttribute("aria-label") ?? each.className} by ${each.scrollWidth - each.clientWidth} px`),
+    );
+    if (inner.length) wide.push(`${size}: ${inner.join(", ")}`);
   }
   await page.setViewportSize({ width: 1440, height: 900 });
   check(!wide.length, `${name} fits: too wide on ${wide.join(", ")}`);
@@ -238,6 +245,11 @@ try {
     await path(`/workloads/${job}?tab=placement`);
     await see("held by pod 0", { exact: false }).catch(() => page.locator(".devices .mine").first().waitFor());
     await looked("workload-placement");
+    if (OUT) {
+      await path(`/workloads/${job}?tab=use`);
+      await page.locator(".curve").first().waitFor();
+      await looked("workload-curves");
+    }
     await path("/");
     await see(job);
     await looked("overview");
@@ -247,6 +259,7 @@ try {
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox").fill("fleet");
     await accessible("the palette");
+    await pictures("palette");
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/fleet/);
   });
@@ -289,6 +302,7 @@ try {
     check((await page.getByLabel("Workload file (YAML)").inputValue()).includes("name: kept"), "it is kept");
     await page.locator(".menu summary").click();
     await accessible("the menu");
+    await pictures("menu");
     await page.getByRole("button", { name: "Sign out" }).click();
     await see("This portal opens with a link");
     await looked("door");

@@ -4,6 +4,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { Button, Dialog, Modal, ModalOverlay } from "react-aria-components";
 import type { OrderPage, WorkloadPage } from "./api/schema";
+import { useVisitor } from "./entrance";
+import { shownTo } from "./ui/pages";
 import { harmless } from "./ui/text";
 
 const PLACES = [
@@ -66,13 +68,15 @@ function Chooser({ close }: { close(): void }) {
   const [at, setAt] = useState(0);
   const queries = useQueryClient();
   const go = useNavigate();
+  const { me } = useVisitor();
+  const shown = useMemo(() => new Set(shownTo(me).map((each) => each.to)), [me]);
   const places = useMemo(() => {
     const wanted = text.trim().toLowerCase();
     const jobs = new Set<string>();
     for (const [, page] of queries.getQueriesData<WorkloadPage>({ queryKey: ["workloads"] }))
       for (const each of page?.items ?? []) jobs.add(each.id);
     for (const each of queries.getQueryData<OrderPage>(["order"])?.items ?? []) jobs.add(each.workload);
-    const found: Place[] = PLACES.filter((each) => each.title.toLowerCase().includes(wanted));
+    const found: Place[] = PLACES.filter((each) => shown.has(each.id) && each.title.toLowerCase().includes(wanted));
     for (const id of jobs) {
       if (found.length >= MOST) break;
       if (wanted && id.toLowerCase().includes(wanted)) found.push({ id: `job:${id}`, title: id });
@@ -80,7 +84,7 @@ function Chooser({ close }: { close(): void }) {
     if (wanted && /^[a-z0-9][a-z0-9/-]*$/.test(wanted) && !jobs.has(wanted))
       found.push({ id: `job:${wanted}`, title: `Workload ${wanted}` });
     return found;
-  }, [text, queries]);
+  }, [text, queries, shown]);
   const chosen = Math.min(at, places.length - 1);
   const take = (place: Place | undefined) => {
     if (!place) return;

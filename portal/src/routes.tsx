@@ -166,7 +166,7 @@ const fleet = createRoute({
   path: "/fleet",
   validateSearch: (search: Record<string, unknown>) =>
     short({
-      color: only(["use", "health", "queue"], search["color"]),
+      color: only(["use", "health", "queue", "block", "activity", "power"], search["color"]),
       view: only(["map", "list"], search["view"]),
       node: text(search["node"]),
       sort: text(search["sort"]),

@@ -3,41 +3,14 @@ import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { Fragment, useEffect, useRef } from "react";
 import { Button } from "react-aria-components";
 import { signOut, skew } from "./api/client";
-import type { WhoAmI } from "./api/schema";
 import { useVisitor } from "./entrance";
 import { useLive } from "./live/live";
 import { useNow } from "./ui/clock";
 import { duration } from "./ui/numbers";
 import { Palette } from "./palette";
-import { holds } from "./ui/may";
+import { shownTo } from "./ui/pages";
 import { Name, Time } from "./ui/parts";
 import { useSettings, type Theme } from "./ui/settings";
-
-/** Pages in the order of the navigation; a page without a group stands in the group of the one before. */
-export const PAGES: readonly { to: string; title: string; group?: string; needs?: readonly string[] }[] = [
-  { to: "/", title: "Overview", group: "Work" },
-  { to: "/queue", title: "Queue" },
-  { to: "/fleet", title: "Fleet" },
-  { to: "/queues", title: "Queues" },
-  { to: "/timeline", title: "Timeline" },
-  { to: "/usage", title: "Usage" },
-  { to: "/budgets", title: "Budgets" },
-  { to: "/what-if", title: "What if" },
-  { to: "/audit", title: "Audit" },
-  { to: "/submit", title: "Submit" },
-  { to: "/services", title: "Services", group: "Kinds of work" },
-  { to: "/workspaces", title: "Workspaces" },
-  { to: "/sweeps", title: "Sweeps" },
-  { to: "/schedules", title: "Schedules" },
-  { to: "/nodes", title: "Nodes", group: "Operations" },
-  { to: "/bookings", title: "Bookings" },
-  { to: "/admin", title: "Admin", needs: ["admin", "auditor", "operator", "owner"] },
-  { to: "/profile", title: "Profile" },
-];
-
-function shownTo(me: WhoAmI): typeof PAGES {
-  return PAGES.filter((each) => !each.needs || holds(me, ...each.needs));
-}
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 

@@ -122,7 +122,7 @@ def test_a_lease_is_renewed_all_the_time_and_its_last_hour_is_announced(
     for price in (priced(EUR), priced(night, hours=(2, 8))):
         budgets.prices.note(PriceSet(0, price))
     budgets.put(Budget("team", 5 * EUR), 0, 0)
-    budgets.hold("a/0", ("team",), "train", {"H100": 1000}, 0, 0)
+    budgets.hold("a/0", ("team",), ((("H100", "train"), 1000),), 0, 0)
     lease = max(EUR, night)
     warned = spent = refused = None
     for minute in range(12 * 60):
@@ -131,7 +131,7 @@ def test_a_lease_is_renewed_all_the_time_and_its_last_hour_is_announced(
         assert view.reserved == lease
         verdict = decide(view, None, now, [each])
         alarm, _ = verdict.warnings.get("a", ("", ""))
-        asked = budgets.refuses(("team",), "train", {"H100": 1}, 1, "b/0")
+        asked = budgets.refuses(("team",), ((("H100", "train"), 1),), 1, "b/0")
         warned = minute if warned is None and alarm == "budget.ending" else warned
         refused = minute if refused is None and asked else refused
         spent = minute if spent is None and alarm == "budget.spent" else spent
@@ -174,7 +174,7 @@ def test_months_of_a_budget_of_a_cluster_carry_over_what_those_of_the_local_worl
         if is_end:
             local.drop(str(number), at)
         else:
-            local.hold(str(number), ("org",), "", {"H100": holds[number][2] * 1_000}, 0, at)
+            local.hold(str(number), ("org",), ((("H100", ""), holds[number][2] * 1_000),), 0, at)
 
     def spent_in(since: int, until: int) -> int:
         parts = (max(min(b, until) - max(a, since), 0) for a, b in times)

@@ -930,6 +930,8 @@ export interface QueueView {
   max_pending: number;
   leaf: boolean;
   gpu_used_milli: number;
+  deserved_gpu_milli: number;
+  reclaimable_gpu_milli: number;
   used: Record<string, Amount>;
   running: number;
   waiting: number;

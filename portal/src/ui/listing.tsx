@@ -52,6 +52,7 @@ export function Listing<Row>(props: ListingProps<Row>) {
     [rows, words, search.text, search.state, state],
   );
   if (props.error && !rows) return <Failure error={props.error} />;
+  const line = <Command line={props.line} />;
   const Title = props.nested ? "h2" : "h1";
   return (
     <>
@@ -85,23 +86,26 @@ export function Listing<Row>(props: ListingProps<Row>) {
               </Button>
             )}
           </div>
-          <div className={search.at && props.panel ? "split" : ""}>
-            <Table
-              label={props.title}
-              file={props.file}
-              columns={props.columns}
-              rows={shown}
-              id={props.id}
-              chosen={search.at}
-              onOpen={(row) => set({ at: props.id(row) })}
-              sort={search.sort}
-              onSort={(sort) => set({ sort })}
-            />
+          <div className={search.at && props.panel ? "listing split" : "listing"}>
+            <div>
+              <Table
+                label={props.title}
+                file={props.file}
+                columns={props.columns}
+                rows={shown}
+                id={props.id}
+                chosen={search.at}
+                onOpen={(row) => set({ at: props.id(row) })}
+                sort={search.sort}
+                onSort={(sort) => set({ sort })}
+              />
+              {line}
+            </div>
             {search.at && props.panel}
           </div>
         </>
       )}
-      <Command line={props.line} />
+      {!rows?.length && line}
     </>
   );
 }

@@ -6,9 +6,11 @@ const FLEET: Record<string, readonly string[]> = {
   fleet: ["admin", "operator"],
   policy: ["admin", "operator"],
   audit: ["admin", "auditor"],
+  users: ["admin", "auditor", "owner", "maintainer"],
+  view: ["admin", "auditor", "owner", "maintainer", "operator", "submitter", "viewer"],
 };
 
-/** Whether a user may change (of `audit`: read) something of the whole fleet. */
+/** Whether a user may change (of `audit`, `users` and `view`: read) something of the whole fleet. */
 export function may(me: WhoAmI, what: keyof typeof FLEET): boolean {
   const roles = FLEET[what] ?? [];
   return me.owner || me.grants.some((each) => !each.queue && !each.break_glass && roles.includes(each.role));

@@ -99,7 +99,7 @@ export function absolute(at: number, now: number, zone: Zone, estimate = false):
   const same = day(then) === day(today);
   const time = `${then["hour"]}:${then["minute"]}`;
   const shown = same ? (estimate ? time : `${time}:${then["second"]}`) : `${day(then)} ${time}`;
-  return `${shown} ${then["timeZoneName"]}`;
+  return `${shown} ${then["timeZoneName"]?.replace("GMT", "UTC")}`;
 }
 
 export function money(micro: number, currency: string): string {

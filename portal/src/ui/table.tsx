@@ -24,7 +24,7 @@ export interface Column<Row> {
 }
 
 const ROW = 40;
-const TALL_ROW = 64;
+const TALL_ROW = 80;
 /** As in the style sheet. */
 const NARROW = "(max-width: 48rem)";
 

@@ -27,6 +27,9 @@ class QueueView(Struct):
         leaf: whether workloads may be submitted to it.
         gpu_used_milli: thousandths of GPUs in use, its children's included.
         used: in use by flavor; `*` = all together.
+        deserved_gpu_milli: thousandths of GPUs that it deserves now, at most what it asks for.
+        reclaimable_gpu_milli: of those in use beyond that and its quota, which other queues may
+            reclaim.
         running: gangs that hold resources, those of its children included.
         waiting: gangs that wait, likewise.
         document: its rules, as a policy file says them.
@@ -43,6 +46,8 @@ class QueueView(Struct):
     max_pending: int = 0
     leaf: bool = True
     gpu_used_milli: int = 0
+    deserved_gpu_milli: int = 0
+    reclaimable_gpu_milli: int = 0
     used: dict[str, Amount] = field(default_factory=dict)
     running: int = 0
     waiting: int = 0

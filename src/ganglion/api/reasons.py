@@ -52,7 +52,8 @@ class ModelKept(Struct):
 
     Attributes:
         state: `cached`, `fetching`, `queued`, `failed`, `absent`; `local` = of `file://`, where
-            nothing is fetched; `off` = the folder for models cannot be used.
+            nothing is fetched; `off` = the folder for models cannot be used, or not by its
+            programs.
         bytes: that are there.
         of: that it has; 0 = not known yet.
         trouble: why it is not there; empty = nothing is wrong.

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.grouping import ROOT, group_of
+from tests.grouping import ROOT, WAITING, group_of, order
 
 pytest_plugins = ("pytester",)
 
@@ -25,6 +25,17 @@ def test_modules_name_their_groups() -> None:
     ]
     assert marked
     assert [each for each in marked if not group_of(each)] == []
+
+
+def test_modules_that_wait_come_between_others_and_are_not_the_last() -> None:
+    others = [f"tests/engine/test_{n}.py" for n in range(8)]
+    waiting = [f"{WAITING}test_{n}.py" for n in range(3)]
+    found = order([*others, "demo", *waiting])
+    assert found[0] == "demo"
+    assert [each for each in found if each in others] == others
+    assert [found.index(each) for each in waiting] == [2, 5, 8]
+    assert order(others) == others
+    assert order(waiting) == waiting
 
 
 def test_a_module_stays_in_one_process_and_so_does_a_group(

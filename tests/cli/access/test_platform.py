@@ -3,13 +3,13 @@
 import os
 import ssl
 import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 from tests.cli.server.test_up import home  # noqa: F401 - fixture
+from tests.forking import shell_command
 
 from ganglion.client.home import read_server
 
@@ -20,7 +20,7 @@ OURS = {"Host": NAME, "Origin": f"https://{NAME}", "Sec-Fetch-Site": "same-origi
 
 def call(*args: str, given: str = "") -> "subprocess.CompletedProcess[str]":
     done = subprocess.run(
-        [sys.executable, "-m", "ganglion", *args],
+        [*shell_command(), *args],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         input=given,
         capture_output=True,

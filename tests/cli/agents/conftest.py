@@ -12,6 +12,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import Implementation
+from tests.forking import shell_command
 
 from ganglion.client import Client as GanglionClient
 
@@ -38,7 +39,7 @@ class Machine:
 
     def ganglion(self, *args: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "ganglion", *args],
+            [*shell_command(), *args],
             env=self.env,
             cwd=self.folder,
             capture_output=True,

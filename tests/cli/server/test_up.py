@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.cli.harness import Done, Ganglion
+from tests.forking import shell_command
 from tests.server.process import living, until
 
 from ganglion.cli.server.background import _until, start
@@ -44,9 +45,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def ganglion_process(home: Path, *args: str, **more: str) -> "subprocess.CompletedProcess[str]":
-    """Run the real program."""
+    """Run the real program; `test_up_tls` starts it without help."""
     return subprocess.run(
-        [sys.executable, "-m", "ganglion", *args],
+        [*shell_command(), *args],
         env={**os.environ, **CALM, "GANGLION_HOME": str(home), **more},
         capture_output=True,
         text=True,

@@ -55,6 +55,18 @@ def test_what_already_runs_counts_from_when_a_budget_is_heard() -> None:
     state.validate()
 
 
+def test_what_is_heard_again_for_new_queues_takes_nothing_back() -> None:
+    state = fleet()
+    submit(state, hours("runs", 8, 10), now=MONTH)
+    said = money(200, spent=5)
+    state.hear_money(said, MONTH)
+    state.hear_money(said, MONTH + HOUR_MS, again=True)
+    assert standing(state, MONTH + HOUR_MS) == (13, 72)
+    state.queues.budgets.remove("org")
+    state.hear_money(said, MONTH + HOUR_MS, again=True)
+    assert standing(state, MONTH + HOUR_MS) == (5, 72)
+
+
 def test_more_room_starts_what_waits_and_a_budget_that_is_gone_bounds_nothing() -> None:
     state = fleet()
     state.hear_money(money(10, spent=10), MONTH)

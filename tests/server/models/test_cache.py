@@ -1,5 +1,6 @@
 """Models that are fetched into a folder: whole, checked, within limits, and used."""
 
+import asyncio
 import errno
 import json
 from base64 import b64encode
@@ -16,7 +17,9 @@ from ganglion.seams import acl
 from ganglion.seams.effects import SYSTEM
 from ganglion.server.models.cache import folder as folders
 from ganglion.server.models.cache.cache import ModelCache
+from ganglion.server.models.cache.download import FetchRate
 from ganglion.server.models.cache.sources import UNFETCHED
+from tests.faults.clock import HandClock
 from tests.faults.files import FaultyFiles
 from tests.faults.plan import Nth, at_every_call
 from tests.server.models.registry import COMMIT, FakeRegistry, fake_registry
@@ -121,6 +124,12 @@ def test_what_a_registry_does_not_give_is_said(
     with caching(tmp_path / "home", fake) as cache:
         assert said in fetched(cache).trouble
     assert not [*tmp_path.rglob("a")]
+
+
+def test_a_silent_registry_is_left_alone_in_time(tmp_path: Path, fake: FakeRegistry) -> None:
+    fake.silent = True
+    with caching(tmp_path / "home", fake, deadline="100ms") as cache:
+        assert "was not found out within 100ms" in fetched(cache).trouble
 
 
 def test_one_that_fails_stops_no_other(tmp_path: Path, fake: FakeRegistry) -> None:
@@ -263,6 +272,7 @@ def test_other_accounts_enter_the_models_that_they_were_let_into_and_no_others(
     assert acl.users_of(other.parent) == {}
     assert [each.stat().st_mode & 0o777 for each in (other.parent, other)] == [0o700, 0o755]
     assert [each.stat().st_mode & 0o777 for each in other.parents[1:3]] == [0o711, 0o711]
+    assert {each.stat().st_mode & 0o777 for each in other.iterdir()} == {0o444}
 
 
 def test_a_disk_that_is_full_keeps_nothing_half_and_has_its_room_back(
@@ -270,7 +280,7 @@ def test_a_disk_that_is_full_keeps_nothing_half_and_has_its_room_back(
 ) -> None:
     effects = SYSTEM._replace(files=FaultyFiles(Nth(0), room=folders.SPARE + 1_000))
     with caching(tmp_path / "home", fake, effects=effects) as cache:
-        assert "the disk is full" in fetched(cache).trouble
+        assert "the disk has no room" in fetched(cache).trouble
     files = FaultyFiles(Nth(1, "write", stays=True), among="part-")
     with caching(tmp_path / "home", fake, effects=SYSTEM._replace(files=files)) as cache:
         assert "No space left" in fetched(cache).trouble
@@ -301,3 +311,13 @@ def test_whatever_call_fails_a_model_is_whole_or_not_there(
             assert content(cache.path_of(HF)) == {"README.md": CARD}
 
     assert at_every_call(story) > 20
+
+
+def test_all_downloads_together_keep_to_a_rate() -> None:
+    clock = HandClock()
+    rate, begun = FetchRate(clock), clock.monotonic()
+    for _ in range(8):
+        asyncio.run(rate.spend(1 << 20, 4 << 20))
+    assert clock.monotonic() - begun == 2
+    asyncio.run(rate.spend(1 << 30, 0))
+    assert clock.monotonic() - begun == 2

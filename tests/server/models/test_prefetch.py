@@ -111,6 +111,9 @@ def test_a_gang_without_a_place_or_with_an_account_that_is_not_let_in_fetches_no
     theirs = submitted(rig, "theirs", 8, HF, account=UnixAccount("eve", 12345))
     turned(rig)
     assert (with_place(rig), cache._wanted) == ([theirs], {})
+    theirs_kept = cache.reading(HF, UnixAccount("eve", 12345))
+    assert theirs_kept
+    assert (theirs_kept.state, "server's account alone" in theirs_kept.trouble) == ("off", True)
     rig.do(lambda draft: live.cancel(draft, theirs, "ada"))
     other = replace(HF, uri="models:/chat/3", digest="record-sha256:0")
     last = submitted(rig, "mlflow", 8, other)
@@ -119,6 +122,19 @@ def test_a_gang_without_a_place_or_with_an_account_that_is_not_let_in_fetches_no
     reading = cache.reading(other)
     assert reading
     assert (reading.state, reading.trouble) == ("absent", UNFETCHED)
+
+
+def test_a_gang_that_others_leave_for_has_its_model_fetched_meanwhile(
+    rig: Rig, cache: ModelCache
+) -> None:
+    filled(rig)
+    rig.machine.lingering = True
+    waits = submitted(rig, "urgent", 8, HF, priority=90)
+    until(lambda: turned(rig) and state_of(cache) == "cached")
+    with rig.service.read() as mind:
+        assert [*mind.state.holdings.promised] == [f"{waits}/0"]
+    rig.machine.leave()
+    until(lambda: turned(rig) and rig.state(waits) == "RUNNING")
 
 
 def test_a_start_waits_for_no_model_and_ends_the_fetching(

@@ -139,6 +139,13 @@ def test_what_is_not_configured_is_refused_with_the_key_that_configures_it(tmp_p
         ("every: 1ms", "every"),
         ("deadline: soon", "deadline"),
         ("other: 1", "models.yaml"),
+        ("cache: {folder: models}", "cache.folder"),
+        ("cache: {folder: /}", "cache.folder"),
+        ("cache: {folder: /m, limit: 0}", "cache.limit"),
+        ("cache: {folder: /m, limit: much}", "cache.limit"),
+        ("cache: {folder: /m, rate: fast}", "cache.rate"),
+        ("cache: {folder: /m, at_once: 0}", "cache.at_once"),
+        ("cache: {limit: 1GiB}", "folder"),
         (":", "models.yaml"),
     ],
 )

@@ -36,14 +36,14 @@ def hub(fake: FakeRegistry, files: dict[str, bytes]) -> None:
 
 @contextmanager
 def caching(
-    home: Path, fake: FakeRegistry, more: str = "", effects: Effects = SYSTEM
+    home: Path, fake: FakeRegistry, more: str = "", effects: Effects = SYSTEM, deadline: str = "10s"
 ) -> Iterator[ModelCache]:
     """A cache whose clock a pause moves on, over a folder beside the home."""
     home.mkdir(exist_ok=True)
     (home / "models.yaml").write_text(
         f"hf: {{url: '{fake.url}'}}\ns3: {{url: '{fake.url}'}}\n"
         f"oci: {{reg.example: {{url: '{fake.url}'}}}}\n"
-        f"cache: {{folder: '{home.parent}/models'{more}}}\n"
+        f"cache: {{folder: '{home.parent}/models'{more}}}\ndeadline: {deadline}\n"
     )
     effects = effects._replace(clock=HandClock())
     with closing(ModelCache(ModelResolver(home, effects=effects), effects)) as made:

@@ -3,7 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { change, serverNow } from "../../api/client";
 import { roles } from "../../api/reads";
-import type { GrantView } from "../../api/schema";
+import type { GrantView, WhoAmI } from "../../api/schema";
+import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields, Select } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
@@ -96,10 +97,18 @@ export function grantLine(subject: string, role: string, queue: string, days: st
   return parts.join(" ");
 }
 
+/** The queue on which a user grants, where it does so on one alone; empty = the whole fleet, or several. */
+export function ownQueue(me: WhoAmI): string {
+  const grants = me.grants.filter((each) => !each.break_glass && (each.role === "owner" || each.role === "admin"));
+  const queues = [...new Set(grants.map((each) => each.queue))];
+  return me.owner || queues.length !== 1 ? "" : (queues[0] ?? "");
+}
+
 function NewGrant() {
   const [subject, setSubject] = useState("");
   const [role, setRole] = useState<string>("viewer");
-  const [queue, setQueue] = useState("");
+  const { me } = useVisitor();
+  const [queue, setQueue] = useState(ownQueue(me));
   const [days, setDays] = useState("");
   const [dormant, setDormant] = useState(false);
   const name = subject.trim();

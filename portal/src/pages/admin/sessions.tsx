@@ -13,11 +13,11 @@ import type { TabProps } from "./admin";
 const iso = (at: number) => new Date(at).toISOString();
 
 const COLUMNS: readonly Column<BrowserSession>[] = [
-  { key: "id", title: "Session", width: "minmax(7rem, 1fr)", wide: true, value: (row) => row.id, cell: (row) => <code>{harmless(row.id, 24)}</code> },
+  { key: "id", title: "Session", width: "8.5rem", wide: true, value: (row) => row.id, cell: (row) => <code>{harmless(row.id, 24)}</code> },
   {
     key: "user",
     title: "User",
-    width: "minmax(7rem, 1.5fr)",
+    width: "minmax(10rem, 1.5fr)",
     value: (row) => row.user,
     cell: (row) => (
       <>
@@ -25,10 +25,10 @@ const COLUMNS: readonly Column<BrowserSession>[] = [
       </>
     ),
   },
-  { key: "groups", title: "Groups", width: "minmax(6rem, 1.5fr)", wide: true, value: (row) => row.groups.join(" "), cell: (row) => harmless(row.groups.join(", ") || "–", 120) },
-  { key: "at", title: "Began", width: "8.5rem", wide: true, value: (row) => iso(row.at), cell: (row) => <Time at={row.at} /> },
-  { key: "used", title: "Used", width: "8rem", value: (row) => iso(row.used), cell: (row) => <Time at={row.used} /> },
-  { key: "until", title: "Ends", width: "8rem", wide: true, value: (row) => iso(row.until), cell: (row) => <Time at={row.until} /> },
+  { key: "groups", title: "Groups", width: "minmax(6rem, 1.5fr)", roomy: true, value: (row) => row.groups.join(" "), cell: (row) => harmless(row.groups.join(", ") || "–", 120) },
+  { key: "at", title: "Began", width: "7rem", wide: true, value: (row) => iso(row.at), cell: (row) => <Time at={row.at} /> },
+  { key: "used", title: "Used", width: "7rem", value: (row) => iso(row.used), cell: (row) => <Time at={row.used} /> },
+  { key: "until", title: "Ends", width: "7rem", wide: true, value: (row) => iso(row.until), cell: (row) => <Time at={row.until} /> },
   {
     key: "end",
     title: "",

@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<TrailRecord>[] = [
     key: "seq",
     title: "Event",
     width: "5rem",
-    narrow: "3.75rem",
+    narrow: "3.25rem",
     align: "end",
     value: (row) => row.seq,
     cell: (row) => row.seq,
@@ -33,8 +33,8 @@ const COLUMNS: readonly Column<TrailRecord>[] = [
   {
     key: "at",
     title: "Time",
-    width: "9rem",
-    narrow: "8.75rem",
+    width: "7rem",
+    narrow: "6.25rem",
     value: (row) => new Date(row.at).toISOString(),
     cell: (row) => <Time at={row.at} />,
   },
@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<TrailRecord>[] = [
     key: "actor",
     title: "Actor",
     width: "minmax(6rem, 1fr)",
-    narrow: "minmax(4rem, 1fr)",
+    narrow: "minmax(5.5rem, 1fr)",
     value: (row) => row.actor,
     cell: (row) => (row.actor ? <Name text={row.actor} most={40} /> : "–"),
   },
@@ -50,7 +50,7 @@ const COLUMNS: readonly Column<TrailRecord>[] = [
     key: "kind",
     title: "What",
     width: "minmax(9rem, 1.2fr)",
-    narrow: "minmax(5.5rem, 1.5fr)",
+    narrow: "minmax(8rem, 1.6fr)",
     value: (row) => row.kind,
     cell: (row) => harmless(row.kind, 40).replaceAll("_", " "),
   },
@@ -155,7 +155,7 @@ function Trail() {
             checked={Boolean(glass)}
             onChange={(change) => set({ glass: change.target.checked || undefined })}
           />
-          By broken glass
+          Under break-glass
         </label>
       </div>
       {found.error && <Failure error={found.error} />}

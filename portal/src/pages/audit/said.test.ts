@@ -17,5 +17,8 @@ it("says the cause in a sentence, else the simple values, and of a damaged event
   expect(detailsOf(record({ type: "gang_ended", gang: "a", exit_code: 1, outcome: "failed" }))).toBe(
     "exit code 1, outcome failed",
   );
+  expect(detailsOf(record({ type: "x", p50_ms: Date.UTC(2026, 10, 28, 19, 22, 49), raw_ms: 27_357_891 }))).toBe(
+    "p50 2026-11-28 19:22:49 UTC, raw 7 h 35 min",
+  );
   expect(detailsOf({ ...record({}), problem: "cannot be read" })).toBe("cannot be read");
 });

@@ -1,5 +1,6 @@
 /** What an event says beside its type and its subject, for people. */
 import type { TrailRecord } from "../../api/schema";
+import { duration } from "../../ui/numbers";
 import { harmless } from "../../ui/text";
 
 const ELSEWHERE = new Set(
@@ -34,6 +35,15 @@ export function detailsOf(record: TrailRecord): string {
   if (typeof event["cause"] === "string" && event["cause"]) return event["cause"];
   return Object.entries(event)
     .filter(([key, value]) => !ELSEWHERE.has(key) && ["string", "number", "boolean"].includes(typeof value))
-    .map(([key, value]) => `${key.replaceAll("_", " ")} ${harmless(String(value), 200)}`)
+    .map(([key, value]) => `${key.replace(/_ms$/, "").replaceAll("_", " ")} ${harmless(worded(key, value), 200)}`)
     .join(", ");
+}
+
+/** Milliseconds that are larger are a moment. */
+const YEARS_MS = 1e12;
+
+function worded(key: string, value: unknown): string {
+  if (!key.endsWith("_ms") || typeof value !== "number") return String(value);
+  if (value < YEARS_MS) return duration(value);
+  return `${new Date(value).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }

@@ -6,11 +6,11 @@ import { Button } from "react-aria-components";
 import { budgets, queues } from "../../api/reads";
 import type { BudgetLine } from "../../api/schema";
 import { useVisitor } from "../../entrance";
-import { may } from "../../ui/may";
 import { duration, money } from "../../ui/numbers";
 import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { word } from "../../ui/text";
+import { mayBudget } from "../queues/may";
 import { branches } from "../queues/tree";
 import { BudgetEdit } from "./edit";
 import { AskMore, BudgetRequests } from "./requests";
@@ -29,7 +29,6 @@ export function BudgetsPage() {
   const go = route.useNavigate();
   const found = useQuery(budgets);
   const tree = useQuery(queues);
-  const changes = may(me, "budget");
   const rows = useMemo(() => {
     const lines = new Map(found.data?.items.map((each) => [each.queue, each]));
     const listed: BudgetRow[] = branches(tree.data?.items ?? []).map(({ queue, depth }) => ({
@@ -47,6 +46,7 @@ export function BudgetsPage() {
   if (tree.error && !tree.data) return <Failure error={tree.error} />;
   if (!found.data || !tree.data) return <Loading what="the budgets" />;
   const { currency } = found.data;
+  const changes = (name: string) => mayBudget(me, tree.data.items, name);
   const set = (more: { queue?: string | undefined; all?: true | undefined }) =>
     void go({ search: (was) => ({ ...was, ...more }), replace: true });
   const line = found.data.items.find((each) => each.queue === chosen);
@@ -75,7 +75,7 @@ export function BudgetsPage() {
           Queues without a budget too
         </label>
       </div>
-      <div className={picked ? "split" : ""}>
+      <div className={picked ? "listing split" : "listing"}>
         <div>
           {rows.length ? (
             <PlainTable
@@ -90,7 +90,7 @@ export function BudgetsPage() {
             />
           ) : (
             <Empty title="No queue has a budget">
-              {changes ? (
+              {tree.data.items.some((each) => changes(each.name)) ? (
                 <p>
                   <Button onPress={() => set({ all: true })}>Choose a queue to give it one</Button>
                 </p>
@@ -99,6 +99,7 @@ export function BudgetsPage() {
               )}
             </Empty>
           )}
+          <Command line="ganglion budget list" />
         </div>
         {picked && (
           <BudgetPanel
@@ -106,12 +107,11 @@ export function BudgetsPage() {
             queue={chosen}
             line={line}
             currency={currency}
-            changes={changes}
+            changes={changes(chosen)}
             close={() => set({ queue: undefined })}
           />
         )}
       </div>
-      <Command line="ganglion budget list" />
       <BudgetRequests changes={changes} />
     </>
   );

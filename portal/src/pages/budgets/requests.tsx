@@ -13,7 +13,9 @@ import { amountOf, microOf } from "./wish";
 
 const TONES: Record<string, string> = { waiting: "wait", approved: "good", denied: "bad", over: "calm" };
 
-function columnsOf(currency: string, changes: boolean): readonly PlainColumn<BudgetRequestView>[] {
+type Changes = (queue: string) => boolean;
+
+function columnsOf(currency: string, changes: Changes, answers: boolean): readonly PlainColumn<BudgetRequestView>[] {
   return [
     {
       key: "queue",
@@ -52,23 +54,24 @@ function columnsOf(currency: string, changes: boolean): readonly PlainColumn<Bud
         </>
       ),
     },
-    ...(changes
+    ...(answers
       ? [
           {
             key: "answer",
             title: "Answer",
             value: (row: BudgetRequestView) => row.answer,
-            cell: (row: BudgetRequestView) => (row.state === "waiting" ? <Answers row={row} currency={currency} /> : "–"),
+            cell: (row: BudgetRequestView) => (row.state === "waiting" && changes(row.queue) ? <Answers row={row} currency={currency} /> : "–"),
           },
         ]
       : []),
   ];
 }
 
-export function BudgetRequests({ changes }: { changes: boolean }) {
+export function BudgetRequests({ changes }: { changes: Changes }) {
   const found = useQuery(budgetRequests);
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data?.items.length) return null;
+  const answers = found.data.items.some((each) => changes(each.queue));
   return (
     <section aria-label="Requests">
       <h2>Requests for more</h2>
@@ -76,7 +79,7 @@ export function BudgetRequests({ changes }: { changes: boolean }) {
         label="Requests for more"
         file="budget-requests"
         one="request"
-        columns={columnsOf(found.data.currency, changes)}
+        columns={columnsOf(found.data.currency, changes, answers)}
         rows={found.data.items}
         id={(row) => String(row.number)}
       />

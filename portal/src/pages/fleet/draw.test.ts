@@ -54,7 +54,7 @@ it("draws over only what changed, as long as every node stands where it stood", 
   expect(standsAs(before, now)).toBe(true);
   const nothing = () => undefined;
   const context = new Proxy({}, { get: (_, key) => (key === "measureText" ? () => ({ width: 1 }) : nothing), set: () => true });
-  const look = { colors: {}, coloring: "use", chosen: undefined, queueColor: () => "" } as unknown as Look;
+  const look = { colors: {}, coloring: "use", chosen: undefined, queueColor: () => "", heats: new Map() } as unknown as Look;
   expect(redraw(context as CanvasRenderingContext2D, before, now, look)).toBe(1);
   expect(standsAs(before, layOut(nodes, 600))).toBe(false);
   expect(standsAs(before, layOut(nodes.slice(1), 500))).toBe(false);

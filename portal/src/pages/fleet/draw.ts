@@ -1,8 +1,9 @@
 /** The map of the fleet: where each GPU is drawn, and how. */
+import { placeOf, type Heat } from "./heat";
 import type { NodeView } from "../../api/schema";
 import { fitted, type Colors } from "../../ui/drawing";
 
-export type Coloring = "use" | "health" | "queue";
+export type Coloring = "use" | "queue" | "health" | "block" | Heat;
 
 export interface Spot {
   node: NodeView;
@@ -96,6 +97,8 @@ export interface Look {
   chosen: string | undefined;
   /** Of the queue of a gang; empty = unknown. */
   queueColor(gang: string): string;
+  /** Parts of GPUs that are at work, by their places. */
+  heats: ReadonlyMap<string, number>;
 }
 
 /** Whether every node stands where it stood before, so that those that changed can be drawn over. */
@@ -124,7 +127,7 @@ export function redraw(context: CanvasRenderingContext2D, before: MapLayout, now
   now.racks.forEach((rack, n) =>
     rack.spots.forEach((spot, at) => {
       if (before.racks[n]?.spots[at]?.node === spot.node) return;
-      drawNode(context, spot, look.colors, look.coloring, spot.node.name === look.chosen, look.queueColor);
+      drawNode(context, spot, look);
       drawn += 1;
     }),
   );
@@ -132,25 +135,22 @@ export function redraw(context: CanvasRenderingContext2D, before: MapLayout, now
 }
 
 export function draw(context: CanvasRenderingContext2D, layout: MapLayout, look: Look): void {
-  const { colors, coloring, chosen, queueColor } = look;
+  const { colors } = look;
   context.clearRect(0, 0, layout.width, layout.height);
   context.textBaseline = "middle";
   for (const rack of layout.racks) {
     context.font = "600 12px system-ui, sans-serif";
     context.fillStyle = colors.quiet;
     if (rack.name) context.fillText(rack.name.slice(0, 60), rack.x, rack.y + NAME / 2);
-    for (const spot of rack.spots) drawNode(context, spot, colors, coloring, spot.node.name === chosen, queueColor);
+    for (const spot of rack.spots) drawNode(context, spot, look);
   }
 }
 
-function drawNode(
-  context: CanvasRenderingContext2D,
-  { node, x, y, width, height }: Spot,
-  colors: Colors,
-  coloring: Coloring,
-  chosen: boolean,
-  queueColor: (gang: string) => string,
-): void {
+function drawNode(context: CanvasRenderingContext2D, { node, x, y, width, height }: Spot, look: Look): void {
+  const { colors, coloring, queueColor, heats } = look;
+  const chosen = node.name === look.chosen;
+  const heated = coloring === "activity" || coloring === "power";
+  const whole = node.devices.every((each) => each.free_milli >= 1000);
   const open = node.state === "ready";
   context.fillStyle = colors.surface;
   context.fillRect(x, y, width, height);
@@ -168,11 +168,19 @@ function drawNode(
     const used = device.free_milli < 1000;
     const partly = used && device.free_milli > 0;
     if (coloring === "health") context.fillStyle = device.healthy ? colors.free : colors.bad;
+    else if (heated) context.fillStyle = colors.free;
+    else if (coloring === "block") context.fillStyle = used ? colors.used : whole && open ? colors.free : colors.part;
     else if (!used) context.fillStyle = colors.free;
     else if (coloring === "queue") context.fillStyle = queueColor(device.gangs[0] ?? "") || colors.used;
     else context.fillStyle = colors.used;
     context.fillRect(left, top, GPU, GPU);
-    if (partly && coloring !== "health") {
+    if (heated) {
+      // The part is a height, so that it is seen without colours; of what is not known there is a dash.
+      const part = heats.get(placeOf(node.name, device.index));
+      context.fillStyle = part === undefined ? colors.quiet : colors.used;
+      if (part === undefined) context.fillRect(left + 3, top + GPU / 2 - 1, GPU - 6, 2);
+      else context.fillRect(left, top + GPU * (1 - part), GPU, GPU * part);
+    } else if (partly && coloring !== "health") {
       // What is free of a shared GPU is seen without its colour, too.
       context.fillStyle = colors.free;
       context.fillRect(left, top, GPU, (GPU * device.free_milli) / 1000);

@@ -4,7 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useRef } from "react";
 import { Button } from "react-aria-components";
 import { get } from "../../api/client";
-import { nodes } from "../../api/reads";
+import { nodes, use } from "../../api/reads";
 import type { NodeView } from "../../api/schema";
 import { Drawing, useWidth, type Colors } from "../../ui/drawing";
 import { gpus, plural } from "../../ui/numbers";
@@ -14,6 +14,7 @@ import { harmless } from "../../ui/text";
 import { COLUMNS } from "../nodes/nodes";
 import { NodePanel } from "../nodes/panel";
 import { draw, hit, hueColor, huesOf, layOut, redraw, standsAs, type Coloring, type Look, type MapLayout } from "./draw";
+import { heatsOf, saidOf } from "./heat";
 
 const route = getRouteApi("/fleet");
 
@@ -21,6 +22,9 @@ const COLORINGS: readonly { id: Coloring; title: string }[] = [
   { id: "use", title: "in use" },
   { id: "queue", title: "by queue" },
   { id: "health", title: "health" },
+  { id: "block", title: "free blocks" },
+  { id: "activity", title: "activity" },
+  { id: "power", title: "power" },
 ];
 
 export function FleetPage() {
@@ -30,6 +34,7 @@ export function FleetPage() {
   const coloring = search.color ?? "use";
   const listed = search.view === "list";
   const { hues, colorOf } = useGangQueues(coloring === "queue" && !listed);
+  const heats = useHeats(listed ? undefined : coloring);
   const set = (more: Partial<typeof search>) =>
     void go({ search: (was) => ({ ...was, ...more }), replace: true });
   if (found.error && !found.data) return <Failure error={found.error} />;
@@ -74,24 +79,26 @@ export function FleetPage() {
             )}
           </div>
           <div className={search.node ? "split" : ""}>
-            {listed ? (
-              <Table
-                label="Nodes"
-                file="nodes"
-                columns={COLUMNS}
-                rows={items}
-                id={(row) => row.name}
-                chosen={search.node}
-                onOpen={(row) => set({ node: row.name })}
-                sort={search.sort}
-                onSort={(sort) => set({ sort })}
-              />
-            ) : (
-              <FleetMap items={items} coloring={coloring} owner={colorOf} chosen={search.node} choose={(name) => set({ node: name })} />
-            )}
+            <div>
+              {listed ? (
+                <Table
+                  label="Nodes"
+                  file="nodes"
+                  columns={COLUMNS}
+                  rows={items}
+                  id={(row) => row.name}
+                  chosen={search.node}
+                  onOpen={(row) => set({ node: row.name })}
+                  sort={search.sort}
+                  onSort={(sort) => set({ sort })}
+                />
+              ) : (
+                <FleetMap items={items} coloring={coloring} owner={colorOf} heats={heats} chosen={search.node} choose={(name) => set({ node: name })} />
+              )}
+              <Command line="ganglion nodes" />
+            </div>
             {search.node && <NodePanel name={search.node} close={() => set({ node: undefined })} />}
           </div>
-          <Command line="ganglion nodes" />
         </>
       )}
     </>
@@ -104,24 +111,38 @@ function Legend({ coloring, hues }: { coloring: Coloring; hues: ReadonlyMap<stri
   if (coloring === "queue")
     return (
       <p className="legend">
-        <i className="free" /> free
+        <span><i className="free" /> free</span>
         {[...hues].slice(0, MOST_NAMED).map(([name, hue]) => (
           <span key={name}>
             <i style={{ background: hueColor(hue) }} /> <Name text={name} most={24} />
           </span>
         ))}
-        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`} <i className="other" /> closed <i className="crossed" /> sick
+        {hues.size > MOST_NAMED && `and ${plural(hues.size - MOST_NAMED, "further queue")}`} <span><i className="other" /> closed</span> <span><i className="crossed" /> sick</span>
       </p>
     );
   if (coloring === "health")
     return (
       <p className="legend">
-        <i className="free" /> healthy <i className="bad crossed" /> sick
+        <span><i className="free" /> healthy</span> <span><i className="bad crossed" /> sick</span>
+      </p>
+    );
+  if (coloring === "block")
+    return (
+      <p className="legend">
+        <span><i className="free" /> free, on a node that is free as a whole</span> <span><i className="part" /> free beside work</span>{" "}
+        <span><i className="used" /> in use</span> <span><i className="crossed" /> sick</span>
+      </p>
+    );
+  if (coloring === "activity" || coloring === "power")
+    return (
+      <p className="legend">
+        <span><i className="used" /> as high as {coloring === "activity" ? "the part of the time in which it computes" : "the part of its power limit that it draws"};
+        a dash where that is unknown</span> <span><i className="crossed" /> sick</span>
       </p>
     );
   return (
     <p className="legend">
-      <i className="free" /> free <i className="used" /> in use <i className="other" /> closed <i className="crossed" /> sick
+      <span><i className="free" /> free</span> <span><i className="used" /> in use</span> <span><i className="other" /> closed</span> <span><i className="crossed" /> sick</span>
     </p>
   );
 }
@@ -131,26 +152,27 @@ function FleetMap(props: {
   coloring: Coloring;
   chosen: string | undefined;
   owner(gang: string): string;
+  heats: ReadonlyMap<string, number>;
   choose(name: string): void;
 }) {
-  const { items, coloring, chosen, owner, choose } = props;
+  const { items, coloring, chosen, owner, heats, choose } = props;
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const layout = useMemo(() => layOut(items, Math.max(200, width)), [items, width]);
   const painted = useRef<{ layout: MapLayout; look: Look } | null>(null);
   const paint = useCallback(
     (context: CanvasRenderingContext2D, colors: Colors) => {
-      const look: Look = { colors, coloring, chosen, queueColor: owner };
+      const look: Look = { colors, coloring, chosen, queueColor: owner, heats };
       draw(context, layout, look);
       painted.current = { layout, look };
     },
-    [layout, coloring, chosen, owner],
+    [layout, coloring, chosen, owner, heats],
   );
   const over = (context: CanvasRenderingContext2D) => {
     const before = painted.current;
     if (!before || !standsAs(before.layout, layout)) return false;
     const { look } = before;
-    if (look.coloring !== coloring || look.chosen !== chosen || look.queueColor !== owner) return false;
+    if (look.coloring !== coloring || look.chosen !== chosen || look.queueColor !== owner || look.heats !== heats) return false;
     redraw(context, before.layout, layout, look);
     painted.current = { layout, look };
     return true;
@@ -169,13 +191,23 @@ function FleetMap(props: {
         }}
         said={(x, y) => {
           const node = hit(layout, x, y)?.node;
+          const at = node && saidOf(heats, node.name, node.devices.length);
           return node
-            ? `${harmless(node.name, 100)}: ${node.state}, ${gpus(node.gpu_free_milli)} of ${gpus(node.gpu_total_milli)} GPUs free`
+            ? `${harmless(node.name, 100)}: ${node.state}, ${gpus(node.gpu_free_milli)} of ${gpus(node.gpu_total_milli)} GPUs free${at ? `; ${coloring} ${at}` : ""}`
             : "";
         }}
       />
     </div>
   );
+}
+
+const COLD: ReadonlyMap<string, number> = new Map();
+
+/** How much GPUs do now, where the map shows that. */
+function useHeats(coloring: Coloring | undefined): ReadonlyMap<string, number> {
+  const heat = coloring === "activity" || coloring === "power" ? coloring : undefined;
+  const found = useQuery({ ...use, enabled: heat !== undefined });
+  return useMemo(() => (heat && found.data ? heatsOf(found.data.devices, heat) : COLD), [heat, found.data]);
 }
 
 /** The queue of each gang that holds something, where it is asked for. */

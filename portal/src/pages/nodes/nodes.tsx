@@ -59,7 +59,7 @@ export const COLUMNS: readonly Column<NodeView>[] = [
   {
     key: "domain",
     title: "Domain",
-    width: "minmax(5rem, 0.8fr)",
+    width: "minmax(8.5rem, 1fr)",
     wide: true,
     value: domainOf,
     cell: (row) => harmless(domainOf(row) || "–", 60),
@@ -67,9 +67,9 @@ export const COLUMNS: readonly Column<NodeView>[] = [
   {
     key: "memory",
     title: "Memory free",
-    width: "8rem",
+    width: "7rem",
     align: "end",
-    wide: true,
+    roomy: true,
     value: (row) => row.memory_free_mib,
     cell: (row) => memory(row.memory_free_mib),
   },

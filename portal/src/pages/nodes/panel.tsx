@@ -59,7 +59,7 @@ function About({ about }: { about: NodeDetail }) {
       )}
       <Facts
         rows={[
-          ["new work", state === "ready" ? null : "none starts here: what is unused does not count as free"],
+          ["new work", state === "ready" ? null : "none starts here, so nothing counts as free"],
           ["GPUs free", `${gpus(node.gpu_free_milli)} of ${gpus(node.gpu_total_milli)} ${harmless(node.flavor, 40)}`],
           ["cores free", `${gpus(node.cpu_free_milli)} of ${gpus(node.cpu_total_milli)}`],
           ["memory free", `${memory(node.memory_free_mib)} of ${memory(node.memory_total_mib)}`],

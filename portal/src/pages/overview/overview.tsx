@@ -5,6 +5,7 @@ import { Suspense, lazy } from "react";
 import { budgets, flavors, nodes, ofUser, order, queues } from "../../api/reads";
 import type { QueueView, WorkloadView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
+import { may } from "../../ui/may";
 import { gpus, money, plural } from "../../ui/numbers";
 import { Badge, Empty, Failure, Figure, Loading, Meter, Name, StateBadge, Time } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
@@ -34,11 +35,13 @@ export function OverviewPage() {
 }
 
 function Free() {
-  const found = useQuery(flavors);
+  const { me } = useVisitor();
+  const whole = may(me, "view");
+  const found = useQuery({ ...flavors, enabled: whole });
   const waiting = useQuery(order);
   if (found.error) return <Failure error={found.error} />;
-  if (!found.data) return <Loading what="what is free" />;
-  const listed = found.data.items.filter((each) => each.gpu_total_milli);
+  if (whole && !found.data) return <Loading what="what is free" />;
+  const listed = (found.data?.items ?? []).filter((each) => each.gpu_total_milli);
   return (
     <section aria-label="What is free">
       <dl className="figures">
@@ -58,7 +61,7 @@ function Free() {
             </Link>
           </Figure>
         ))}
-        {!listed.length && (
+        {whole && !listed.length && (
           <Figure label="GPUs" value="none">
             CPUs are scheduled all the same
           </Figure>
@@ -79,7 +82,7 @@ function Mine() {
   const found = useQuery(ofUser(me.user));
   if (found.error) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="your work" />;
-  const live = found.data.items.filter((each) => !ENDED.has(each.state));
+  const live = liveFirst(found.data.items);
   const over = endedLast(found.data.items);
   return (
     <section aria-label="Your work">
@@ -97,6 +100,13 @@ function Mine() {
       {over.length > 0 && <Jobs title="Ended last" file="my-ended-work" jobs={over} />}
     </section>
   );
+}
+
+/** What has not ended: what waits comes last, in the order of the queue. */
+export function liveFirst(jobs: readonly WorkloadView[]): WorkloadView[] {
+  const place = (job: WorkloadView) => (job.state === "QUEUED" ? job.position || Infinity : 0);
+  const live = jobs.filter((each) => !ENDED.has(each.state));
+  return live.sort((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
 }
 
 /** What ended, the last first. */
@@ -126,6 +136,7 @@ const JOBS: readonly PlainColumn<WorkloadView>[] = [
   {
     key: "queue",
     title: "Queue",
+    className: "queues",
     wide: true,
     value: (each) => each.queue,
     cell: (each) => <Name text={each.queue} most={40} />,
@@ -138,7 +149,7 @@ const JOBS: readonly PlainColumn<WorkloadView>[] = [
     value: (each) => each.gpus,
     cell: (each) => each.gpus,
   },
-  { key: "now", title: "What now", value: (each) => each.message, cell: now },
+  { key: "now", title: "What now", className: "now", value: (each) => each.message, cell: now },
 ];
 
 function Jobs({ title, file, jobs }: { title: string; file: string; jobs: readonly WorkloadView[] }) {
@@ -177,13 +188,16 @@ export function standing(queue: QueueView): string {
   const used = queue.gpu_used_milli;
   const quota = Object.values(queue.quota).reduce((sum, each) => sum + (each.gpu_milli ?? 0), 0);
   const waits = queue.waiting ? `; ${plural(queue.waiting, "gang")} ${queue.waiting === 1 ? "waits" : "wait"}` : "";
-  if (!quota) return `uses ${plural(used / 1000, "GPU")} and is guaranteed none${waits}`;
+  const risk = queue.reclaimable_gpu_milli
+    ? `; it deserves ${gpus(queue.deserved_gpu_milli)} now, so that others may reclaim ${gpus(queue.reclaimable_gpu_milli)}`
+    : "";
+  if (!quota) return `uses ${plural(used / 1000, "GPU")} and is guaranteed none${risk}${waits}`;
   const beyond = used - quota;
   const said =
     beyond > 0
-      ? `uses ${plural(used / 1000, "GPU")}: its ${gpus(quota)} and ${gpus(beyond)} borrowed, which others may reclaim`
+      ? `uses ${plural(used / 1000, "GPU")}: its ${gpus(quota)} and ${gpus(beyond)} borrowed`
       : `uses ${gpus(used)} of its ${gpus(quota)} GPUs; ${gpus(-beyond)} are lent or free`;
-  return said + waits;
+  return said + risk + waits;
 }
 
 function MyQueues() {
@@ -236,7 +250,7 @@ function Budgets() {
 
 function Incidents() {
   const { me } = useVisitor();
-  const found = useQuery(nodes);
+  const found = useQuery({ ...nodes, enabled: may(me, "view") });
   const mine = useQuery(ofUser(me.user));
   const bad = found.data?.items.filter((each) => each.state !== "ready") ?? [];
   const sick = found.data?.items.filter((each) => each.devices.some((gpu) => !gpu.healthy)) ?? [];

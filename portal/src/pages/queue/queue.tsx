@@ -31,8 +31,8 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "gang",
     title: "Workload",
-    width: "minmax(8rem, 1fr)",
-    narrow: "minmax(6rem, 1fr)",
+    width: "minmax(11rem, 1.5fr)",
+    narrow: "minmax(9rem, 1.4fr)",
     value: (row) => row.gang,
     cell: (row) => (
       <RowLink job={row.workload}>
@@ -43,7 +43,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "reason",
     title: "Waits for",
-    width: "minmax(10rem, 4fr)",
+    width: "minmax(10rem, 5fr)",
     narrow: "minmax(8rem, 4fr)",
     under: true,
     value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
@@ -56,7 +56,7 @@ const COLUMNS: readonly Column<OrderItem>[] = [
           />
         )}{" "}
         {row.never ? "never: " : ""}
-        {harmless(row.message || (row.cluster ? row.reason && "see its cluster" : "not looked at yet"), 200)}
+        {harmless(row.message || (row.cluster ? (row.reason ? "" : "unknown") : "not looked at yet"), 200)}
       </span>
     ),
   },
@@ -69,12 +69,12 @@ const COLUMNS: readonly Column<OrderItem>[] = [
     value: (row) => row.gpus,
     cell: (row) => row.gpus,
   },
-  { ...QUEUE, roomy: true },
-  { ...USER, roomy: true },
+  { ...QUEUE, width: "minmax(5rem, 0.8fr)", roomy: true },
+  { ...USER, width: "minmax(4rem, 0.8fr)", roomy: true },
   {
     key: "priority",
     title: "Priority",
-    width: "5.5rem",
+    width: "4.75rem",
     align: "end",
     roomy: true,
     value: (row) => row.priority,
@@ -83,8 +83,8 @@ const COLUMNS: readonly Column<OrderItem>[] = [
   {
     key: "submitted",
     title: "Submitted",
-    width: "8.5rem",
-    wide: true,
+    width: "7rem",
+    roomy: true,
     value: (row) => (row.submitted ? new Date(row.submitted).toISOString() : null),
     cell: (row) => <Time at={row.submitted} />,
   },
@@ -177,6 +177,7 @@ export function QueuePage() {
   const set = (more: Partial<typeof search>) =>
     void go({ search: (was) => ({ ...was, ...more }), replace: true });
 
+  const line = <Command line={command({ queue, user })} />;
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="the queue" />;
   return (
@@ -261,18 +262,21 @@ export function QueuePage() {
             <Bulk shown={waiting} marked={chosen} mark={(ids) => setMarked(new Set(ids))} />
           )}
           {!group && (<div className={job ? "split" : ""}>
-            <Table
-              label="Everything that waits"
-              file="queue"
-              columns={columns}
-              rows={rows}
-              onMark={(row) => row.cluster || toggle(row.workload)}
-              id={(row) => row.gang}
-              chosen={job}
-              onOpen={(row) => set({ job: row.gang })}
-              sort={sort}
-              onSort={(each) => set({ sort: each })}
-            />
+            <div>
+              <Table
+                label="Everything that waits"
+                file="queue"
+                columns={columns}
+                rows={rows}
+                onMark={(row) => row.cluster || toggle(row.workload)}
+                id={(row) => row.gang}
+                chosen={job}
+                onOpen={(row) => set({ job: row.gang })}
+                sort={sort}
+                onSort={(each) => set({ sort: each })}
+              />
+              {line}
+            </div>
             {job && (
               <aside className="side" aria-label="Why it waits">
                 <div className="side-head">
@@ -290,7 +294,7 @@ export function QueuePage() {
             )}
           </div>
           )}
-          <Command line={command({ queue, user })} />
+          {group && line}
         </>
       )}
     </>

@@ -9,6 +9,7 @@ import type { PolicyOutcome, QueueView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { Changes, Overtaken } from "../../ui/changes";
 import { differences } from "../../ui/differences";
+import { may } from "../../ui/may";
 import { Command, Failure, Name } from "../../ui/parts";
 import { harmless } from "../../ui/text";
 import { fieldOf, parsed, withField, type Parsed, type Path, type Value } from "../submit/file";
@@ -197,7 +198,7 @@ function Fields(
 ) {
   const { file, wrong, set, present, items, name } = props;
   const { me } = useVisitor();
-  const known = useQuery(flavors);
+  const known = useQuery({ ...flavors, enabled: may(me, "view") });
   const rows = rowsOf(file, known.data?.items.filter((each) => each.gpu_total_milli).map((each) => each.flavor) ?? []);
   const input = (label: string, path: Path, hint: string) => (
     <Labelled label={label} wrong={wrong.get(path.join("."))}>

@@ -1,5 +1,6 @@
 /** Who may change which queue: pages offer only that. The server decides all the same. */
 import type { QueueView, WhoAmI } from "../../api/schema";
+import { may } from "../../ui/may";
 
 /** The rules of a queue, as a policy file says them. */
 export type Rules = Record<string, unknown>;
@@ -25,6 +26,14 @@ export function mayBelow(me: WhoAmI, above: readonly string[]): boolean {
 /** Whether a user may change a queue itself: that takes a grant above it. */
 export const mayChange = (me: WhoAmI, items: readonly QueueView[], name: string) =>
   mayBelow(me, lineage(items, name).slice(1));
+
+/** Whether a user may set the budget of a queue and answer requests for more of it: an admin above it. */
+export function mayBudget(me: WhoAmI, items: readonly QueueView[], name: string): boolean {
+  if (may(me, "budget")) return true;
+  const cluster = /^[^:]+:/.exec(name)?.[0];
+  const above = cluster ? [cluster] : lineage(items, name).slice(1);
+  return me.grants.some((each) => !each.break_glass && each.role === "admin" && above.includes(each.queue));
+}
 
 /** Queues that one can be put under: neither itself nor what is below it. */
 export function possibleParents(items: readonly QueueView[], name: string, me: WhoAmI): QueueView[] {

@@ -58,7 +58,7 @@ export function QueuesPage() {
   return (
     <>
       <h1>Queues</h1>
-      <p className="lead">Work is charged to the leaves. The mark in a bar is the quota.</p>
+      <p className="lead">Work is charged to the leaves. The mark in a bar is the quota. A queue deserves its quota and its part of what is free beyond quotas, at most what it asks for; use beyond both is at risk: others may reclaim it.</p>
       {saved && <Undo key={saved.etag + saved.said} saved={saved} close={() => setSaved(null)} />}
       {mayBelow(me, []) && (
         <p>
@@ -78,6 +78,7 @@ export function QueuesPage() {
             id={(row) => row.queue.name}
             chosen={chosen}
           />
+          <Command line="ganglion queues" />
         </div>
         {picked && (
           <QueuePanel
@@ -91,14 +92,14 @@ export function QueuesPage() {
           />
         )}
       </div>
-      <Command line="ganglion queues" />
     </>
   );
 }
 
 const milli = (value: number | null) => (value === null ? null : value / 1000);
 const most = (value: number | null) => (value === null ? "none" : gpus(value));
-const borrowed = (queue: QueueView) => Math.max(0, queue.gpu_used_milli - (total(queue.quota) ?? 0));
+// What a parent without a quota of its own holds is the work of its leaves.
+const borrowed = (queue: QueueView) => !queue.leaf && total(queue.quota) === null ? 0 : Math.max(0, queue.gpu_used_milli - (total(queue.quota) ?? 0));
 
 const QUEUES: readonly PlainColumn<Branch>[] = [
   {
@@ -127,12 +128,28 @@ const QUEUES: readonly PlainColumn<Branch>[] = [
     cell: ({ queue }) => most(total(queue.quota)),
   },
   {
+    key: "deserved",
+    title: "Deserved",
+    align: "end",
+    wide: true,
+    value: ({ queue }) => queue.deserved_gpu_milli / 1000,
+    cell: ({ queue }) => gpus(queue.deserved_gpu_milli),
+  },
+  {
     key: "borrowed",
     title: "Borrowed",
     align: "end",
     wide: true,
     value: ({ queue }) => borrowed(queue) / 1000,
     cell: ({ queue }) => (borrowed(queue) ? gpus(borrowed(queue)) : "–"),
+  },
+  {
+    key: "risk",
+    title: "At risk",
+    align: "end",
+    wide: true,
+    value: ({ queue }) => queue.reclaimable_gpu_milli / 1000,
+    cell: ({ queue }) => (queue.reclaimable_gpu_milli ? gpus(queue.reclaimable_gpu_milli) : "–"),
   },
   {
     key: "limit",

@@ -311,13 +311,13 @@ interface Entry {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(5rem, 1.2fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
-  { key: "what", title: "What", width: "7rem", narrow: "4.5rem", value: (row) => row.what, cell: (row) => row.what },
+  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(5.5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
+  { key: "what", title: "What", width: "6rem", narrow: "4rem", value: (row) => row.what, cell: (row) => row.what },
   {
     key: "name",
     title: "Whose",
-    width: "minmax(7rem, 1.4fr)",
-    narrow: "minmax(5rem, 1.5fr)",
+    width: "minmax(10rem, 2fr)",
+    narrow: "minmax(6rem, 2fr)",
     value: (row) => row.name,
     cell: (row) =>
       row.workload ? (
@@ -329,13 +329,13 @@ const COLUMNS: readonly Column<Entry>[] = [
       ),
   },
   { key: "queue", title: "Queue", width: "minmax(5rem, 1fr)", wide: true, value: (row) => row.queue, cell: (row) => <Name text={row.queue || "–"} most={40} /> },
-  { key: "user", title: "User", width: "minmax(5rem, 1fr)", wide: true, value: (row) => row.user, cell: (row) => <Name text={row.user || "–"} most={40} /> },
+  { key: "user", title: "User", width: "minmax(5rem, 1fr)", roomy: true, value: (row) => row.user, cell: (row) => <Name text={row.user || "–"} most={40} /> },
   { key: "gpus", title: "GPUs", width: "4.5rem", wide: true, align: "end", value: (row) => row.gpus, cell: (row) => row.gpus ?? "–" },
   {
     key: "begin",
     title: "From",
     width: "7.5rem",
-    narrow: "6.75rem",
+    narrow: "6.25rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { GangView, TimelineSpan, WorkloadDetail } from "../../api/schema";
-import { attemptsOf, stepsOf } from "./life";
+import { attemptsOf, gpuHoursSoFar, lasting, stepsOf } from "./life";
 
 const span = (more: Partial<TimelineSpan>) =>
   ({ gang: "a-1/0", attempt: 1, node: "n0", begin: 10, end: 20, open: false, milli: 8000, ...more }) as TimelineSpan;
@@ -65,4 +65,28 @@ it("shows an attempt of which only the wait is known, where that ended", () => {
     [9_000, "attempt 2 placed", ["unknown"]],
     [12_000, "succeeded", undefined],
   ]);
+});
+
+it("says for how long it runs, or waits again after it ran", () => {
+  const waited = [
+    { attempt: 1, reason: "quota", total_ms: 400, times: 1, until: 500 },
+    { attempt: 2, reason: "capacity", total_ms: 3_000, times: 1, until: 8_000 },
+  ];
+  const job = (more: object) =>
+    ({ submitted: 100, started: null, ended: null, spent: null, gangs: [{ attempt: 1, waited }], ...more }) as unknown as WorkloadDetail;
+  expect(lasting(job({ state: "QUEUED" }), 1_100)).toEqual({ what: "Waits for", ms: 1_000 });
+  expect(lasting(job({ state: "RUNNING", started: 600 }), 1_600)).toEqual({ what: "Runs for", ms: 1_000 });
+  expect(lasting(job({ state: "QUEUED", started: 600 }), 9_000)).toEqual({ what: "Waits for", ms: 4_000 });
+  expect(lasting(job({ state: "QUEUED", started: 600, gangs: [] }), 9_000)).toEqual({ what: "Waits for", ms: null });
+  expect(lasting(job({ state: "CANCELLED", ended: 700 }), 9_000)).toEqual({ what: "Waited", ms: 600 });
+});
+
+it("counts what attempts held, and none of the wait between them", () => {
+  const hour = 3_600_000;
+  const spans = [span({ begin: 0, end: hour }), span({ attempt: 2, begin: 3 * hour, end: 99 * hour, open: true, milli: 500 })];
+  const job = { spent: null, gangs: [{ attempt: 2 }] } as unknown as WorkloadDetail;
+  expect(gpuHoursSoFar(job, spans, 4 * hour)).toEqual({ hours: 8.5, whole: true });
+  expect(gpuHoursSoFar(job, spans.slice(1), 4 * hour)).toEqual({ hours: 0.5, whole: false });
+  expect(gpuHoursSoFar(job, undefined, 4 * hour)).toBeNull();
+  expect(gpuHoursSoFar({ ...job, spent: { gpu_ms: hour } } as WorkloadDetail, [], 0)).toEqual({ hours: 1, whole: true });
 });

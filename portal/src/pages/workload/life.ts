@@ -110,3 +110,36 @@ function on(nodes: readonly string[]): string {
   if (!nodes.length) return "";
   return `on ${nodes.slice(0, 4).join(", ")}${nodes.length > 4 ? ` and ${nodes.length - 4} more` : ""}`;
 }
+
+/** How long it does what it does now; of ended work, how long it waited. `ms` null = it is not known. */
+export function lasting(job: WorkloadDetail, now: number): { what: string; ms: number | null } {
+  if (job.spent) return { what: "Waited", ms: job.spent.wait_ms };
+  if (job.ended) return { what: "Waited", ms: (job.started ?? job.ended) - job.submitted };
+  if (job.state === "QUEUED") return { what: "Waits for", ms: job.started ? again(job, now) : now - job.submitted };
+  if (!job.started) return { what: "Waited", ms: now - job.submitted };
+  return { what: job.state === "SUSPENDED" ? "Since its start" : "Runs for", ms: now - job.started };
+}
+
+/** For how long what ran before waits again: that of the gang that waits longest. */
+function again(job: WorkloadDetail, now: number): number | null {
+  const stretches = job.gangs.flatMap((gang) => {
+    const parts = gang.waited.filter((each) => each.attempt > gang.attempt);
+    const seen = parts.reduce((sum, each) => sum + each.total_ms, 0);
+    return parts.length ? [seen + Math.max(0, now - Math.max(...parts.map((each) => each.until)))] : [];
+  });
+  return stretches.length ? Math.max(...stretches) : null;
+}
+
+/** What it has held, and whether all of its attempts are in that; null = not read yet. */
+export function gpuHoursSoFar(
+  job: WorkloadDetail,
+  spans: readonly TimelineSpan[] | undefined,
+  now: number,
+): { hours: number; whole: boolean } | null {
+  if (job.spent) return { hours: job.spent.gpu_ms / 3_600_000, whole: true };
+  if (!spans) return null;
+  const held = (each: TimelineSpan) => Math.max(0, (each.open ? now : (each.end ?? each.begin)) - each.begin);
+  const milliMs = spans.reduce((sum, each) => sum + each.milli * held(each), 0);
+  const known = new Set(spans.map((each) => `${each.gang}#${each.attempt}`)).size;
+  return { hours: milliMs / 3_600_000_000, whole: known >= job.gangs.reduce((sum, each) => sum + each.attempt, 0) };
+}

@@ -3,6 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { nodes } from "../../api/reads";
 import type { GangView, NodeView, Placement, WorkloadDetail } from "../../api/schema";
+import { useVisitor } from "../../entrance";
+import { may } from "../../ui/may";
 import { Empty, Name } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { harmless } from "../../ui/text";
@@ -10,7 +12,8 @@ import { harmless } from "../../ui/text";
 const MOST = 64;
 
 export function PlacementPanel({ job }: { job: WorkloadDetail }) {
-  const fleet = useQuery(nodes);
+  const { me } = useVisitor();
+  const fleet = useQuery({ ...nodes, enabled: may(me, "view") });
   const known = new Map(fleet.data?.items.map((each) => [each.name, each]));
   const placed = job.gangs.filter((each) => each.placement ?? each.promise);
   if (!placed.length)
@@ -40,6 +43,12 @@ function lies(node: NodeView | undefined): string {
     .join(" / ");
 }
 
+/** A domain in words, from the narrowest level: `rack r1 of block b0`. */
+export function within(level: string, domain: string): string {
+  if (!domain.includes("=")) return `${level || "the fleet"} ${domain}`.trim();
+  return domain.split("/").reverse().map((each) => each.replace("=", " ")).join(" of ");
+}
+
 function GangPlace({ gang, known }: { gang: GangView; known: Map<string, NodeView> }) {
   const place = (gang.placement ?? gang.promise) as Placement;
   const groups = new Map<string, Map<string, typeof place.pods>>();
@@ -52,8 +61,7 @@ function GangPlace({ gang, known }: { gang: GangView; known: Map<string, NodeVie
   return (
     <section>
       <h3>
-        Gang {gang.index}: {plural(place.pods.length, "pod")} within {harmless(place.level || "the fleet", 40)}{" "}
-        <Name text={place.domain} most={60} />
+        Gang {gang.index}: {plural(place.pods.length, "pod")} within <Name text={within(place.level, place.domain)} most={120} />
         {gang.promise && !gang.placement ? " (promised: others still leave it)" : ""}
       </h3>
       <div className="racks">

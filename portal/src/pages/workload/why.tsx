@@ -5,7 +5,7 @@ import { why } from "../../api/reads";
 import type { Band, Explained } from "../../api/schema";
 import { Command, Failure, Loading, Name, Time, Badge } from "../../ui/parts";
 import { Apply } from "./apply";
-import { count, duration, gpus, memory, plural } from "../../ui/numbers";
+import { count, duration, gpus, hours, memory, plural } from "../../ui/numbers";
 import { harmless, word } from "../../ui/text";
 
 /** `clone`: whether it offers to clone the workload; its own page does so already. */
@@ -83,7 +83,7 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
       )}
       {about.preemptions > 0 && (
         <p>
-          It was stopped for others {plural(about.preemptions, "time")}; {count(about.lost_gpu_ms / 3_600_000)}{" "}
+          It was stopped for others {plural(about.preemptions, "time")}; {hours(about.lost_gpu_ms / 3_600_000)}{" "}
           GPU-hours were lost by that.
         </p>
       )}

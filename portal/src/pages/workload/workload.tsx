@@ -5,7 +5,7 @@ import { Suspense, lazy } from "react";
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import { change, part } from "../../api/client";
 import { attempts, workload } from "../../api/reads";
-import type { GangView, WaitedFor, WorkloadCost, WorkloadDetail } from "../../api/schema";
+import type { WaitedFor, WorkloadCost, WorkloadDetail } from "../../api/schema";
 import { useNow } from "../../ui/clock";
 import { Confirm } from "../../ui/confirm";
 import { count, duration, gpuHours as gpuHoursOf, hours, money, plural } from "../../ui/numbers";
@@ -13,7 +13,7 @@ import { Command, Failure, Figure, Loading, Name, Silent, StateBadge, Time } fro
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
 import { clusterOf, gangOf } from "./gang_choice";
-import { attemptsOf, stepsOf } from "./life";
+import { attemptsOf, gpuHoursSoFar, lasting, stepsOf } from "./life";
 import { Logs } from "./logs";
 import { PlacementPanel } from "./placement";
 import { WhyPanel } from "./why";
@@ -97,6 +97,9 @@ export function WorkloadPage() {
 function Head({ job }: { job: WorkloadDetail }) {
   const now = useNow();
   const over = ENDED.has(job.state);
+  const lasts = lasting(job, now);
+  const past = useQuery(attempts(job.id));
+  const used = gpuHoursSoFar(job, past.data?.items, now);
   const held = job.reason === "held";
   const elsewhere = clusterOf(job);
   const path = `/workloads/${part(job.id)}`;
@@ -137,9 +140,9 @@ function Head({ job }: { job: WorkloadDetail }) {
         <Figure label="GPUs" value={over ? count(job.gpus) : `${count(job.gpus_held)} of ${count(job.gpus)}`}>
           {over ? "asked for" : "held now"}
         </Figure>
-        <Figure label={over ? "Waited" : job.started ? "Runs for" : "Waits for"} value={lasting(job, now)} />
-        <Figure label="GPU-hours" value={hours(gpuHours(job, now))}>
-          {job.spent ? "of all attempts" : "of present attempts"}
+        <Figure label={lasts.what} value={lasts.ms === null ? "unknown" : duration(lasts.ms)} />
+        <Figure label="GPU-hours" value={used ? hours(used.hours) : past.error ? "unknown" : "…"}>
+          {used && (used.whole ? "of all attempts" : "of attempts that are known")}
         </Figure>
         {job.cost && <Cost cost={job.cost} over={over} />}
       </dl>
@@ -205,22 +208,6 @@ function Cost({ cost, over }: { cost: WorkloadCost; over: boolean }) {
       {cost.unpriced_gpu_us > 0 && ` ${hours(gpuHoursOf(cost.unpriced_gpu_us))} GPU-hours have no price`}
     </Figure>
   );
-}
-
-function lasting(job: WorkloadDetail, now: number): string {
-  if (job.spent) return duration(job.spent.wait_ms);
-  if (job.started && !job.ended) return duration(now - job.started);
-  return duration((job.started ?? job.ended ?? now) - job.submitted);
-}
-
-function gpuHours(job: WorkloadDetail, now: number): number {
-  if (job.spent) return job.spent.gpu_ms / 3_600_000;
-  return job.gangs.reduce((sum, gang) => sum + held(gang, now), 0);
-}
-
-function held(gang: GangView, now: number): number {
-  const milli = gang.placement?.pods.reduce((sum, pod) => sum + pod.milli * pod.devices.length, 0) ?? 0;
-  return gang.placed ? (milli / 1000) * (((gang.ended ?? now) - gang.placed) / 3_600_000) : 0;
 }
 
 function Timeline({ job }: { job: WorkloadDetail }) {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ganglion.api.money.costs import WorkloadCost
+    from ganglion.api.reasons import ModelKept
 
 DASH = "-"
 HOUR_MS = 3_600_000
@@ -48,6 +49,15 @@ def memory(mib: int) -> str:
         if mib >= size:
             return f"{mib / size:.1f}".rstrip("0").rstrip(".") + unit
     return f"{mib}Mi"
+
+
+def kept(found: "ModelKept | None") -> str:
+    """Return whether a model lies on the server's machine: `cached`, `3.2Gi of 140Gi`, `failed`."""
+    if found is None:
+        return DASH
+    if found.state == "fetching" and found.of:
+        return f"{memory(found.bytes >> 20)} of {memory(found.of >> 20)}"
+    return found.state
 
 
 def plural(count: int, noun: str) -> str:

@@ -1,6 +1,6 @@
 """`ganglion apply` and `ganglion export`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ import rich_click as click
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, output
 from ganglion.cli.output.formats import now_ms, plural
-from ganglion.cli.output.screen import is_coloured, note
+from ganglion.cli.output.screen import bar, is_coloured, note
 from ganglion.cli.output.tables import print_data
 from ganglion.model.errors import FileError, Forbidden, GanglionError, StateError
 
@@ -88,7 +88,7 @@ def _applied(sources: Sequence[str], form: str, *, only_plan: bool, prune: bool)
         with connect() as client:
             found = present(client, now_ms())
             steps = plan(desired(files, found), found, prune=prune)
-            done = [] if only_plan else list(carry_out(client, steps, found))
+            done = [] if only_plan else _followed(steps, carry_out(client, steps, found))
     except Unreachable:
         files.settle()
         raise
@@ -101,6 +101,19 @@ def _applied(sources: Sequence[str], form: str, *, only_plan: bool, prune: bool)
     if failed:
         raise StateError(f"{plural(failed, 'object')} could not be applied")
     return DIFFERS if only_plan and any(step.action in DONE for step in steps) else 0
+
+
+def _followed(
+    steps: "Sequence[FleetStep]", outcomes: "Iterable[FleetOutcome]"
+) -> "list[FleetOutcome]":
+    """Collect what comes of the steps, and show how far that is."""
+    found: list[FleetOutcome] = []
+    total = sum(step.action in DONE for step in steps)
+    with bar() as show:
+        for each in outcomes:
+            found.append(each)
+            show(len(found), total, _title(each.step))
+    return found
 
 
 @command("export", "export org/")

@@ -32,7 +32,8 @@ def queues(ctx: click.Context, form: str) -> None:
     """List, set and delete queues.
 
     Without a command below, they are listed. QUOTA is guaranteed, LIMIT the most they may use,
-    both in GPUs by flavor; * is all flavors together.
+    both in GPUs by flavor; * is all flavors together. With -o wide, DESERVED is what they are
+    entitled to now, and AT RISK what others may reclaim.
     """
     if ctx.invoked_subcommand:
         return
@@ -162,6 +163,8 @@ COLUMNS: "list[Column[QueueView]]" = [
     Column("QUOTA", lambda q: _amounts(q.quota), least=12),
     Column("LIMIT", lambda q: _amounts(q.limit), least=12),
     Column("USED", lambda q: milli(q.gpu_used_milli), right=True),
+    Column("DESERVED", lambda q: milli(q.deserved_gpu_milli), right=True, wide=True),
+    Column("AT RISK", lambda q: milli(q.reclaimable_gpu_milli), right=True, wide=True),
     Column("RUNNING", lambda q: str(q.running), right=True),
     Column("WAITING", lambda q: str(q.waiting), right=True),
     Column("WEIGHT", lambda q: str(q.over_quota_weight), right=True, wide=True),

@@ -12,7 +12,7 @@ import rich_click as click
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, output, settings
 from ganglion.cli.output.formats import plural
-from ganglion.cli.output.screen import err, is_tty, note
+from ganglion.cli.output.screen import bar, note
 from ganglion.cli.output.tables import print_data
 from ganglion.extras import require
 
@@ -200,22 +200,8 @@ def downloaded() -> Iterator[Path]:
 @contextmanager
 def _progress() -> "Iterator[Progress]":
     """Show a bar on a terminal."""
-    from ganglion.ledger.chain import silent
-
-    if not is_tty(stderr=True):
-        yield silent
-        return
-    from rich.progress import Progress as Bar
-
-    with Bar(console=err(), transient=True) as bar:
-        tasks = {}
-
-        def show(what: str, done: int, of: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=of or None)
-            bar.update(tasks[what], completed=done)
-
-        yield show
+    with bar() as show:
+        yield lambda what, done, of: show(done, of, what)
 
 
 def _print(found: "LedgerVerdict") -> None:

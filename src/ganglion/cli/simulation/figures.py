@@ -1,23 +1,9 @@
-"""What commands that measure have in common: a progress bar, and a file of figures."""
+"""What commands that measure have in common: a file of figures."""
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
-from ganglion.cli.output.screen import err, is_tty, note
+from ganglion.cli.output.screen import note
 from ganglion.model.errors import EnvironmentFault
-
-PATIENCE_S = 1.0
-"""Work that takes longer than this shows how far it is."""
-
-
-class ProgressBar(Protocol):
-    """How far something is."""
-
-    def __call__(self, done: int, total: int, label: str) -> None:
-        """`done` of `total` are done; `label` says what is next."""
 
 
 def check_target(target: Path | None) -> None:
@@ -36,34 +22,3 @@ def write_figures(target: Path, data: object) -> None:
     except OSError as error:
         raise EnvironmentFault(f"cannot write {target}: {error.strerror}") from error
     note(f"figures written to {target}")
-
-
-@contextmanager
-def bar() -> Iterator[ProgressBar]:
-    """A progress bar on stderr, once the work has lasted; nothing through a pipe."""
-    if not is_tty(stderr=True):
-        yield _silent
-        return
-    from rich import progress
-
-    text = progress.TextColumn("{task.description}")
-    columns = (text, progress.BarColumn(), "{task.percentage:>3.0f}%", progress.TimeElapsedColumn())
-    drawn = progress.Progress(*columns, console=err(), transient=True)
-    task = drawn.add_task("", total=None)
-    began = time.monotonic()
-
-    def show(done: int, total: int, label: str) -> None:
-        if not drawn.live.is_started:
-            if time.monotonic() - began < PATIENCE_S:
-                return
-            drawn.start()
-        drawn.update(task, completed=done, total=total, description=label)
-
-    try:
-        yield show
-    finally:
-        drawn.stop()
-
-
-def _silent(done: int, total: int, label: str) -> None:
-    """Say nothing."""

@@ -9,9 +9,9 @@ from click.exceptions import Exit
 
 from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.output.formats import DASH
-from ganglion.cli.output.screen import out
+from ganglion.cli.output.screen import bar, out
 from ganglion.cli.output.tables import Column, print_data, print_list, print_table, table_of
-from ganglion.cli.simulation.figures import bar, check_target, write_figures
+from ganglion.cli.simulation.figures import check_target, write_figures
 
 if TYPE_CHECKING:
     from ganglion.scenarios.model import Format, Result, Scenario

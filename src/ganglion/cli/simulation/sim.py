@@ -3,22 +3,18 @@
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from ganglion.cli.options import command, output
-from ganglion.cli.output.screen import is_tty, note, out
+from ganglion.cli.output.screen import bar, note, out
 from ganglion.model.errors import EnvironmentFault
 
 if TYPE_CHECKING:
-    from ganglion.worlds.simulated.run import FinishedRun, Progress
+    from ganglion.worlds.simulated.run import FinishedRun
     from ganglion.worlds.simulated.scenario import SimulatedScenario
-
-PATIENCE_S = 1.0
-"""Work that takes longer shows how far it is."""
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 COUNT = click.IntRange(min=1)
@@ -120,13 +116,16 @@ def sim(
 
 def _simulate(scenario: "SimulatedScenario", *, check: bool) -> "FinishedRun":
     from ganglion.extensions import load
+    from ganglion.specs.grammar.times.durations import DAY
     from ganglion.worlds.simulated.run import simulate
 
     plugins = load(scenario.policy)
-    if not is_tty(stderr=True):
-        return simulate(scenario, plugins=plugins, check=check)
-    with _Bar() as bar:
-        return simulate(scenario, plugins=plugins, check=check, progress=bar)
+    with bar() as show:
+
+        def progress(done: int, total: int, passed: int) -> None:
+            show(done, total, f"day {passed // DAY}: {done} of {total} jobs")
+
+        return simulate(scenario, plugins=plugins, check=check, progress=progress)
 
 
 def _hand_out(
@@ -176,49 +175,3 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise EnvironmentFault(f"cannot write {path}: {error.strerror}") from error
-
-
-class _Bar:
-    """A progress bar on stderr that appears when the work takes more than a second."""
-
-    def __init__(self) -> None:
-        self._began = self._shown = time.monotonic()
-        self._update: Callable[[int, int, int], None] | None = None
-        self._close: Callable[[], None] | None = None
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._close:
-            self._close()
-
-    def __call__(self, done: int, total: int, passed: int) -> None:
-        at = time.monotonic()
-        if at - self._began < PATIENCE_S or at - self._shown < 0.1:
-            return
-        self._shown = at
-        if self._update is None:
-            self._open(total)
-        assert self._update is not None
-        self._update(done, total, passed)
-
-    def _open(self, total: int) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        from ganglion.cli.output.screen import err
-
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            console=err(),
-            transient=True,
-        )
-        task = bar.add_task("jobs", total=total)
-        bar.start()
-
-        def update(done: int, total: int, passed: int) -> None:
-            bar.update(task, completed=done, total=total, description=f"day {passed // 86_400_000}")
-
-        self._update, self._close = update, bar.stop

@@ -8,9 +8,8 @@ import rich_click as click
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import HELP_STYLE, command, list_output, moment, output
 from ganglion.cli.output.formats import clock, now_ms
-from ganglion.cli.output.screen import note
+from ganglion.cli.output.screen import bar, note
 from ganglion.cli.output.tables import Column, print_data, print_list
-from ganglion.cli.simulation.figures import bar
 from ganglion.cli.whatif.report import print_report
 from ganglion.model.errors import FieldError, StateError
 

@@ -83,6 +83,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Priority", str(view.priority)),
         ("GPUs", _gpus(view)),
         ("Model", _model(view)),
+        ("Cache", _kept(view)),
         ("Image", view.image),
         ("Reason", ": ".join(filter(None, (view.reason, view.message)))),
         ("Scheduler", f"silent since {clock(view.silent_since)}" if view.silent_since else ""),
@@ -140,6 +141,16 @@ def _model(view: "WorkloadDetail") -> str:
     others = dict.fromkeys(g.model for g in view.gangs if not g.ended and g.model != found.uri)
     more = f"; {', '.join(filter(None, others))} until they are replaced" if others else ""
     return f"{said}, {found.digest}{more}"
+
+
+def _kept(view: "WorkloadDetail") -> str:
+    """Return whether the model lies on the machine of the server, and why it does not."""
+    from ganglion.cli.output.formats import kept
+
+    found = view.model_kept
+    if found is None:
+        return ""
+    return ": ".join(filter(None, (kept(found), found.trouble)))
 
 
 def _replicas(view: "WorkloadDetail") -> str:

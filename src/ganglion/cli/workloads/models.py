@@ -6,7 +6,7 @@ import rich_click as click
 
 from ganglion.cli.connection.connect import complete_jobs, connect
 from ganglion.cli.options import command, list_output, output, settings
-from ganglion.cli.output.formats import DASH, clock, plural
+from ganglion.cli.output.formats import DASH, clock, kept, plural
 from ganglion.cli.output.tables import Column, print_data, print_list
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ def models() -> None:
     A workload keeps the model that its reference meant when it was submitted. Where an alias, a
     tag or a branch has moved since, `models list` says so, and `models update` replaces the
     replicas of a service one after the other.
+
+    Where the server keeps models, CACHE says whether the model of a workload lies on its machine.
     """
 
 
@@ -42,11 +44,18 @@ def _columns() -> "list[Column[ModelRow]]":
         Column("HAS", lambda r: r.model.uri if r.model else DASH),
         Column("NOW", _now),
         Column("GANGS", _gangs, right=True),
+        Column("CACHE", lambda r: kept(r.kept)),
         Column("DIGEST", lambda r: (r.model and r.model.digest) or DASH, wide=True),
         Column("ASKED", lambda r: clock(r.asked) if r.asked else DASH, wide=True),
         Column("QUEUE", lambda r: r.queue, wide=True),
-        Column("TROUBLE", lambda r: r.trouble or DASH, wide=True),
+        Column("TROUBLE", _trouble, wide=True),
     ]
+
+
+def _trouble(row: "ModelRow") -> str:
+    """Return what is not known, and what is not fetched, and why."""
+    found = filter(None, (row.trouble, row.kept.trouble if row.kept else ""))
+    return "; ".join(dict.fromkeys(found)) or DASH
 
 
 def _now(row: "ModelRow") -> str:

@@ -3,9 +3,12 @@
 Money is exact: thousandths of GPUs times ms times millionths for a GPU-hour.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct, field
 
 from ganglion.model.queue import Budget
+from ganglion.model.resources import Usage
 
 HOUR_MS = 3_600_000
 UNIT = 3_600_000_000
@@ -13,23 +16,28 @@ UNIT = 3_600_000_000
 
 Rate = tuple[str, str]
 """Flavor, and kind of workload."""
+Rates = tuple[tuple[Rate, int], ...]
+"""Thousandths of GPUs by that, none of them 0."""
 
 
-class HeldCost(Struct, frozen=True):
+def rates_of(kind: str, used: Iterable[tuple[str, Usage]]) -> Rates:
+    """What a workload of a kind uses, by flavor, as rates."""
+    return tuple([((flavor, kind), each.gpu_milli) for flavor, each in used if each.gpu_milli])
+
+
+class HeldCost(Struct, frozen=True, gc=False):
     """What one gang costs while it holds its place.
 
     Attributes:
         path: its queue and all above it.
-        kind: of its workload.
-        milli: thousandths of GPUs, by flavor.
+        rates: what it holds.
         worth: the most that one ms costs, as exact money.
         end: when its time limit is over, in ms; 0 = it has none.
         lasts_ms: how long a place that is promised would be held at most; 0 = it is held.
     """
 
     path: tuple[str, ...]
-    kind: str
-    milli: tuple[tuple[str, int], ...]
+    rates: Rates
     worth: int
     end: int = 0
     lasts_ms: int = 0
@@ -87,16 +95,18 @@ class BudgetAccount(Struct):
         lasting = self.limited_until - self.limited * now
         return lasting + self.leased * HOUR_MS + self.promised
 
-    def count(self, cost: HeldCost, sign: int, *, over: bool = False) -> None:
+    def count(self, cost: HeldCost, sign: int, over: bool) -> None:
         """Add what a gang holds, or take it back; `over`: its time limit is over."""
         if cost.lasts_ms:
             self.promised += sign * cost.worth * cost.lasts_ms
             return
-        for flavor, milli in cost.milli:
-            key = flavor, cost.kind
-            self.rates[key] = self.rates.get(key, 0) + sign * milli
-            if not self.rates[key]:
-                del self.rates[key]
+        rates = self.rates
+        for key, milli in cost.rates:
+            total = rates.get(key, 0) + sign * milli
+            if total:
+                rates[key] = total
+            else:
+                del rates[key]
         if not cost.end:
             self.leased += sign * cost.worth
         elif not over:

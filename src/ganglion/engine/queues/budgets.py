@@ -7,13 +7,20 @@ renewed all the time, so that new work is refused an hour before the budget is u
 Money is exact: thousandths of GPUs times ms times millionths for a GPU-hour.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.engine.queues.budget_account import HOUR_MS, UNIT, BudgetAccount, HeldCost, Rate
+from ganglion.engine.queues.budget_account import (
+    HOUR_MS,
+    UNIT,
+    BudgetAccount,
+    HeldCost,
+    Rate,
+    Rates,
+)
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.fleet.price import MICRO
 from ganglion.model.queue import Budget, cap_of
@@ -23,8 +30,6 @@ from ganglion.pricing.zones import DAY_MS, date_there, month_of
 
 NEVER = 1 << 62
 """When a spending cap, which has no months, begins anew, in ms."""
-Milli = Mapping[str, int]
-"""Flavor -> thousandths of its GPUs."""
 
 
 class BudgetView(NamedTuple):
@@ -80,7 +85,7 @@ class QueueBudgets:
         self.accounts[budget.queue] = made
         for gang, cost in self.held.items():
             if budget.queue in cost.path:
-                made.count(cost, 1, over=gang in self._over)
+                made.count(cost, 1, gang in self._over)
 
     def cap(self, token: str, micro: int, until: int, used: Container[str], now: int) -> None:
         """Bound what workloads cost that are submitted with a token, from now on, without months.
@@ -114,26 +119,21 @@ class QueueBudgets:
         for queue, each in self.accounts.items():
             self.accounts[queue] = each.emptied()
 
-    def hold(
-        self, key: str, path: tuple[str, ...], kind: str, milli: Milli, end: int, now: int
-    ) -> None:
+    def hold(self, key: str, path: tuple[str, ...], rates: Rates, end: int, now: int) -> None:
         """A gang holds this much from now on, in place of what it held."""
         if key in self.held:
             self.drop(key, now)
         elif now > self.now:
             self.advance(now)
-        found = tuple((flavor, amount) for flavor, amount in milli.items() if amount)
-        if not found:
-            return
-        self._enter(key, HeldCost(path, kind, found, self.worth(kind, milli), end))
+        if rates:
+            self._enter(key, HeldCost(path, rates, self.worth(rates), end))
 
     def promise(
-        self, key: str, path: tuple[str, ...], kind: str, milli: Milli, limit_ms: int, now: int
+        self, key: str, path: tuple[str, ...], rates: Rates, limit_ms: int, now: int
     ) -> None:
         """A gang is promised a place for so long, in place of what it was promised."""
         self.drop(key, now)
-        worth = self.worth(kind, milli)
-        self._enter(key, HeldCost(path, kind, (), worth, 0, limit_ms or HOUR_MS))
+        self._enter(key, HeldCost(path, rates, self.worth(rates), 0, limit_ms or HOUR_MS))
 
     def drop(self, key: str, now: int) -> None:
         """A gang holds nothing any more, or is promised nothing."""
@@ -141,12 +141,13 @@ class QueueBudgets:
             return
         if now > self.now:
             self.advance(now)
-        cost = self.held.pop(key)
-        over = key in self._over
-        self._over.pop(key, None)
+        cost, over = self.held.pop(key), key in self._over
+        if over:
+            del self._over[key]
         for name in cost.path:
-            if name in self.accounts:
-                self.accounts[name].count(cost, -1, over=over)
+            account = self.accounts.get(name)
+            if account is not None:
+                account.count(cost, -1, over)
 
     def _enter(self, key: str, cost: HeldCost) -> None:
         self.held[key] = cost
@@ -156,8 +157,9 @@ class QueueBudgets:
         elif cost.end:
             heappush(self._ends, (cost.end, key))
         for name in cost.path:
-            if name in self.accounts:
-                self.accounts[name].count(cost, 1, over=over)
+            account = self.accounts.get(name)
+            if account is not None:
+                account.count(cost, 1, over)
 
     def price_set(self, now: int) -> None:
         """Prices have changed: what may be spent at most is counted anew."""
@@ -166,18 +168,18 @@ class QueueBudgets:
         known = self.held
         self.forget_held()
         for key, cost in known.items():
-            self._enter(key, replace(cost, worth=self.worth(cost.kind, dict(cost.milli))))
+            self._enter(key, replace(cost, worth=self.worth(cost.rates)))
 
-    def worth(self, kind: str, milli: Milli) -> int:
+    def worth(self, rates: Rates) -> int:
         """The most that one ms of these GPUs costs, as exact money; what has no price is free."""
         span, total = self._span, 0
         if span is None or not span.begin <= self.now < span.end:
             self._prices()
         known = self._highest
-        for flavor, amount in milli.items():
-            most = known.get((flavor, kind))
+        for key, amount in rates:
+            most = known.get(key)
             if most is None:
-                most = known[flavor, kind] = self.prices.highest(self.now, flavor, kind) or 0
+                most = known[key] = self.prices.highest(self.now, *key) or 0
             total += amount * most
         return total
 
@@ -237,15 +239,12 @@ class QueueBudgets:
             renewed, self.refused_at = True, 0
         return renewed
 
-    def refuses(
-        self, path: Sequence[str], kind: str, milli: Milli, limit_ms: int, gang: str
-    ) -> Reason | None:
+    def refuses(self, path: Sequence[str], rates: Rates, limit_ms: int, gang: str) -> Reason | None:
         """Why a gang may not hold that much for so long; None = it may.
 
         Args:
             path: its queue and all above it.
-            kind: of its workload.
-            milli: thousandths of GPUs that it would hold, by flavor.
+            rates: what it would hold.
             limit_ms: its time limit; 0 = none, so that an hour is counted.
             gang: its id; what it is promised already does not count twice.
         """
@@ -255,12 +254,11 @@ class QueueBudgets:
             if account is None:
                 continue
             if asked is None:
-                asked = self.worth(kind, milli) * (limit_ms or HOUR_MS)
+                asked = self.worth(rates) * (limit_ms or HOUR_MS)
                 if not asked:
                     return None
             reserved = account.reserved(self.now)
-            own = self.held.get(promised(gang)) if account.promised else None
-            if own is not None:
+            if account.promised and (own := self.held.get(promised(gang))) is not None:
                 reserved -= own.worth * own.lasts_ms
             if account.spent + reserved + asked > account.limit:
                 self.refused_at = self.refused_at or self.now
@@ -364,7 +362,7 @@ class QueueBudgets:
             fresh = account.emptied()
             for key, cost in self.held.items():
                 if name in cost.path:
-                    fresh.count(cost, 1, over=key in self._over)
+                    fresh.count(cost, 1, key in self._over)
             if fresh != account:
                 raise InvariantBroken(f"the budget of queue {name} is miscounted")
 

@@ -41,7 +41,7 @@ class Queues:
 
     def payers(self, gang: Gang) -> tuple[str, ...]:
         """Whose budgets the cost of a gang counts against: its queue, all above it, its cap."""
-        path = self.shares.path(gang.queue)
+        path = self.shares.tree.path(gang.queue)
         return (*path, cap_of(gang.cap)) if gang.cap else path
 
     def charge(self, gang: Gang, charged: Charged, sign: int) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.queues.budget_account import rates_of
 from ganglion.engine.queues.limits import Passed
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.placement import Placement
@@ -13,12 +14,21 @@ from ganglion.model.resources import Usage
 
 def asked(record: GangRecord) -> Usage:
     """The least a gang starts with; a share given in memory counts when it is placed."""
-    total = Usage()
+    cpu = memory = 0
     for each in record.gang.pod_sets:
         request, pods = each.request, each.least
-        gpu = 0 if request.gpu.share_mib else request.gpu.count * request.gpu.milli
-        more = Usage(gpu * pods, request.cpu_milli * pods, request.memory_mib * pods)
-        total = total.plus(more)
+        cpu += request.cpu_milli * pods
+        memory += request.memory_mib * pods
+    return Usage(_asked_milli(record), cpu, memory)
+
+
+def _asked_milli(record: GangRecord) -> int:
+    """Thousandths of GPUs of that."""
+    total = 0
+    for each in record.gang.pod_sets:
+        gpu = each.request.gpu
+        if not gpu.share_mib:
+            total += gpu.count * gpu.milli * each.least
     return total
 
 
@@ -32,10 +42,10 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
     governed = state.queues.shares.is_governed(record.gang.queue, record.gang.preemptible)
     if not governed and not state.queues.budgets.accounts:
         return None, {}
-    wanted = asked(record)
-    poor = _over_budget(state, record, wanted)
+    poor = _over_budget(state, record)
     if poor[0] or not governed:
         return poor
+    wanted = asked(record)
     whole = passed(state, record, ANY_FLAVOR, wanted)
     if whole:
         return whole.reason, {}
@@ -64,9 +74,12 @@ def means_of(state: ClusterState, record: GangRecord, off: Mapping[str, Reason])
     if not state.queues.budgets.accounts:
         return None
     # A gang of fixed size that can afford every flavor can afford every place.
-    sets = record.gang.pod_sets
-    fixed = not any(each.min_count or each.request.gpu.share_mib for each in sets)
-    return None if fixed and not off else Means(state, record)
+    if off:
+        return Means(state, record)
+    for each in record.gang.pod_sets:
+        if each.min_count or each.request.gpu.share_mib:
+            return Means(state, record)
+    return None
 
 
 def unaffordable(
@@ -77,8 +90,8 @@ def unaffordable(
     if not budgets.accounts:
         return None
     path = state.queues.payers(gang)
-    milli = {flavor: each.gpu_milli for flavor, each in used.items() if each.gpu_milli}
-    return budgets.refuses(path, gang.kind.value, milli, gang.time_limit_ms or 0, gang.id)
+    rates = rates_of(gang.kind, used.items())
+    return budgets.refuses(path, rates, gang.time_limit_ms or 0, gang.id)
 
 
 def unaffordable_at(state: ClusterState, record: GangRecord, placement: Placement) -> Reason | None:
@@ -89,17 +102,18 @@ def unaffordable_at(state: ClusterState, record: GangRecord, placement: Placemen
 
 
 def _over_budget(
-    state: ClusterState, record: GangRecord, wanted: Usage
+    state: ClusterState, record: GangRecord
 ) -> tuple[Reason | None, dict[str, Reason]]:
     """As `spent`, for budgets alone; that a gang fits in no flavor is said of the cheapest."""
-    if not state.queues.budgets.accounts or not wanted.gpu_milli:
+    gang, budgets = record.gang, state.queues.budgets
+    milli = _asked_milli(record) if budgets.accounts else 0
+    if not milli:
         return None, {}
-    gang, budgets, milli = record.gang, state.queues.budgets, wanted.gpu_milli
     usable = state.fleet.totals.flavors_for(record.shapes)
     path, limit = state.queues.payers(gang), gang.time_limit_ms or 0
     refusals = dict[str, Reason]()
     for flavor in usable:
-        reason = budgets.refuses(path, gang.kind, {flavor: milli}, limit, gang.id)
+        reason = budgets.refuses(path, (((flavor, gang.kind), milli),), limit, gang.id)
         if reason:
             refusals[flavor] = reason
     if not usable or len(refusals) < len(usable):

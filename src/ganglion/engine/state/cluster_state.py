@@ -112,9 +112,15 @@ class ClusterState:
         self.gangs.wake(now)
         self.gangs.sharers.refresh(now)
 
-    def hear_money(self, heard: ClusterMoney, now: int) -> None:
-        """Go by prices and budgets as a server says, between two cycles, from a time in ms on."""
-        fleet_events.money_heard(self, heard, now)
+    def hear_money(self, heard: ClusterMoney, now: int, *, again: bool = False) -> None:
+        """Go by prices and budgets as a server says, between two cycles, from a time in ms on.
+
+        Args:
+            heard: what it says.
+            now: the time in ms.
+            again: whether that was heard before: only queues that have no budget yet get theirs.
+        """
+        fleet_events.money_heard(self, heard, now, again=again)
 
     def next_wake(self) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""

@@ -147,10 +147,11 @@ def price_set(state: Store, event: ev.PriceSet) -> bool:
     return True
 
 
-def money_heard(state: Store, heard: ClusterMoney, now: int) -> None:
+def money_heard(state: Store, heard: ClusterMoney, now: int, *, again: bool) -> None:
     """A server says how the budgets of the queues stand; those that it does not name are none.
 
-    In another month than the one that it speaks of, what is counted here goes on.
+    In another month than the one that it speaks of, what is counted here goes on, and so it does
+    where it was heard before, and is about new queues now.
     """
     budgets = state.queues.budgets
     budgets.advance(now)
@@ -166,7 +167,7 @@ def money_heard(state: Store, heard: ClusterMoney, now: int) -> None:
     for name, each in wanted.items():
         account = budgets.accounts.get(name)
         is_now = each.begin == month_of(budgets.now, each.budget.zone)[0]
-        if is_now or account is None:
+        if (is_now and not again) or account is None:
             more = each.carried_micro, each.raised_micro
             own = each.budget.micro - sum(more)
             budget = replace(each.budget, queue=name, known_as=named[name], micro=own)

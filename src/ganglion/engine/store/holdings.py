@@ -7,6 +7,7 @@ from itertools import chain
 from operator import attrgetter
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
+from ganglion.engine.queues.budget_account import rates_of
 from ganglion.engine.queues.budgets import growing, promised
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.occupants import Occupants
@@ -217,11 +218,11 @@ class Holdings:
         if not budgets.accounts or record.placement is None:
             return
         used = record.charged or self.usage_of(record, record.placement).items()
-        milli = {flavor: each.gpu_milli for flavor, each in used}
+        rates = rates_of(gang.kind, used)
         since = record.started or record.placed_at
         end = since + gang.time_limit_ms if gang.time_limit_ms else 0
         path = self._queues.payers(gang)
-        budgets.hold(gang.id, path, gang.kind.value, milli, end, self._progress.clock)
+        budgets.hold(gang.id, path, rates, end, self._progress.clock)
 
     def count_costs(self) -> None:
         """Count what all gangs hold and are promised against budgets, from nothing."""
@@ -244,10 +245,9 @@ class Holdings:
             self._pledge(promised(record.gang.id), record, record.pledged)
 
     def _pledge(self, key: str, record: GangRecord, used: Iterable[tuple[str, Usage]]) -> None:
-        milli = {flavor: each.gpu_milli for flavor, each in used}
         gang, now = record.gang, self._progress.clock
         path, limit = self._queues.payers(gang), gang.time_limit_ms
-        self._queues.budgets.promise(key, path, gang.kind.value, milli, limit, now)
+        self._queues.budgets.promise(key, path, rates_of(gang.kind, used), limit, now)
 
     def _remember(self, record: GangRecord, sign: int) -> None:
         self._queues.remember(record.gang, record.charged, sign, self._progress.clock)

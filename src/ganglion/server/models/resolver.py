@@ -1,9 +1,9 @@
 """From a reference to a version and a digest, within a deadline."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ganglion.model.errors import FieldError, ModelRegistryDown
 from ganglion.model.workload import ResolvedModel
@@ -16,6 +16,8 @@ from ganglion.server.models.registries import HubRegistry, MlflowRegistry
 from ganglion.server.models.s3 import S3Registry
 from ganglion.server.models.settings import FILE, ModelSettings, read_model_settings
 from ganglion.specs.grammar.rules.models import ModelReference, reference_of
+
+T = TypeVar("T")
 
 
 class ModelRegistry(Protocol):
@@ -71,9 +73,18 @@ class ModelResolver:
         """
         settings, wanted = self.settings(), reference_of(reference)
         registry = self._registry(settings, wanted)
+        return await self.in_time(registry.resolve(wanted), wanted)
+
+    async def in_time(self, asked: Awaitable[T], wanted: ModelReference) -> T:
+        """What a registry answers about a model.
+
+        Raises:
+            ModelRegistryDown: it takes longer than the deadline.
+        """
+        settings = self.settings()
         try:
             async with asyncio.timeout(settings.deadline_ms / 1000):
-                return await registry.resolve(wanted)
+                return await asked
         except TimeoutError:
             hint = AGAIN
             if wanted.scheme == "file":

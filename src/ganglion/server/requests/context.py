@@ -66,6 +66,9 @@ def dry_runs(most: int | None = None) -> Tries:
     return Tries(RateLimit(most or DRY_RUNS, 60.0))
 
 
+ModelReader = Callable[[ResolvedModel, UnixAccount | None], ModelKept | None]
+
+
 class ServerContext(Struct):
     """Everything that one server consists of.
 
@@ -111,7 +114,8 @@ class ServerContext(Struct):
         questions: about a past that was otherwise; None = none are answered.
         find_model: what a reference to a model means now; raises what is wrong with it.
         model_now: what a reference that is watched meant last; None = nothing is known.
-        model_kept: whether a model lies on this machine; None = none are kept.
+        model_kept: whether a model lies on this machine for programs of an account, or of the
+            server's; None = none are kept.
         verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
@@ -156,7 +160,7 @@ class ServerContext(Struct):
     questions: WhatIfQuestions | None = None
     find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
     model_now: Callable[[str], ModelReading | None] = lambda _reference: None
-    model_kept: Callable[[ResolvedModel], ModelKept | None] = lambda _model: None
+    model_kept: ModelReader = lambda _model, _account: None
     verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 

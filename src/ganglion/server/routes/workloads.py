@@ -373,8 +373,8 @@ def shown(here: ServerContext, ref: str) -> workloads.WorkloadDetail:
             made = detail(mind, found.workload, places, here.service.endpoints, here.url(), now)
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
             load = here.load_of(made.name) if made.url else None
-            model = mind.book.entries[found.workload].workload.model
-            kept = here.model_kept(model) if model else None
+            its = mind.book.entries[found.workload].workload
+            kept = here.model_kept(its.model, its.account) if its.model else None
             made = replace(made, use=use, load=load, model_kept=kept)
     if filed is not None:
         made = filed_detail(filed)

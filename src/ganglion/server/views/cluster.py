@@ -19,7 +19,7 @@ from ganglion.model.events import AlarmSet
 from ganglion.model.fleet.booking import Booking
 from ganglion.model.fleet.node import Device, Node
 from ganglion.model.plan import Phase
-from ganglion.model.queue import Queue
+from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.reasons import Explanation, Suggestion, chance_of
 from ganglion.model.resources import WHOLE, Amount, Usage
 from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
@@ -190,12 +190,25 @@ def _queue(
         max_pending=queue.max_pending,
         leaf=state.queues.shares.is_leaf(queue.name),
         gpu_used_milli=used.get("*", Usage()).gpu_milli,
+        deserved_gpu_milli=state.deserved.milli(queue.name),
+        reclaimable_gpu_milli=_reclaimable(state, queue.name),
         used=_amounts(used),
         running=counts[queue.name, True],
         waiting=counts[queue.name, False],
         document=queue_document(queue),
         etag=queue_tag(queue),
     )
+
+
+def _reclaimable(state: ClusterState, queue: str) -> int:
+    """Thousandths of GPUs that a queue uses beyond its quota and what it deserves."""
+    used, deserved = state.queues.shares.usage[queue], state.deserved
+    beyond = {
+        account: max(used.get(account, Usage()).gpu_milli - deserved.bound(queue, account), 0)
+        for account in deserved.all_accounts()
+    }
+    whole = beyond.pop(ANY_FLAVOR, 0)
+    return max(whole, sum(beyond.values()))
 
 
 def queue_tag(queue: Queue | None) -> str:

@@ -114,6 +114,7 @@ class Scheduler:
         self._may, self._turned, self._decided = may, turned, decided
         self._money: Callable[[], MoneyWord | None] = money
         self._heard: MoneyWord | None = None
+        self._has_new_queues = False
         self._steady, self._clock = effects.clock, clock or effects.clock.now_ms
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
@@ -338,16 +339,17 @@ class Scheduler:
             self._equip(policy)
         self.controller.scene.tenancy = found.tenancy
         self.controller.configure(found.queues, policy, now, self._tree.policy_version)
-        self._heard = None
+        self._has_new_queues = True
 
     def _hear_money(self, now: int) -> None:
         """Go by the budgets that a server said last; those of new queues as well."""
         heard = self._money()
-        if heard is None or heard is self._heard:
+        again = heard is self._heard
+        if heard is None or (again and not self._has_new_queues):
             return
-        self._heard = heard
+        self._heard, self._has_new_queues = heard, False
         try:
-            self.controller.scene.state.hear_money(heard.said, now)
+            self.controller.scene.state.hear_money(heard.said, now, again=again)
             self.controller.budgets.hear(heard)
         except Exception:
             # What a server says must not keep a scheduler from its work.

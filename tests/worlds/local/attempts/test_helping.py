@@ -12,7 +12,7 @@ from tests.worlds.local.jobs import Jobs
 from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import PodRequest
-from ganglion.model.workload import Checkpoint, Gang, PodSet, UnixAccount
+from ganglion.model.workload import Checkpoint, Gang, PodSet, ResolvedModel, UnixAccount, Workload
 from ganglion.seams import acl
 from ganglion.seams.files import SYSTEM_FILES
 from ganglion.server.rest.listening.home import close_to_others
@@ -113,6 +113,27 @@ def test_an_attempt_of_an_account_gets_its_home_and_nothing_of_the_servers(
         assert acl.users_of(folder) == {ACCOUNT.uid: acl.ALL}
     run = Path(spec[records.EXCHANGE]).parent
     assert acl.users_of(run) == {ACCOUNT.uid: acl.PASS}
+
+
+def test_programs_learn_where_their_model_lies_for_their_account(jobs: Jobs) -> None:
+    start, kept = jobs.start_of("true"), ["/cache/chat"]
+    start = replace(start, gang=replace(start.gang, model=ResolvedModel("m", "hf://a/b@0")))
+    own = jobs.workloads[start.gang.workload]
+    asked: list[tuple[str, int | None]] = []
+
+    def path_of(model: ResolvedModel, uid: int | None) -> str:
+        asked.append((model.uri, uid))
+        return kept[-1]
+
+    def learnt(workload: Workload) -> str | None:
+        ground = replace(jobs.world._ground, model_path=path_of)
+        (pod,) = prepare(ground, start, workload, set())["pods"]
+        return pod["ranks"][0]["env"].get("GANGLION_MODEL_PATH")
+
+    assert [learnt(own), learnt(replace(own, account=ACCOUNT))] == ["/cache/chat"] * 2
+    assert asked == [("hf://a/b@0", None), ("hf://a/b@0", ACCOUNT.uid)]
+    kept.append("")
+    assert learnt(own) is None
 
 
 def test_what_a_user_calls_its_own_folder_is_not_made_by_the_server(jobs: Jobs) -> None:

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import errno
 import os
+import sys
 import threading
-from functools import partial
 from pathlib import Path
 
 import structlog
@@ -13,13 +13,14 @@ from msgspec import Struct
 
 from ganglion.api.reasons import ModelKept
 from ganglion.model.errors import FieldError, GanglionError
-from ganglion.model.workload import ResolvedModel
+from ganglion.model.workload import ResolvedModel, UnixAccount
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import exists
-from ganglion.server.models.cache.download import FetchRate, FileDownload
+from ganglion.server.models.cache.download import READABLE, FetchRate, FileDownload
 from ganglion.server.models.cache.folder import SPARE, CacheFolder, key_of, part_of
 from ganglion.server.models.cache.sources import (
     UNFETCHED,
+    FileRequest,
     ModelSource,
     RemoteFile,
     is_fetched,
@@ -38,6 +39,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 30.0, 1_800.0
 CHECKED = 1 << 26
 """Bytes after which it is looked whether the disk has room for more."""
 NICENESS = 10
+OWN = "models are kept for programs of the server's account alone: `accounts` in models.yaml"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 log = structlog.get_logger(__name__)
@@ -151,16 +153,23 @@ class ModelCache:
         kept = list(folder.whole.values()) if folder else []
         return {each.digest: -(-each.size // MIB) for each in kept}
 
-    def reading(self, model: ResolvedModel) -> ModelKept | None:
-        """What is known of a model; None = nothing is kept. Safe from any thread."""
+    def reading(self, model: ResolvedModel, account: UnixAccount | None = None) -> ModelKept | None:
+        """What is known of a model; None = nothing is kept. Safe from any thread.
+
+        Args:
+            model: of a workload.
+            account: that its programs run as; None = that of the server.
+        """
         if self.settings is None and not self._trouble:
             return None
         if reference_of(model.uri).scheme == "file":
             return ModelKept("local")
         if not is_fetched(model.uri):
             return ModelKept("absent", trouble=UNFETCHED)
-        if self._folder is None or self._trouble:
+        if self._folder is None:
             return ModelKept("off", trouble=self._trouble)
+        if account and self.settings and not self.settings.accounts:
+            return ModelKept("off", trouble=OWN)
         return self._known(self._folder, key_of(model))
 
     def _known(self, folder: CacheFolder, key: str) -> ModelKept:
@@ -174,9 +183,10 @@ class ModelCache:
         return ModelKept("queued" if key in self._wanted else "absent")
 
     def _run(self) -> None:
-        # Of this thread alone: whatever decides and answers goes first.
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        # Of this thread alone: whatever decides and answers goes first. Only Linux can do so.
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         try:
             asyncio.run(self._serve())
         finally:
@@ -203,7 +213,7 @@ class ModelCache:
     def _next(self, begun: set[str]) -> list[str]:
         """What is to be begun now."""
         settings, folder = self.settings, self._folder
-        if settings is None or folder is None or self._trouble or self._ending.is_set():
+        if settings is None or folder is None:
             return []
         wanted, now = self._wanted, self._effects.clock.monotonic()
         due = [
@@ -247,7 +257,7 @@ class ModelCache:
         assert settings
         self._done[key] = (0, 0)
         source, wanted = self._resolver.source(model.uri), reference_of(model.uri)
-        files = await source.contents(wanted, model)
+        files = await self._resolver.in_time(source.contents(wanted, model), wanted)
         size = sum(each.size for each in files)
         others = sum(of - done for at, (done, of) in self._done.items() if at != key)
         before = folder.size_of_partial(key)
@@ -292,8 +302,12 @@ class ModelCache:
         to = place / "files" / file.path
         await arrived(0, 0)
         if not exists(self._effects.files, to):
-            ask = partial(source.request, wanted, file)
+
+            async def ask() -> FileRequest:
+                return await self._resolver.in_time(source.request(wanted, file), wanted)
+
             await self._download.fetch(file, ask, part_of(place, file), to, arrived)
+        self._effects.files.chmod(to, READABLE)
         self._done[key] = (before + file.size, size)
 
     def _check_disk(self, folder: CacheFolder) -> None:

@@ -23,7 +23,8 @@ TRIES = 3
 """How often a file is begun or gone on with before its model is left alone for a while."""
 FIRST_PAUSE_S = 1.0
 BLOCK = 1 << 22
-READABLE = 0o644
+READABLE = 0o444
+"""Mode of a file that is whole: no program changes it by mistake."""
 OTHER = 412
 """How a store answers that has another object by now than is asked for."""
 BEYOND = 416
@@ -87,7 +88,6 @@ class FileDownload:
                 if not left:
                     raise
                 await self._clock.pause(FIRST_PAUSE_S * (TRIES - left))
-        self._files.chmod(part, READABLE)
         self._files.rename(part, to)
 
     async def _once(

@@ -228,10 +228,9 @@ class CacheFolder:
                 return
             oldest = next((each for each in rest if self._gives_up(each.path.name, kept)), None)
             if oldest is None:
-                lacks = "what lies there is in use or waited for"
-                raise EnvironmentFault(
-                    f"{_amount(need)} do not fit: {lacks if not fits else 'the disk is full'}"
-                )
+                in_use = "what lies there is in use or waited for"
+                why = "the disk has no room for them" if fits else in_use
+                raise EnvironmentFault(f"{_amount(need)} do not fit: {why}")
             self._discard(oldest.path)
             held -= oldest.size
             log.info("a model was removed", path=str(oldest.path), bytes=oldest.size)

@@ -24,7 +24,7 @@ class CacheKeeper:
         nodes: this machine, each node with what a file says that it holds.
     """
 
-    name = "model-cache"
+    name = "kept-models"
 
     def __init__(self, cache: ModelCache, nodes: Sequence[Node] = ()) -> None:
         self._cache, self._due = cache, 0
@@ -47,7 +47,8 @@ class CacheKeeper:
         if draft.now < self._due:
             return self._due
         self._due = draft.now + LOOK_MS
-        self._cache.use([*_models(_running(draft))])
+        if self._cache.settings is not None:
+            self._cache.use([*_models(_running(draft))])
         waiting = (each for each in _waiting(draft) if self._is_let_in(draft, each))
         wanted = [each for each in _models(waiting) if is_fetched(each.uri)]
         self._cache.want(wanted)

@@ -66,7 +66,7 @@ def _row(here: ServerContext, mind: Mind, entry: LiveWorkload) -> ModelRow:
         before=model_view(update.before) if update else None,
         fresh=fresh,
         outdated=old,
-        kept=here.model_kept(own) if own else None,
+        kept=here.model_kept(own, its.account) if own else None,
     )
 
 
