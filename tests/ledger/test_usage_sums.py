@@ -100,7 +100,7 @@ def nonzero(found: Mapping[Group, HeldIn]) -> dict[Group, HeldIn]:
     return {group: each for group, each in parts.items() if each}
 
 
-@pytest.mark.parametrize("at_once", [40, 16_384])
+@pytest.mark.parametrize("at_once", [40, 32_768])
 def test_sums_are_those_of_the_rows_in_every_period_by_everything_and_every_price(
     ledger: Ledger, rows: list[UsageInterval], at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,17 +74,13 @@ class MeteredLife(Shrinking):
     def think(self, *events: ev.Event) -> Plan:
         before = len(self.log)
         plan = super().think(*events)
-        for event in map(self.sliced, self.log[before:]):
+        for event in self.log[before:]:
             self.meter.note(event, self.state.gangs.record)
-            self.noted.append(event)
+        self.noted += self.log[before:]
         usage, supply = self.meter.drain()
         self.usage += usage
         self.supply += supply
         return plan
-
-    def sliced(self, event: ev.Event) -> ev.Event:
-        """The event as it is metered, which is nothing to the engine."""
-        return event
 
     def waits(self, ms: int) -> None:
         """Time passes."""
@@ -118,7 +114,10 @@ PARTS = (Fraction(1), *(Fraction(each, 7) for each in (1, 1, 2, 3, 4)), Fraction
 class SlicedLife(MeteredLife):
     """The same with GPUs in parts, which change whenever a node comes back."""
 
-    def sliced(self, event: ev.Event) -> ev.Event:
+    def think(self, *events: ev.Event) -> Plan:
+        return super().think(*map(self._sliced, events))
+
+    def _sliced(self, event: ev.Event) -> ev.Event:
         """Describe the parts of a node."""
         if not isinstance(event, ev.NodeAdded):
             return event

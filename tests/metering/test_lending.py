@@ -215,7 +215,13 @@ def test_a_queue_that_changes_lends_as_in_a_tree_that_is_built_anew(
         found.append([(e["H100"].rate, e["H100"].there, e["H100"].above) for e in levels.values()])
         sums = life.sums()
         found[-1] += [
-            (sum(sums.get(n, (0, 0))[side] for n in NAMES if PARENTS.get(n, "") == parent), 0, 0)
+            (
+                sum(
+                    sums.get(n, (0, 0))[side] for n in (*NAMES, "z") if PARENTS.get(n, "") == parent
+                ),
+                0,
+                0,
+            )
             for parent in ("", "a", "b")
             for side in (0, 1)
         ]

@@ -62,12 +62,23 @@ def test_what_is_held_idle_and_unavailable_is_the_capacity_to_the_millisecond(
     seed: int, kind: type[MeteredLife]
 ) -> None:
     life = lived(seed, kind=kind)
+    assert bool(life.parts) is (kind is SlicedLife)
     usage, supply = held(usage_of(life)), supplied(supply_of(life))
     literal = life.literal
     assert {name: each for name, each in usage.items() if each} == dict(+literal.held)
     assert {name: each.capacity_gpu_us for name, each in supply.items()} == dict(+literal.capacity)
     shut = {name: each.unavailable_gpu_us for name, each in supply.items()}
     assert Counter(shut) == literal.unavailable
+
+
+def test_parts_of_gpus_change_no_decision() -> None:
+    whole, sliced = lived(1), lived(1, kind=SlicedLife)
+    decided = [
+        [each for each in life.noted if not isinstance(each, ev.NodeAdded)]
+        for life in (whole, sliced)
+    ]
+    assert decided[0] == decided[1]
+    assert any(isinstance(each, ev.GangPlaced) for each in decided[0])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

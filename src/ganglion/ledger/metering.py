@@ -34,7 +34,7 @@ from ganglion.metering.sums import (
 )
 from ganglion.pricing.book import PriceState
 
-AT_ONCE = 16_384
+AT_ONCE = 32_768
 """Rows that are summed up at once: groups of that number are sorted in the cache of a processor."""
 
 

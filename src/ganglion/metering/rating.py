@@ -19,7 +19,7 @@ HeldIn = dict[PriceState, int]
 """GPU-microseconds by the prices that held meanwhile."""
 
 
-class Charge(Struct):
+class Charge(Struct, gc=False):
     """What GPU time costs, as exact money.
 
     Attributes:

@@ -26,7 +26,7 @@ Group = tuple[str, ...]
 """A value for each thing that is grouped by."""
 
 
-class UsageSum(Struct):
+class UsageSum(Struct, gc=False):
     """Usage over a period.
 
     Attributes:
@@ -43,6 +43,10 @@ class UsageSum(Struct):
         self.held_gpu_us += held_gpu_us
         self.requested_gpu_us += requested_gpu_us
         self.attempts += attempts
+
+    def plus(self, other: "UsageSum") -> None:
+        """Add another one."""
+        self.add(other.held_gpu_us, other.requested_gpu_us, other.attempts)
 
 
 class ActivitySum(Struct):

@@ -18,7 +18,7 @@ from ganglion.pricing.zones import cuts_of, minute_of
 ALL_KINDS = ""
 
 
-class PriceState(Struct, frozen=True, cache_hash=True):
+class PriceState(Struct, frozen=True, cache_hash=True, gc=False):
     """The prices that hold during one span of time.
 
     Attributes:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from ganglion.api.page import Page
 
 
-class UsageRow(Struct):
+class UsageRow(Struct, gc=False):
     """Usage of one group; what is not grouped by is empty.
 
     Attributes:

@@ -58,16 +58,17 @@ def steady(
         by: what it is grouped by; flavor is among it, and kind where prices name kinds.
     """
     state, rates = rated.table.spans[0].state, Rates(rated.book)
-    return {
-        group: rates.charged({state: each.held_gpu_us}, *_rated_by(group, by))
-        for group, each in sums.items()
-    }
+    return _charged(rates, {group: {state: each.held_gpu_us} for group, each in sums.items()}, by)
 
 
-def _rated_by(group: Group, by: Sequence[UsageBy]) -> tuple[str, str]:
-    """Flavor and kind of a group."""
-    kind = group[by.index(UsageBy.KIND)] if UsageBy.KIND in by else ALL_KINDS
-    return group[by.index(UsageBy.FLAVOR)], kind
+def _charged(
+    rates: Rates, held: Mapping[Group, HeldIn], by: Sequence[UsageBy]
+) -> dict[Group, Charge]:
+    flavor = by.index(UsageBy.FLAVOR)
+    if UsageBy.KIND not in by:
+        return {g: rates.charged(each, g[flavor], ALL_KINDS) for g, each in held.items()}
+    kind = by.index(UsageBy.KIND)
+    return {group: rates.charged(each, group[flavor], group[kind]) for group, each in held.items()}
 
 
 def usage_charges(
@@ -105,8 +106,7 @@ def usage_charges(
         if clipped:
             into = held.setdefault(group_of(clipped, by), {})
             held_in(rated.table, clipped, clipped.held_milli, into)
-    rates = Rates(rated.book)
-    return sums, {group: rates.charged(each, *_rated_by(group, by)) for group, each in held.items()}
+    return sums, _charged(Rates(rated.book), held, by)
 
 
 def _clipped(interval: Interval, rated: RatedPeriod) -> Interval | None:

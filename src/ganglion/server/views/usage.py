@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -144,11 +145,12 @@ def usage_report(
         sums, charges = usage_charges(ledger, mine, rated, wanted)
     if rated and fleet:
         supply = supply_charges(ledger, found.supply, rated, found.cycle)
-    shown = _flavors(ledger, found, sums, fine, (since, until)) if fleet else None
+    flavor = (UsageBy.FLAVOR,)
+    used, charged = _coarser(sums, fine, flavor), _coarser(charges, fine, flavor)
+    shown = _flavors(ledger, found, used, (since, until)) if fleet else None
     if shown is not None:
-        held = _charges_by(charges, fine, (UsageBy.FLAVOR,))
         shown = [
-            flavor_money(each, supply[each.flavor], held.get((each.flavor,), Charge()))
+            flavor_money(each, supply[each.flavor], charged.get((each.flavor,), Charge()))
             if each.flavor in supply
             else each
             for each in shown
@@ -164,14 +166,22 @@ def usage_report(
     done = activity_sums(ledger, wanted)
     unwritten = [each for each in found.activity if queues is None or each.queue in queues]
     add_activity(done, unwritten, fine, since, until)
-    rows = _rows(by, fine, sums, charges, shares, done)
-    (total,) = _rows((), fine, sums, charges, shares, done) or (UsageRow(),)
-    every = _charges_by(charges, fine, ()).get((), Charge())
+    rows = _rows(
+        by,
+        _coarser(sums, fine, by),
+        _coarser(charges, fine, by),
+        _amounts(shares, fine, by),
+        _coarser(done, fine, by),
+    )
+    every = _coarser(charged, flavor, ())
+    idle_all: dict[Group, int] = {(): sum(shares.values())}
+    all_together = _rows((), _coarser(used, flavor, ()), every, idle_all, _coarser(done, fine, ()))
+    (total,) = all_together or (UsageRow(),)
     return UsageReport(
         tuple(rows),
         total,
         None if shown is None else tuple(shown),
-        corrections(found.prices, every),
+        corrections(found.prices, every.get((), Charge())),
     )
 
 
@@ -195,93 +205,100 @@ def lent_rows(
 
 def _rows(
     by: Sequence[UsageBy],
-    fine: Sequence[UsageBy],
     sums: Mapping[Group, UsageSum],
     charges: Mapping[Group, Charge],
     idle: Mapping[Group, int],
     activity: Mapping[Group, ActivitySum],
 ) -> list[UsageRow]:
     """One row per group, sorted, whose money adds up to that of all of them."""
-    groups, costs = _regrouped(sums, fine, by), _charges_by(charges, fine, by)
-    places = [fine.index(each) for each in by]
-    done: dict[Group, ActivitySum] = {}
-    for group, each in activity.items():
-        done.setdefault(tuple(group[place] for place in places), ActivitySum()).plus(each)
-    shares: dict[Group, int] = {}
-    for group, amount in idle.items():
-        coarse = tuple(group[place] for place in places)
-        shares[coarse] = shares.get(coarse, 0) + amount
-    names = sorted(groups)
-    of = [costs.get(group, Charge()) for group in names]
+    names, nothing, unknown = sorted(sums), Charge(), ActivitySum()
+    of = [charges.get(group, nothing) for group in names]
     money = zip(
         rounded(each.cost for each in of),
         rounded(each.standard for each in of),
         rounded(each.corrected for each in of),
-        rounded(shares.get(group, 0) for group in names),
+        rounded(idle.get(group, 0) for group in names),
         strict=True,
     )
-    return [
-        replace(
-            _row(dict(zip(by, group, strict=True)), groups[group], done.get(group)),
+    keys, made = [each.value for each in by], list[UsageRow]()
+    for group, charge, (cost, listed, corrected, idle_micro) in zip(names, of, money, strict=True):
+        found, done = sums[group], activity.get(group, unknown)
+        row = UsageRow(
+            held_gpu_us=found.held_gpu_us,
+            requested_gpu_us=found.requested_gpu_us,
+            attempts=found.attempts,
             cost_micro=cost,
             list_micro=listed,
             corrected_micro=corrected,
             idle_micro=idle_micro,
             unpriced_gpu_us=charge.unpriced_gpu_us,
         )
-        for group, charge, (cost, listed, corrected, idle_micro) in zip(
-            names, of, money, strict=True
-        )
-    ]
-
-
-def _charges_by(
-    charges: Mapping[Group, Charge], fine: Sequence[UsageBy], by: Sequence[UsageBy]
-) -> dict[Group, Charge]:
-    """Charges of coarser groups."""
-    places = [fine.index(each) for each in by]
-    made: dict[Group, Charge] = {}
-    for group, each in charges.items():
-        made.setdefault(tuple(group[place] for place in places), Charge()).plus(each)
+        for key, name in zip(keys, group, strict=True):
+            setattr(row, key, name)
+        made.append(row if done is unknown else _with_activity(row, done))
     return made
 
 
-def _regrouped(
-    sums: Mapping[Group, UsageSum], fine: Sequence[UsageBy], by: Sequence[UsageBy]
-) -> dict[Group, UsageSum]:
-    """Sums of coarser groups."""
-    places = [fine.index(each) for each in by]
-    made: dict[Group, UsageSum] = {}
-    for group, each in sums.items():
-        total = made.setdefault(tuple(group[place] for place in places), UsageSum())
-        total.add(each.held_gpu_us, each.requested_gpu_us, each.attempts)
-    return made
-
-
-def _row(named: Mapping[UsageBy, str], found: UsageSum, activity: ActivitySum | None) -> UsageRow:
-    done = activity or ActivitySum()
-    row = UsageRow(
-        held_gpu_us=found.held_gpu_us,
-        requested_gpu_us=found.requested_gpu_us,
-        attempts=found.attempts,
+def _with_activity(row: UsageRow, done: ActivitySum) -> UsageRow:
+    return replace(
+        row,
         active_gpu_us=done.active_gpu_us if done.sampled_gpu_us else None,
         sampled_gpu_us=done.sampled_gpu_us,
         active_by="+".join(sorted(done.sources)),
         energy_mj=done.energy_mj if done.energy_gpu_us else None,
         energy_gpu_us=done.energy_gpu_us,
     )
-    return replace(row, **{by.value: value for by, value in named.items()})
+
+
+Sum = TypeVar("Sum", UsageSum, Charge, ActivitySum)
+
+
+def _coarser(
+    sums: Mapping[Group, Sum], fine: Sequence[UsageBy], by: Sequence[UsageBy]
+) -> dict[Group, Sum]:
+    """Sums of coarser groups; that of one group alone is the same object."""
+    key, made, alone = _key(fine, by), dict[Group, Sum](), dict[Group, None]()
+    for group, each in sums.items():
+        coarse = key(group)
+        known = made.get(coarse)
+        if known is None:
+            made[coarse], alone[coarse] = each, None
+            continue
+        if coarse in alone:
+            del alone[coarse]
+            total = type(each)()
+            total.plus(known)
+            made[coarse] = known = total
+        known.plus(each)
+    return made
+
+
+def _amounts(
+    amounts: Mapping[Group, int], fine: Sequence[UsageBy], by: Sequence[UsageBy]
+) -> dict[Group, int]:
+    """The same for numbers."""
+    key, made = _key(fine, by), dict[Group, int]()
+    for group, amount in amounts.items():
+        coarse = key(group)
+        made[coarse] = made.get(coarse, 0) + amount
+    return made
+
+
+def _key(fine: Sequence[UsageBy], by: Sequence[UsageBy]) -> Callable[[Group], Group]:
+    """How a group is named among coarser ones."""
+    places = [fine.index(each) for each in by]
+    if places == [*range(len(by))]:
+        return lambda group: group[: len(places)]
+    return lambda group: tuple([group[place] for place in places])
 
 
 def _flavors(
     ledger: Reader,
     found: OpenIntervals,
-    sums: Mapping[Group, UsageSum],
-    fine: Sequence[UsageBy],
+    held: Mapping[Group, UsageSum],
     period: tuple[int, int],
 ) -> list[FlavorUsage]:
     since, until = period
-    held = _regrouped(sums, fine, (UsageBy.FLAVOR,))
     supply = supply_sums(ledger, since, until, found.cycle)
     add_supply(supply, found.supply, since, until)
     made = list[FlavorUsage]()
