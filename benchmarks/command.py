@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.options import command, output
-from ganglion.cli.output.screen import out
+from ganglion.cli.output.screen import bar, out
 from ganglion.cli.output.tables import Column, print_data, print_table, table_of
-from ganglion.cli.simulation.figures import bar, check_target, write_figures
+from ganglion.cli.simulation.figures import check_target, write_figures
 
 if TYPE_CHECKING:
     from benchmarks.registry import Bench, Report, Table
