@@ -1,7 +1,7 @@
 """A server with a tree of queues, two users' work, and callers of every role."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,10 +46,16 @@ class Office:
 
     def client(self, token: str, address: str = "testclient") -> TestClient:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return self.caller("http://localhost", headers, address)
+
+    def caller(
+        self, url: str, headers: Mapping[str, str] | None = None, address: str = "testclient"
+    ) -> TestClient:
+        """A client that shares the loop of the owner's, if that is entered."""
         made = TestClient(
             self._app,
-            "http://localhost",
-            headers=headers,
+            url,
+            headers=dict(headers or {}),
             client=(address, 50_000),
             raise_server_exceptions=False,
         )

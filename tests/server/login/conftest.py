@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from ganglion.server.app import guarded, make_app
 from ganglion.server.login.settings import LoginSettings
@@ -40,7 +39,7 @@ class SignedOffice(Office):
         )
 
     def browser(self) -> Browser:
-        return Browser(TestClient(self._app, URL, raise_server_exceptions=False), self.provider)
+        return Browser(self.caller(URL), self.provider)
 
     def signed_in(self, sub: str, **claims: Any) -> Browser:
         """A browser in which a user has signed in."""

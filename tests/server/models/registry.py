@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,8 @@ def fake_registry() -> Iterator[FakeRegistry]:
                 return
             if url.path in fake.files and "/api/" not in url.path:
                 body = self._cut(body)
-            self.wfile.write(fake.body or body)
+            with suppress(ConnectionError):  # clients leave what they do not want any more
+                self.wfile.write(fake.body or body)
 
         def _cut(self, body: bytes) -> bytes:
             if fake.silent_after:

@@ -5,7 +5,13 @@ from functools import partial
 import pytest
 
 from ganglion.model.behaviour import Notify
-from ganglion.model.events import ReasonsChanged, SchedulerSettled, WaitGroups
+from ganglion.model.events import (
+    OrderedReason,
+    ReasonsChanged,
+    SchedulerSettled,
+    WaitGroups,
+    WaitOrder,
+)
 from ganglion.server.notify import notifier as notifying
 from ganglion.server.notify.notices import Notice, subject
 from ganglion.server.notify.notifier import Notifier
@@ -91,9 +97,10 @@ def test_a_wait_in_a_cluster_is_notified_where_its_user_may_see_the_queue(
     notifier, sent = looking(rig, monkeypatch, lambda user, queue: (user, queue) in seen)
     notifier.choices.set("lab", [Notify(("waiting",), (TO,), waiting_ms=30 * MINUTE)])
     key, reason = gang("train").id, ReasonsChanged(1_000, {"quota": (gang("train").id,)})
+    order = WaitOrder(1_000, (key,), (OrderedReason("quota", "6 of 6 GPUs", (1,)),))
     rest = turns(
         ([*begun(1_000), submitted(1_000, "train"), SchedulerSettled(1_000)], []),
-        ([WaitGroups(1_000, {"1": (key,)}), reason], []),
+        ([WaitGroups(1_000, {"1": (key,)}), reason, order], []),
         ([WaitGroups(40 * MINUTE, {})], []),
     )
     deliver(rig, rest[:2])
@@ -109,4 +116,12 @@ def test_a_wait_in_a_cluster_is_notified_where_its_user_may_see_the_queue(
     after(rig, notifier, 1)
     (notice,) = sent
     assert notice.workload.startswith("east:train-")
-    assert (notice.facts["QUEUE"], notice.facts["REASON"]) == ("east:team", "quota")
+    assert (notice.facts["QUEUE"], notice.facts["MESSAGE"]) == ("east:team", "quota")
+    # One who sees the whole cluster gets the sentence, of another wait as well.
+    seen.add(("lab", "east:"))
+    deliver(rig, turns(([submitted(1_000, "other")], []), first=4))
+    deliver(rig, turns(([WaitGroups(1_000, {"1": (gang("other").id,)})], []), first=5))
+    told = WaitOrder(1_000, (gang("other").id,), (OrderedReason("quota", "6 of 6 GPUs", (1,)),))
+    deliver(rig, turns(([told, WaitGroups(80 * MINUTE, {})], []), first=6))
+    after(rig, notifier, 1)
+    assert [each.facts["MESSAGE"] for each in sent] == ["quota", "6 of 6 GPUs"]

@@ -32,13 +32,8 @@ class PortalOffice(Office):
 
     def browser(self, address: str = "127.0.0.1") -> TestClient:
         """A browser, with cookies of its own."""
-        return TestClient(
-            self._app,
-            URL,
-            headers={"Accept": "text/html,*/*;q=0.8", "Sec-Fetch-Site": "same-origin"},
-            client=(address, 50_000),
-            raise_server_exceptions=False,
-        )
+        headers = {"Accept": "text/html,*/*;q=0.8", "Sec-Fetch-Site": "same-origin"}
+        return self.caller(URL, headers, address)
 
     def code(self) -> str:
         """The code of a new link."""

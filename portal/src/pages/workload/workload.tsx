@@ -6,8 +6,10 @@ import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import { change, part } from "../../api/client";
 import { attempts, workload } from "../../api/reads";
 import type { WaitedFor, WorkloadCost, WorkloadDetail } from "../../api/schema";
+import { useVisitor } from "../../entrance";
 import { useNow } from "../../ui/clock";
 import { Confirm } from "../../ui/confirm";
+import { may } from "../../ui/may";
 import { count, duration, gpuHours as gpuHoursOf, hours, money, plural } from "../../ui/numbers";
 import { Command, Failure, Figure, Loading, Name, Silent, StateBadge, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
@@ -96,6 +98,7 @@ export function WorkloadPage() {
 
 function Head({ job }: { job: WorkloadDetail }) {
   const now = useNow();
+  const { me } = useVisitor();
   const over = ENDED.has(job.state);
   const lasts = lasting(job, now);
   const past = useQuery(attempts(job.id));
@@ -184,6 +187,11 @@ function Head({ job }: { job: WorkloadDetail }) {
         {!elsewhere && (
           <Link className="button" to="/submit" search={{ from: job.id }}>
             Clone and change
+          </Link>
+        )}
+        {may(me, "audit") && !elsewhere && (
+          <Link className="button" to="/audit" search={{ workload: job.id, since: String(job.submitted) }}>
+            Audit
           </Link>
         )}
         {elsewhere && !over && (

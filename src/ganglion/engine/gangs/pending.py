@@ -6,7 +6,7 @@ something is freed. A backlog of ten thousand equal gangs costs as much as one.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, nsmallest
 from typing import Protocol
 
 from ganglion.engine.gangs.record import GangRecord
@@ -104,9 +104,11 @@ class PendingClass:
         """Keys of all of them, in no order."""
         return self._live.values()
 
-    def in_order(self) -> list[Key]:
-        """All of them, the first one first."""
-        return sorted(self._live.values())
+    def in_order(self, most: int | None = None) -> list[Key]:
+        """All of them, or the first `most` of them, the first one first."""
+        if most is None:
+            return sorted(self._live.values())
+        return nsmallest(most, self._live.values())
 
 
 class Pending:

@@ -199,7 +199,7 @@ def waiting_in_order(state: ClusterState, now: int = 0, most: int | None = None)
     )
     ranked = []
     for lane in state.gangs.lanes:
-        keys = lane.in_order()[:most]
+        keys = lane.in_order(most)
         if keys:
             record = state.gangs.records[keys[0][-1]]
             short = state.gangs.floors.is_short(record)

@@ -157,13 +157,17 @@ def _away(mind: Mind, wishes: Wishes, sees: Sight) -> Iterator[SeenWait]:
         key, queue = live_id(cluster, found), place_of(cluster, found.gang.queue)
         if not seen(found.gang.user, queue):
             wanted = _of_waits(wishes("", None))  # a namespace that is called as a user is
-        said, attempt = mind.book.clusters.of[cluster].waits.said, found.wait.attempt
+        waits, attempt = mind.book.clusters.of[cluster].waits, found.wait.attempt
+        said = waits.said
         parts = found.wait.parts(said)  # of a scheduler that is silent no wait becomes longer
         since = said - sum(each.total_ms for each in parts if each.attempt == attempt)
         waited = _counted(parts, attempt)
         facts = _facts((key, found.own_name, found.gang.id, queue, found.gang.user), waited)
         kind = "" if clock.kind == UNKNOWN else clock.kind
-        facts |= {"REASON": kind, "MESSAGE": kind}
+        sentence = waits.sentences.get(found.gang.id)
+        # It names and counts work of all queues.
+        tells = sentence and sentence.token == kind and seen(found.gang.user, place_of(cluster))
+        facts |= {"REASON": kind, "MESSAGE": sentence.message if sentence and tells else kind}
         yield SeenWait(key, since, said, waited, facts, wanted)
 
 

@@ -1,6 +1,7 @@
 """A server that takes ID tokens of CI, and where no user signs in."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,11 @@ class CiOffice(Office):
         super().__init__(
             rig, guarded(make_app(context), "secret", hosts, loopback=True, login=settings)
         )
-        self.program = TestClient(self._app, URL, raise_server_exceptions=False)
+
+    @cached_property
+    def program(self) -> TestClient:
+        """A program of CI."""
+        return self.caller(URL)
 
     def exchange(self, token: str, **changed: str) -> Any:
         """What a program of CI does."""

@@ -64,7 +64,7 @@ class LocalOffice(Office):
         assert made.status_code == 201, made.text
 
     def page_of(self, address: str = "192.0.2.1") -> "Pages":
-        client = TestClient(self._app, URL, raise_server_exceptions=False, client=(address, 50_000))
+        client = self.caller(URL, address=address)
         client.follow_redirects = False
         return Pages(client)
 

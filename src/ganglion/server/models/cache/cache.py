@@ -234,7 +234,7 @@ class ModelCache:
         """Fetch a model; whatever goes wrong is said, and stops nothing else."""
         try:
             await self._fetch(key, model)
-            self._failed.pop(key, None)
+            self._failed = {at: each for at, each in self._failed.items() if at != key}
         except _Stopped:
             pass
         except (GanglionError, OSError) as error:
@@ -248,7 +248,8 @@ class ModelCache:
     def _note(self, key: str, model: ResolvedModel, why: str) -> None:
         before = self._failed.get(key)
         pause = min(2 * before.pause, LONGEST_PAUSE_S) if before else FIRST_PAUSE_S
-        self._failed[key] = _Failure(why, self._effects.clock.monotonic() + pause, pause)
+        failure = _Failure(why, self._effects.clock.monotonic() + pause, pause)
+        self._failed = {**self._failed, key: failure}  # another thread may go through the former
         log.warning("a model was not fetched", model=model.uri, reason=why)
 
     async def _fetch(self, key: str, model: ResolvedModel) -> None:
