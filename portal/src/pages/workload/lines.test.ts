@@ -20,5 +20,6 @@ it("draws what is used from nothing up, in units for people", () => {
 });
 
 it("places points by when they were, not by their number", () => {
+  expect(corners({ at: [7], values: [0], least: 0, most: 2 })).toBe("0,40 100,40");
   expect(corners({ at: [0, 10, 40], values: [0, 1, 2], least: 0, most: 2 })).toBe("0,40 25,20 100,0");
 });

@@ -55,8 +55,13 @@ function rising(steps: readonly number[]): boolean {
   return steps.length > 1 && steps.every((each, n) => each > 0 && (n === 0 || each > (steps[n - 1] as number)));
 }
 
-/** The corners of a line in a box of 100 by 40, upper left first. */
+/** The corners of a line in a box of 100 by 40, upper left first; one point alone is a line across, as high as it is. */
 export function corners(line: Pick<Drawn, "at" | "values" | "least" | "most">): string {
+  const [only] = line.values;
+  if (line.values.length === 1 && only !== undefined) {
+    const { least, most } = line;
+    return corners({ at: [0, 1], values: [only, only], least, most });
+  }
   const [first, last] = [line.at[0] ?? 0, line.at.at(-1) ?? 0];
   const length = Math.max(1, last - first);
   return line.values

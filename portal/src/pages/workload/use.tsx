@@ -69,7 +69,7 @@ const GANGS: readonly PlainColumn<GangUse>[] = [
     title: "CPU",
     align: "end",
     value: (row) => row.cpu_milli,
-    cell: (row) => (row.cpu_milli === null ? "unknown" : `${count(row.cpu_milli / 1000)} cores`),
+    cell: (row) => (row.cpu_milli === null ? "unknown" : plural(row.cpu_milli / 1000, "core")),
   },
   { key: "memory", title: "Memory", align: "end", value: (row) => row.memory_mib, cell: (row) => size(row.memory_mib) },
   { key: "processes", title: "Processes", align: "end", wide: true, value: (row) => row.processes, cell: (row) => row.processes ?? "unknown" },
@@ -209,7 +209,8 @@ function pointsOf(curve: CurveView): Point[] {
 
 /** A curve with the numbers at its ends. */
 function Line({ line }: { line: Drawn }) {
-  const number = (value: number) => `${Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 })}${line.unit && ` ${line.unit}`}`;
+  const unit = (value: number) => (line.unit === "cores" && value === 1 ? " core" : line.unit && ` ${line.unit}`);
+  const number = (value: number) => `${Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 })}${unit(value)}`;
   const title = harmless(line.title, 64);
   const [first, last] = [line.at[0] ?? 0, line.at.at(-1) ?? 0];
   const now = useNow();
@@ -230,11 +231,7 @@ function Line({ line }: { line: Drawn }) {
           viewBox="0 0 100 40"
           preserveAspectRatio="none"
         >
-          {line.values.length > 1 ? (
-            <polyline points={corners(line)} vectorEffect="non-scaling-stroke" />
-          ) : (
-            <polyline points={`0,${20} 100,${20}`} vectorEffect="non-scaling-stroke" />
-          )}
+          <polyline points={corners(line)} vectorEffect="non-scaling-stroke" />
         </svg>
       </div>
       <p className="curve-axis quiet">
