@@ -22,6 +22,7 @@ from tests.worlds.kubernetes.submit.make import workload
 EUR = 1_000_000
 GRACE_MS = 1_000
 FILE = "{name: llama, image: i, run: [train], gpus: 2, checkpoint: {grace: 5s}}"
+SUSPENDED = "suspended: the budget of queue east:default is spent"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 pytestmark = pytest.mark.usefixtures("manager", "kubelets")
@@ -67,9 +68,16 @@ def test_a_training_is_suspended_for_a_spent_budget_and_goes_on_once_it_is_raise
         cluster.wait(waiting, "its pod was made anew, and says that it waits for the budget")
         ends = [each for each in heard.events if isinstance(each, GangEnded)]
         assert [(each.outcome, each.requeue) for each in ends] == [(Outcome.SUSPENDED, True)]
-        told = {each["note"] for each in cluster.get(EVENTS)["items"] if each["reason"] == "Budget"}
-        assert "suspended: the budget of queue east:default is spent" in told
-        assert any("at its next checkpoint after a grace of 1 s" in each for each in told)
+
+        def told() -> set[str]:  # events are written after what matters more
+            events = cluster.get(EVENTS)["items"]
+            notes = {each["note"] for each in events if each["reason"] == "Budget"}
+            return (
+                notes if "suspended: the budget of queue east:default is spent" in notes else set()
+            )
+
+        notes = cluster.wait(told, "an event says why it was suspended")
+        assert any("at its next checkpoint after a grace of 1 s" in each for each in notes)
         assert cluster.get(JOB)["status"].get("failed", 0) == 0
         server.say(flavor, 10, 100)
         cluster.wait(lambda: the_pod(cluster, first), "it runs again")
