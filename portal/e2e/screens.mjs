@@ -18,7 +18,8 @@ async function submit(page, body) {
 const HOSTILE = `<img src=x onerror=alert(1)>\u202e${"x".repeat(300)}`;
 
 export async function screens({ page, path, see, looked, accessible, step, check, ganglion, pictures }) {
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  // Below those that systems give to whatever connects.
+  const port = 20_000 + Math.floor(Math.random() * 12_000);
   const button = (name) => page.getByRole("button", { name, exact: true });
   const confirm = (name) => page.getByRole("dialog").getByRole("button", { name, exact: true });
   const field = (name) => page.getByRole("dialog").getByLabel(name, { exact: true });

@@ -2,11 +2,13 @@
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,9 +42,16 @@ def missing() -> str:
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """A port that is free, as is the one after it for services; no connection gets one of them.
+
+    Systems give ports from 32,768 on to whatever connects, also while the server is away.
+    """
+    while True:
+        found = random.randrange(10_000, 20_000, 2)
+        with socket.socket() as one, socket.socket() as other, suppress(OSError):
+            one.bind(("127.0.0.1", found))
+            other.bind(("127.0.0.1", found + 1))
+            return found
 
 
 @pytest.fixture
