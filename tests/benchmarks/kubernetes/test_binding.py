@@ -73,7 +73,7 @@ def test_pods_of_applications_with_rules_are_bound(plane: ControlPlane, name: st
         plane.wipe()
     assert figures["backlog_s"] > 0
     assert 0 < figures["p50_ms"] <= figures["p99_ms"]
-    assert 0 < figures["events"] <= 60
+    assert figures["events"] <= 60  # those of the end; they come after bindings, so it may be none
 
 
 @pytest.mark.parametrize("seed", [1, None])
