@@ -8,12 +8,12 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, settings
 from ganglion.cli.output.formats import DASH
 from ganglion.cli.output.tables import Column, print_list
+from ganglion.model.behaviour import WAITING
 from ganglion.model.errors import InputError
 
 if TYPE_CHECKING:
     from ganglion.api.access import NoticeChoice
 
-LONG = "waiting"
 HINT = "as ada@example.org=failure,preemption or secret:SLACK_HOOK=end"
 
 
@@ -80,7 +80,7 @@ notify.add_command(off)
 
 
 def _events(choice: "NoticeChoice") -> str:
-    timed = {LONG: f"{LONG}:{choice.waiting}"} if choice.waiting else {}
+    timed = {WAITING: f"{WAITING}:{choice.waiting}"} if choice.waiting else {}
     return ", ".join(timed.get(each, each) for each in choice.on)
 
 
@@ -90,8 +90,8 @@ def _choice(text: str, signing_key: str) -> dict[str, object]:
     if not recipient or not events:
         raise InputError(f"{text!r} does not say whom to notify of what", HINT)
     named = dict(each.strip().partition(":")[::2] for each in events.split(","))
-    waits = {"waiting": named[LONG]} if named.get(LONG) else {}
-    if odd := next((name for name, rest in named.items() if rest and name != LONG), None):
+    waits = {"waiting": named[WAITING]} if named.get(WAITING) else {}
+    if odd := next((name for name, rest in named.items() if rest and name != WAITING), None):
         raise InputError(f"{odd!r} has no length of time", "only waiting has one, as waiting:30m")
     on = list(named)
     if "@" in recipient and "://" not in recipient:

@@ -62,21 +62,15 @@ class S3Registry:
         """See `ModelRegistry`."""
         if wanted.name.endswith("/"):
             return await self._folder(wanted)
-        said = await self._head(wanted, wanted.name, wanted.at)
-        version = said.headers.get("x-amz-version-id", "")
-        version = "" if version == "null" else version
-        uri = f"s3://{wanted.name}" + (f"?versionId={version}" if version else "")
-        checksum = said.headers.get("x-amz-checksum-sha256", "")
-        digest = f"sha256-base64:{checksum}" if checksum else f"etag:{_etag(said)}"
-        return ResolvedModel(str(wanted), uri, version, digest)
+        return _object(wanted, await self._head(wanted, wanted.name, wanted.at))
 
     async def contents(self, wanted: ModelReference, model: ResolvedModel) -> list[RemoteFile]:
         """See `ModelSource`."""
         if wanted.name.endswith("/"):
             return checked_files(await self._objects_of(wanted, model), model)
-        if (await self.resolve(wanted)).digest != model.digest:
-            raise changed(model)
         said = await self._head(wanted, wanted.name, wanted.at)
+        if _object(wanted, said).digest != model.digest:
+            raise changed(model)
         name, size = wanted.name.rpartition("/")[2], said.headers.get("content-length", "")
         if not size.isdecimal():
             raise strange(self._url(wanted.name))
@@ -233,6 +227,16 @@ class S3Registry:
             return headers
         key = SigningKey(own.access_key, self._client.secret(own.secret_key), own.region)
         return signed(method, url, headers, key, self._clock.now_ms())
+
+
+def _object(wanted: ModelReference, said: RegistryAnswer) -> ResolvedModel:
+    """What a reference to one object means, by what the store says about that."""
+    version = said.headers.get("x-amz-version-id", "")
+    version = "" if version == "null" else version
+    uri = f"s3://{wanted.name}" + (f"?versionId={version}" if version else "")
+    checksum = said.headers.get("x-amz-checksum-sha256", "")
+    digest = f"sha256-base64:{checksum}" if checksum else f"etag:{_etag(said)}"
+    return ResolvedModel(str(wanted), uri, version, digest)
 
 
 def _digest_of(entries: list[Entry]) -> str:
