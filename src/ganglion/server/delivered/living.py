@@ -1,5 +1,6 @@
 """A gang of a cluster that lives, as a workload: as its scheduler said last."""
 
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -54,6 +55,12 @@ def word_of(book: ClusterBook, silent_since: int, *, whole: bool) -> ClusterWord
 def living_view(cluster: str, found: DeliveredGang, word: ClusterWord) -> workloads.WorkloadView:
     """One line about it."""
     return workloads.WorkloadView(**_base(cluster, found, word))
+
+
+def waiting_rank(cluster: str, found: DeliveredGang, word: ClusterWord) -> tuple[int | str, ...]:
+    """Where it stands among what waits: of those without a place, the oldest first."""
+    place = word.places.get(found.gang.id, sys.maxsize)
+    return cluster, place, found.gang.submitted, live_id(cluster, found)
 
 
 def waiting_item(cluster: str, found: DeliveredGang, word: ClusterWord) -> workloads.OrderItem:

@@ -18,7 +18,7 @@ from ganglion.server.access import checks
 from ganglion.server.access.narrowed_events import narrowed
 from ganglion.server.access.visible import queues_of
 from ganglion.server.commands import live
-from ganglion.server.delivered.living import waiting_item
+from ganglion.server.delivered.living import waiting_item, waiting_rank
 from ganglion.server.requests import health
 from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, wanted
@@ -99,8 +99,8 @@ def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> OrderPage:
     want = checks.narrowed(caller, wanted(query, now))
     with here.service.read() as mind:
         words = here.words(mind)
-        found = lists.waiting_away(mind, want)
-        away = [waiting_item(cluster, each, words[cluster]) for cluster, each in found]
+        found = [(name, each, words[name]) for name, each in lists.waiting_away(mind, want)]
+        away = [(waiting_rank(*each), partial(waiting_item, *each)) for each in found]
         return lists.order_page(mind.state, query, now, want, away, placed=caller.sees_all)
 
 

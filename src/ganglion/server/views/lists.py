@@ -1,7 +1,7 @@
 """Which workloads a filter means, live and ended, and the order of what waits."""
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ganglion.api.workloads import OrderItem, OrderPage
@@ -161,7 +161,7 @@ def order_page(
     query: OrderQuery = EVERYTHING,
     now: int = 0,
     want: RowFilter | None = None,
-    away: Sequence[OrderItem] = (),
+    away: Sequence[tuple[Rank, Callable[[], OrderItem]]] = (),
     *,
     placed: bool = True,
 ) -> OrderPage:
@@ -172,7 +172,7 @@ def order_page(
         query: which gangs, and which page of them.
         now: time in ms, from which the query's lengths of time count back.
         want: the query with what the caller may see; None = it may see everything.
-        away: what waits in clusters and passes.
+        away: what waits in clusters and passes, by its rank; lines are made of those of the page.
         placed: whether the caller may know of places, which count all that waits.
 
     Raises:
@@ -186,21 +186,16 @@ def order_page(
         if each.phase in WAITING and _takes(passing, each.gang)
     ]
     waiting.sort(key=lambda each: (places.get(each.gang.id, last), each.gang.submitted))
-    rows = list[tuple[Rank, GangRecord | OrderItem]]()
+    known = places if placed else {}
+    rows: list[tuple[Rank, Callable[[], OrderItem]]] = list(away)
     for number, record in enumerate(waiting, 1):
         gang = record.gang
         place = places.get(gang.id, last) if placed else number
-        rows.append((("", place, gang.submitted, gang.id), record))
-    for item in away:
-        rank = item.position or sys.maxsize
-        rows.append(((item.cluster, rank, item.submitted, item.gang), item))
+        rank: Rank = ("", place, gang.submitted, gang.id)
+        rows.append((rank, partial(_item, state, record, known.get(gang.id, 0))))
     rows.sort(key=lambda each: each[0])
     shown, following = cut("order", rows, lambda each: each[0], query)
-    known = places if placed else {}
-    items = tuple(
-        each if isinstance(each, OrderItem) else _item(state, each, known.get(each.gang.id, 0))
-        for _, each in shown
-    )
+    items = tuple(made() for _, made in shown)
     return OrderPage(items=items, total=len(rows), next=following)
 
 
