@@ -255,3 +255,24 @@ def test_a_node_is_avoided_for_an_hour_at_most() -> None:
     stage = Stage()
     stage.show(*(manifests.node(name) for name in "abc"))
     assert _again(stage, after_ms=SUSPECT_MS) == ["a", "b"]
+
+
+def test_a_gang_that_wants_more_pods_while_the_first_are_bound_runs_with_them_and_grows() -> None:
+    stage = Stage()
+    stage.show(manifests.node("a"), manifests.node("b"))
+    job = _job()
+    stage.show(job, *_pods())
+    stage.turn()
+    play = Play(stage, _pods())
+    (orders,) = stage.ordered(Bind)
+    play.nodes = {each.pod.name: each.node for each in orders.pods}
+    larger = {**job, "spec": {**job["spec"], "parallelism": 3}}
+    stage.show(larger, *_pods(count=3)[2:])
+    play.say(None, None)
+    bound = {each.pod.uid: (How.BOUND, "") for each in orders.pods}
+    stage.turn(BindDone(orders.gang, orders.attempt, bound))
+    assert not stage.ordered(Bind)
+    stage.show(manifests.node("c"))
+    stage.turn()
+    (more,) = stage.ordered(Bind)
+    assert [(each.pod.name, each.node) for each in more.pods] == [("job-2", "c")]

@@ -1,5 +1,6 @@
 """One try at running a gang: which pod sits in which place."""
 
+from collections import Counter
 from enum import StrEnum
 
 from msgspec import Struct, field
@@ -154,16 +155,21 @@ class Attempt(Struct):
 
     def is_filled(self, found: FoundGang) -> bool:
         """Whether every set has as many pods as it needs to begin."""
-        filled = dict.fromkeys((each.name for each in found.sets), 0)
-        for pod_set, _ in self.pods:
-            filled[pod_set] = filled.get(pod_set, 0) + 1
-        needed = {each.name: min(each.least, each.upfront) for each in found.sets}
-        return bool(self.pods) and all(filled[name] >= least for name, least in needed.items())
+        return self._has(_needed(found))
 
     def is_bound(self, found: FoundGang) -> bool:
-        """Whether these pods are bound, and no answer is due."""
+        """Whether these pods are bound, and no answer is due.
+
+        What is wanted since the places were given is growth, and does not count.
+        """
         sitting = all(uid in self.bound for uid in self.pods.values())
-        return sitting and not self.asked and self.is_filled(found)
+        given = Counter(pod_set for pod_set, _ in self.places)
+        needed = {name: min(least, given[name]) for name, least in _needed(found).items()}
+        return sitting and not self.asked and self._has(needed)
+
+    def _has(self, needed: dict[str, int]) -> bool:
+        filled = Counter(pod_set for pod_set, _ in self.pods)
+        return bool(self.pods) and all(filled[name] >= least for name, least in needed.items())
 
     def _free(self, pod_set: str, index: int) -> Place | None:
         """The place of that index, or the first that no pod has or is returning to."""
@@ -173,3 +179,8 @@ class Attempt(Struct):
         free = [each for each in self.places if each[0] == pod_set and each not in self.pods]
         kept = {place for key, place in self.seats.items() if key.index != index}
         return next((each for each in free if each not in kept), free[0] if free else None)
+
+
+def _needed(found: FoundGang) -> dict[str, int]:
+    """How many pods each set needs to begin."""
+    return {each.name: min(each.least, each.upfront) for each in found.sets}
