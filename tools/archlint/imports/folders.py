@@ -91,6 +91,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "units": "",
         "work": "",
         "attempt": "job work",
+        "budgets": "",
         "readers": "job",
         "watcher": "job",
         "faults": "heap units watcher",
@@ -99,7 +100,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "scenario": "job attempt faults",
         "setup": "job units attempt readers faults scenario",
         "world": "heap job attempt watcher faults running scenario",
-        "run": "metrics scenario world",
+        "run": "budgets metrics scenario world",
         "report": "attempt faults metrics run",
     },
     "worlds.local": {
