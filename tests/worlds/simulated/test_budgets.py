@@ -34,7 +34,7 @@ def lived(
     more: tuple[Event, ...] = (),
     horizon: int | None = 9_000,
 ) -> list[Event]:
-    """What happens on one node of 8 GPUs with a budget for so many seconds of it."""
+    """What happens on one node of 8 GPUs with a budget for `budget` s of it."""
     happened = list[Event]()
 
     def note(events: list[Event], plan: Plan) -> None:
