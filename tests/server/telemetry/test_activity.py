@@ -51,7 +51,8 @@ class Looked:
             whose = ("default", "ada", self.job, f"{self.job}/0", 1, "train", "H100", "n0", "nvml")
             said = DeviceCounters(250, self.at)
             devices = {0: said, 1: said}
-            self.activity.look(self.at, [AttemptLook(ActivityInterval(0, 0, *whose), devices)])
+            of = ActivityInterval(0, 0, *whose, energy_source="dcgm")
+            self.activity.look(self.at, [AttemptLook(of, devices)])
 
     def flush(self, ask: Callable[[Command], Any] | None = None) -> None:
         self.activity.flush(ask or self.rig.do, everything=True)
@@ -68,7 +69,7 @@ def looked(rig: Rig) -> Looked:
 
 def quarter(looks: int) -> ActivitySum:
     lasted = looks * LOOK_MS * 2_000
-    return ActivitySum(lasted, lasted // 4, lasted, looks * LOOK_MS * 2, {"nvml"})
+    return ActivitySum(lasted, lasted // 4, lasted, looks * LOOK_MS * 2, {"nvml"}, {"dcgm"})
 
 
 def test_a_report_shows_it_before_and_after_it_is_written(looked: Looked) -> None:
@@ -84,7 +85,7 @@ def test_a_report_shows_it_before_and_after_it_is_written(looked: Looked) -> Non
     one, other = (replace(each, held_gpu_us=0, requested_gpu_us=0) for each in rows)
     assert one == other
     assert (one.sampled_gpu_us, one.active_gpu_us) == (120_000_000, 30_000_000)
-    assert (one.active_by, one.energy_mj) == ("nvml", 120_000)
+    assert (one.active_by, one.energy_mj, one.energy_by) == ("nvml", 120_000, "dcgm")
     assert one.sampled_gpu_us <= rows[0].held_gpu_us
     assert looked.activity.unwritten(FOR_EVER) == ()
     assert looked.written() == quarter(6)

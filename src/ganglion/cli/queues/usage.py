@@ -151,6 +151,7 @@ def _activity_columns(page: "UsagePage") -> "list[Column[UsageRow]]":
         Column("SAMPLED", lambda row: sampled(row) or DASH, right=True, wide=True),
         Column("ACTIVE BY", lambda row: row.active_by or DASH, wide=True),
         Column("KWH", energy, right=True, wide=True),
+        Column("KWH BY", lambda row: row.energy_by or DASH, wide=True),
     ]
 
 
@@ -224,7 +225,9 @@ def _activity_told(total: "UsageRow") -> list[str]:
         known = f"{hours(total.sampled_gpu_us)} GPU-hours sampled ({sampled(total)} of held)"
         lines.append(f"active {hours(total.active_gpu_us)} of {known}, by {total.active_by}")
     if total.energy_mj is not None:
-        lines.append(f"energy {kwh(total.energy_mj)} kWh in {hours(total.energy_gpu_us)} GPU-hours")
+        by = f", by {total.energy_by}" if total.energy_by else ""
+        known = f"{hours(total.energy_gpu_us)} GPU-hours"
+        lines.append(f"energy {kwh(total.energy_mj)} kWh in {known}{by}")
     return lines
 
 

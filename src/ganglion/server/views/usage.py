@@ -247,6 +247,7 @@ def _with_activity(row: UsageRow, done: ActivitySum) -> UsageRow:
         active_by="+".join(sorted(done.sources)),
         energy_mj=done.energy_mj if done.energy_gpu_us else None,
         energy_gpu_us=done.energy_gpu_us,
+        energy_by="+".join(sorted(filter(None, done.energy_sources))),
     )
 
 

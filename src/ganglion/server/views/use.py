@@ -4,15 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.api.use import DeviceUse, GangUse, UsePage
 from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.metering.activity import ActivityInterval, AttemptLook, DeviceCounters
+from ganglion.metering.activity import NVML, ActivityInterval, AttemptLook, DeviceCounters
 from ganglion.metering.meter import MeteredAttempt
 from ganglion.model.resources import WHOLE
 from ganglion.server.views.workloads import held_by
-from ganglion.worlds.local.machine.gpu_use import SOURCE, NvmlCounters
+from ganglion.worlds.local.machine.gpu_use import NvmlCounters
 from ganglion.worlds.local.machine.use import GpuUse, TreeUse, UseReader
 from ganglion.worlds.local.run_files import paths, records
 
@@ -128,8 +129,8 @@ def _looks(
         if devices:
             whose = (holder.queue, holder.user, holder.workload, holder.gang, holder.attempt)
             since, flavor = found.since.get((holder.gang, node), 0), found.flavors[node]
-            of = ActivityInterval(since, since, *whose, holder.kind, flavor, node, SOURCE)
-            yield AttemptLook(of, devices)
+            of = ActivityInterval(since, since, *whose, holder.kind, flavor, node, NVML)
+            yield AttemptLook(replace(of, energy_source=NVML), devices)
 
 
 def measured(found: UseSnapshot, home: Path, reader: UseReader, at: int) -> UsePage:

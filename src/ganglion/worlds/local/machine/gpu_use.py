@@ -11,8 +11,6 @@ from ganglion.lifecycle.workspaces.gpus import PER_CENT_MILLI, GpuReading
 from ganglion.worlds.local.machine.nvml import BINDING, NvmlHandles, told
 
 KB, MIB = 1_000, 1 << 20
-SOURCE = "nvml"
-"""What says how active GPUs are: the utilisation that NVML reports."""
 
 
 class GpuCounters(NamedTuple):
