@@ -26,9 +26,9 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _READ = frozenset({ENGINE, SENT, RECEIVED, USED})
 SM, UTILISATION = "DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_DEV_GPU_UTIL"
 ENERGY, POWER = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "DCGM_FI_DEV_POWER_USAGE"
-_UNITS = {SM: 1000, UTILISATION: PER_CENT_MILLI, ENERGY: 1, POWER: 1000}
+_UNITS: Mapping[str, int] = {SM: 1000, UTILISATION: PER_CENT_MILLI, ENERGY: 1, POWER: 1000}
 """What is to be counted -> thousandths of its unit, or the unit itself, in one of what is said."""
-_MOST = {SM: WHOLE, UTILISATION: WHOLE}
+_MOST: Mapping[str, int] = {SM: WHOLE, UTILISATION: WHOLE}
 
 Device = tuple[str, str]
 """UUID of a GPU, and id of a MIG instance on it; the latter empty for a whole GPU."""
@@ -70,7 +70,12 @@ class GpuFigures(Struct):
     power_mw: int | None = None
 
 
-_FIELDS = {SM: "sm_milli", UTILISATION: "utilised_milli", ENERGY: "energy_mj", POWER: "power_mw"}
+_FIELDS: Mapping[str, str] = {
+    SM: "sm_milli",
+    UTILISATION: "utilised_milli",
+    ENERGY: "energy_mj",
+    POWER: "power_mw",
+}
 
 
 def figures(text: str) -> dict[Device, GpuFigures]:
@@ -89,6 +94,11 @@ def figures(text: str) -> dict[Device, GpuFigures]:
         if pod[1]:
             of.pods.add(pod)
     return found
+
+
+def labels_of(text: str) -> dict[str, str]:
+    """The labels in a line, or a part of one."""
+    return dict(_LABEL.findall(text))
 
 
 def pod_of(labels: Mapping[str, str]) -> tuple[str, str]:
@@ -114,7 +124,7 @@ def _lines(
             continue
         match = _LINE.fullmatch(line)
         value = _number(match["value"]) if match else None
-        labels = dict(_LABEL.findall(match["labels"])) if match else {}
+        labels = labels_of(match["labels"]) if match else {}
         if match and "UUID" in labels and value is not None:
             yield (labels["UUID"], labels.get("GPU_I_ID", "")), labels, match["name"], value
 
