@@ -241,7 +241,11 @@ def test_meter_and_book_charge_the_same_whatever_restarts(seed: int) -> None:
 def sampled(at: int, begin: int, end: int, busy: int = 250, **other: Any) -> GpusSampled:
     """The two GPUs of `a` were busy for some thousandths of the time, as the scheduler says."""
     lasted = 2_000 * (end - begin)
-    sums = {"sampled_gpu_us": lasted, "active_gpu_us": lasted * busy // 1_000, "source": "dcgm-sm"}
+    sums: dict[str, Any] = {
+        "sampled_gpu_us": lasted,
+        "active_gpu_us": lasted * busy // 1_000,
+        "source": "dcgm-sm",
+    }
     energy = {"energy_gpu_us": lasted, "energy_mj": end - begin, "energy_source": "dcgm"}
     whose = {"gang": KEYS["a"], "attempt": 1, "node": "n0"}
     return GpusSampled(

@@ -1341,6 +1341,7 @@ export interface UsageRow {
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface UsePage {

@@ -26,6 +26,7 @@ from ganglion.server.cluster.outbox.turns import TurnReports
 from ganglion.server.delivered.receive import receive
 from ganglion.server.recovery.verify import verified
 from ganglion.server.views.usage import opened, usage_report
+from ganglion.server.signals.scraper import MOST_AT_ONCE
 from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from tests.controlplane import manifests
@@ -284,7 +285,7 @@ def test_exporters_that_are_silent_keep_no_other_from_being_heard(
 
     monkeypatch.setattr(exporters, "LONGEST_S", 0.05)
     monkeypatch.setattr(exporters, "body_of", said)
-    urls = ["fast-0", *(f"slow-{n}" for n in range(exporters.MOST_AT_ONCE - 1)), "long", "fast-1"]
+    urls = ["fast-0", *(f"slow-{n}" for n in range(MOST_AT_ONCE - 1)), "long", "fast-1"]
     found = asyncio.run(exporters.answers(urls))
     assert found == {"fast-0": "fast-0", "fast-1": "fast-1"}
 
