@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.metering.activity import ActivityInterval
@@ -241,16 +242,16 @@ def test_meter_and_book_charge_the_same_whatever_restarts(seed: int) -> None:
 def sampled(at: int, begin: int, end: int, busy: int = 250, **other: Any) -> GpusSampled:
     """The two GPUs of `a` were busy for some thousandths of the time, as the scheduler says."""
     lasted = 2_000 * (end - begin)
-    sums: dict[str, Any] = {
-        "sampled_gpu_us": lasted,
-        "active_gpu_us": lasted * busy // 1_000,
-        "source": "dcgm-sm",
-    }
-    energy = {"energy_gpu_us": lasted, "energy_mj": end - begin, "energy_source": "dcgm"}
-    whose = {"gang": KEYS["a"], "attempt": 1, "node": "n0"}
-    return GpusSampled(
-        at, (SampledAttempt(**whose | sums | energy | other, begin_ms=begin, end_ms=end),)
+    said = SampledAttempt(
+        *(KEYS["a"], 1, "n0", begin, end),
+        source="dcgm-sm",
+        sampled_gpu_us=lasted,
+        active_gpu_us=lasted * busy // 1_000,
+        energy_source="dcgm",
+        energy_gpu_us=lasted,
+        energy_mj=end - begin,
     )
+    return GpusSampled(at, (replace(said, **other),))
 
 
 def active(east: Delivery) -> list[tuple[int, int, int, int, int]]:

@@ -25,8 +25,8 @@ from ganglion.server.cluster.activity.sums import LONGEST_MS, GpuSums
 from ganglion.server.cluster.outbox.turns import TurnReports
 from ganglion.server.delivered.receive import receive
 from ganglion.server.recovery.verify import verified
-from ganglion.server.views.usage import opened, usage_report
 from ganglion.server.signals.scraper import MOST_AT_ONCE
+from ganglion.server.views.usage import opened, usage_report
 from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from tests.controlplane import manifests
