@@ -6,7 +6,7 @@ so that at each moment no more is active than was looked at, and no more of that
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -152,11 +152,60 @@ class AttemptLook(NamedTuple):
     Attributes:
         of: whose, as an interval of no length and amounts: when the attempt began to hold there
             what it holds.
-        devices: by index, or by the vendor's identifier.
+        devices: by the vendor's identifier.
     """
 
     of: ActivityInterval
-    devices: Mapping[int, DeviceCounters] | Mapping[str, DeviceCounters]
+    devices: Mapping[str, DeviceCounters]
+
+
+class GpuWord(Protocol):
+    """What is said of one GPU that can be counted; None = unknown."""
+
+    @property
+    def sm_milli(self) -> int | None:
+        """Thousandths of the time in which its multiprocessors were active, on average."""
+
+    @property
+    def utilised_milli(self) -> int | None:
+        """Thousandths of the time in which some kernel ran."""
+
+    @property
+    def energy_mj(self) -> int | None:
+        """A counter of what it has drawn, in thousandths of a joule."""
+
+    @property
+    def power_mw(self) -> int | None:
+        """What it draws, in thousandths of a watt."""
+
+
+def attempt_look(
+    of: ActivityInterval, said: Mapping[str, GpuWord], utilisation: str, counter: str
+) -> AttemptLook:
+    """A look at all GPUs that an attempt has alone on a node.
+
+    All are counted by the same: activity of multiprocessors where any GPU has it, else utilisation;
+    a counter of energy where any has one, else power. What lacks it is unknown.
+
+    Args:
+        of: as of `AttemptLook`, without sources.
+        said: of each GPU.
+        utilisation: source of utilisation.
+        counter: source of the counter of energy.
+    """
+    by_sm = any(each.sm_milli is not None for each in said.values())
+    counted = any(each.energy_mj is not None for each in said.values())
+    by_power = not counted and any(each.power_mw is not None for each in said.values())
+    devices = {
+        name: DeviceCounters(
+            each.sm_milli if by_sm else each.utilised_milli,
+            each.energy_mj,
+            each.power_mw if by_power else None,
+        )
+        for name, each in said.items()
+    }
+    source, energy_source = SM if by_sm else utilisation, POWER if by_power else counter
+    return AttemptLook(replace(of, source=source, energy_source=energy_source), devices)
 
 
 class ActivityMeter:
@@ -272,12 +321,11 @@ def _between(before: AttemptLook, now: AttemptLook, since: int, at: int) -> Acti
     since = max(since, now.of.begin_ms)
     lasted = max(at - since, 0)
     sampled = active = energy_gpu_us = energy_mj = 0
-    earlier = dict[int | str, DeviceCounters](before.devices.items())
     for device, found in now.devices.items():
         if found.busy_milli is not None:
             sampled += WHOLE * lasted
             active += min(max(found.busy_milli, 0), WHOLE) * lasted
-        drawn = _drawn(earlier[device], found, lasted)
+        drawn = _drawn(before.devices[device], found, lasted)
         if drawn is not None:
             energy_gpu_us += WHOLE * lasted
             energy_mj += drawn

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from httpx2 import MockTransport, Response
 from msgspec.structs import replace
 
 from ganglion import __version__
@@ -22,6 +23,7 @@ from ganglion.server.recovery.verify import verified
 from ganglion.server.telemetry.activity import GpuActivity, WritingTurn
 from ganglion.server.views.usage import opened, usage_report
 from ganglion.server.views.use import activity_looks, snapshot
+from ganglion.worlds.dcgm import DcgmCounters
 from ganglion.worlds.local.machine.gpu_use import NvmlCounters
 from tests.server.conftest import NODES, Rig
 
@@ -50,7 +52,7 @@ class Looked:
             self.rig.machine.time = self.at
             whose = ("default", "ada", self.job, f"{self.job}/0", 1, "train", "H100", "n0", "nvml")
             said = DeviceCounters(250, self.at)
-            devices = {0: said, 1: said}
+            devices = {"GPU-0": said, "GPU-1": said}
             of = ActivityInterval(0, 0, *whose, energy_source="dcgm")
             self.activity.look(self.at, [AttemptLook(of, devices)])
 
@@ -223,6 +225,20 @@ def test_gpus_that_several_share_or_that_are_made_up_are_not_looked_at(rig: Rig)
         nvmlDeviceGetTotalEnergyConsumption={"GPU-0": 77}.__getitem__,
     )
     (look,) = activity_looks(found, NvmlCounters(nvml))
+    assert (look.of.source, look.of.energy_source) == ("nvml", "nvml")
     assert look.of.workload == jobs[0]
     assert look.of.begin_ms == look.of.end_ms == placed > 0
     assert [*look.devices.values()] == [DeviceCounters(250, 77), DeviceCounters(250, None)]
+    page = 'DCGM_FI_PROF_SM_ACTIVE{UUID="GPU-1"} 0.125\nDCGM_FI_DEV_POWER_USAGE{UUID="GPU-0"} 70.5'
+    exporter = DcgmCounters(
+        "http://gpus:9400", transport=MockTransport(lambda _: Response(200, text=page))
+    )
+    (look,) = activity_looks(found, exporter)
+    assert (look.of.source, look.of.energy_source) == ("dcgm-sm", "dcgm-power")
+    assert look.devices == {
+        "GPU-0": DeviceCounters(None, None, 70_500),
+        "GPU-1": DeviceCounters(125),
+    }
+    absent = DcgmCounters("http://gpus:9400", transport=MockTransport(lambda _: Response(503)))
+    (look,) = activity_looks(found, absent)
+    assert set(look.devices.values()) == {DeviceCounters()}

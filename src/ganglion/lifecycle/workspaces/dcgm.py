@@ -9,9 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from math import isfinite
 
-from msgspec import Struct, field
-
-from ganglion.lifecycle.workspaces.gpus import PER_CENT_MILLI, GpuReading
+from ganglion.lifecycle.workspaces.gpus import PER_CENT_MILLI, GpuFigures, GpuReading
 from ganglion.model.resources import WHOLE
 
 ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
@@ -50,24 +48,6 @@ def readings(text: str, at: int, span_ms: int) -> dict[Device, GpuReading]:
     return {
         device: _reading(values, names[device], at, span_ms) for device, values in found.items()
     }
-
-
-class GpuFigures(Struct):
-    """What an exporter says of one device, as integers; None = it does not, or nothing sensible.
-
-    Attributes:
-        pods: namespaces and names of the pods that it names as its users.
-        sm_milli: thousandths of the time in which its multiprocessors were active, on average.
-        utilised_milli: thousandths of the time in which some kernel ran.
-        energy_mj: a counter of what it has drawn, in thousandths of a joule.
-        power_mw: what it draws, in thousandths of a watt.
-    """
-
-    pods: set[tuple[str, str]] = field(default_factory=set)
-    sm_milli: int | None = None
-    utilised_milli: int | None = None
-    energy_mj: int | None = None
-    power_mw: int | None = None
 
 
 _FIELDS: Mapping[str, str] = {

@@ -18,8 +18,7 @@ from ganglion.metering.sums import UsageBy
 from ganglion.model.events import DeliveryRecord, GpusSampled
 from ganglion.seams.clock import SystemClock
 from ganglion.server.cluster.activity import exporters
-from ganglion.server.cluster.activity.held import HeldGpus
-from ganglion.server.cluster.activity.looks import looks
+from ganglion.server.cluster.activity.looks import HeldGpus, looks
 from ganglion.server.cluster.activity.sampler import GpuSampler
 from ganglion.server.cluster.activity.sums import LONGEST_MS, GpuSums
 from ganglion.server.cluster.outbox.turns import TurnReports

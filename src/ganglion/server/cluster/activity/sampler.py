@@ -8,8 +8,7 @@ import structlog
 from ganglion.lifecycle.workspaces.dcgm import figures
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.cluster.activity.exporters import answers, exporters
-from ganglion.server.cluster.activity.held import HeldGpus, held_gpus
-from ganglion.server.cluster.activity.looks import Said, looks
+from ganglion.server.cluster.activity.looks import HeldGpus, Said, held_gpus, looks
 from ganglion.server.cluster.activity.sums import EVERY_S, GpuSums
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
