@@ -12,6 +12,7 @@ from typing import Any, cast
 import httpx2
 import pytest
 
+from ganglion.api.use import UtilisationRow
 from ganglion.lifecycle.workspaces.dcgm import figures
 from ganglion.metering.activity import AttemptLook, DeviceCounters
 from ganglion.metering.sums import UsageBy
@@ -25,6 +26,7 @@ from ganglion.server.cluster.outbox.turns import TurnReports
 from ganglion.server.delivered.receive import receive
 from ganglion.server.recovery.verify import verified
 from ganglion.server.signals.scraper import MOST_AT_ONCE
+from ganglion.server.views.report import OpenWaits, ReportWanted, SchedulerFigures, report
 from ganglion.server.views.usage import opened, usage_report
 from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.scheduler import Scheduler
@@ -102,6 +104,7 @@ class East:
         self.reports = TurnReports("pod-a", (), self.sums)
         self.sampler = GpuSampler(cast("Scheduler", self), self.sums, self.clock)
         self.rig, self.number = Rig(folder), 0
+        self.reported: dict[str, UtilisationRow] = {}
         self.rig.do(lambda draft: draft.began())
         self.ready = SimpleNamespace(is_set=lambda: True)
         for n in range(nodes):
@@ -172,6 +175,12 @@ class East:
             found = opened(mind, self.rig.ledger, now)
         by = ([UsageBy.WORKLOAD, UsageBy.QUEUE], (0, now), None)
         rows = usage_report(self.rig.ledger, found, *by, fleet=True).rows
+        wanted = ReportWanted(0, now, None, fleet=True)
+        said = report(
+            *(self.rig.ledger, found, OpenWaits((), {}), ()),
+            *(SchedulerFigures({}, (), None), wanted, now),
+        )
+        self.reported = {each.queue: each for each in said.utilisation}
         with self.rig.ledger.still() as reader:
             assert verified(reader).flaws == []
         return {each.workload.rpartition("/")[2]: each for each in rows}
@@ -220,6 +229,11 @@ def test_what_gpus_did_is_in_the_usage_of_clusters_and_each_exporter_stands_alon
     )
     assert (b.energy_mj, b.energy_by) == (100_500 * 2 * 4 * EVERY_MS // 1_000, "dcgm-power")
     assert b.queue == "east:default"
+    for of in ("", "east:default"):
+        row = east.reported[of]
+        assert (row.sampled_gpu_us, row.energy_gpu_us) == (lasted * 3 // 2, lasted * 5 // 4)
+        assert (row.active_gpu_us, row.active_by) == (lasted // 2, "dcgm-sm+dcgm-util")
+        assert (row.energy_mj, row.energy_by) == (a.energy_mj + b.energy_mj, "dcgm+dcgm-power")
     for unknown in (rows["c"], rows["d"]):
         assert (unknown.active_gpu_us, unknown.energy_mj, unknown.active_by) == (None, None, "")
         assert unknown.held_gpu_us > lasted
