@@ -211,6 +211,15 @@ ORDER = {
         },
     ]
 }
+STARTS = {
+    "items": [
+        {
+            "gang": "bert-2/0",
+            "at": NOW,
+            "start": {"p50": NOW + 5 * MINUTE, "p90": NOW + 90 * MINUTE},
+        }
+    ]
+}
 NODES = {
     "items": [
         {

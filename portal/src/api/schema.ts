@@ -1166,6 +1166,17 @@ export interface StandbyFile {
   notice?: unknown;
 }
 
+export interface StartPage {
+  items: Array<StartView>;
+}
+
+export interface StartView {
+  gang: string;
+  at: number;
+  start: Band | null;
+  guesses: Array<string>;
+}
+
 export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
 
 export interface Subtree {
@@ -1667,6 +1678,7 @@ export interface Gets {
   "/nodes": NodePage;
   "/gpus": CapacityPage;
   "/order": OrderPage;
+  "/order/starts": StartPage;
   "/queues": QueuePage;
   "/queues/{name}": QueueRules;
   "/policy": PolicyView;

@@ -14,11 +14,12 @@ import { harmless, word } from "../../ui/text";
 import { WhyPanel } from "../workload/why";
 import { Bulk } from "./bulk";
 import { GROUPS, Groups, type GroupBy } from "./groups";
+import { startColumn, useStarts } from "./starts";
 import { QUEUE, USER } from "../../ui/work_columns";
 
 const route = getRouteApi("/queue");
 
-const COLUMNS: readonly Column<OrderItem>[] = [
+const FIRST: readonly Column<OrderItem>[] = [
   {
     key: "position",
     title: "#",
@@ -60,6 +61,9 @@ const COLUMNS: readonly Column<OrderItem>[] = [
       </span>
     ),
   },
+];
+
+const LAST: readonly Column<OrderItem>[] = [
   {
     key: "gpus",
     title: "GPUs",
@@ -171,7 +175,11 @@ export function QueuePage() {
       return next;
     });
   }, []);
-  const columns = useMemo(() => [markColumn(chosen, toggle), ...COLUMNS], [chosen, toggle]);
+  const { known, failed, see } = useStarts();
+  const columns = useMemo(
+    () => [markColumn(chosen, toggle), ...FIRST, startColumn(known, failed), ...LAST],
+    [chosen, toggle, known, failed],
+  );
   const reasons = useMemo(() => counted(found.data?.items ?? [], (row) => row.reason), [found.data]);
   const names = useMemo(() => counted(found.data?.items ?? [], (row) => row.queue), [found.data]);
   const set = (more: Partial<typeof search>) =>
@@ -274,6 +282,7 @@ export function QueuePage() {
                 onOpen={(row) => set({ job: row.gang })}
                 sort={sort}
                 onSort={(each) => set({ sort: each })}
+                onSeen={see}
               />
               {line}
             </div>
