@@ -29,7 +29,7 @@ const ROW = 40;
 /** How long rows have to stay in sight before more is read of them, and at most where they keep changing. */
 const SETTLED_MS = 400;
 const UNSETTLED_MS = 2_000;
-const TALL_ROW = 80;
+const TALL_ROW = 100;
 /** As in the style sheet. */
 const NARROW = "(max-width: 48rem)";
 
@@ -175,7 +175,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 className={classes(each)}
               >
                 {each.title && each.passing ? (
-                  each.title
+                  <span className="still">{each.title}</span>
                 ) : each.title ? (
                   <button type="button" className="plain" onClick={() => onSort(next)}>
                     {each.title}

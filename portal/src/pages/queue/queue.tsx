@@ -14,7 +14,7 @@ import { harmless, word } from "../../ui/text";
 import { WhyPanel } from "../workload/why";
 import { Bulk } from "./bulk";
 import { GROUPS, Groups, type GroupBy } from "./groups";
-import { startColumn, useStarts } from "./starts";
+import { StartText, startColumn, useStarts, type Starts } from "./starts";
 import { QUEUE, USER } from "../../ui/work_columns";
 
 const route = getRouteApi("/queue");
@@ -41,27 +41,33 @@ const FIRST: readonly Column<OrderItem>[] = [
       </RowLink>
     ),
   },
-  {
-    key: "reason",
-    title: "Waits for",
-    width: "minmax(10rem, 5fr)",
-    narrow: "minmax(8rem, 4fr)",
-    under: true,
-    value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
-    cell: (row) => (
-      <span title={harmless(row.message, 1000)}>
-        {row.reason && (
-          <Badge
-            text={row.silent_since ? `was ${row.reason}` : row.reason}
-            tone={row.silent_since ? "calm" : row.never ? "bad" : "wait"}
-          />
-        )}{" "}
-        {row.never ? "never: " : ""}
-        {harmless(row.message || (row.cluster ? (row.reason ? "" : "unknown") : "not looked at yet"), 200)}
-      </span>
-    ),
-  },
 ];
+
+const reasonColumn = (starts: Starts): Column<OrderItem> => ({
+  key: "reason",
+  title: "Waits for",
+  width: "minmax(10rem, 5fr)",
+  narrow: "minmax(8rem, 4fr)",
+  under: true,
+  value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
+  cell: (row) => (
+    <span title={harmless(row.message, 1000)}>
+      {!row.never && (
+        <span className="phone-line">
+          starts within <StartText row={row} starts={starts} />
+        </span>
+      )}
+      {row.reason && (
+        <Badge
+          text={row.silent_since ? `was ${row.reason}` : row.reason}
+          tone={row.silent_since ? "calm" : row.never ? "bad" : "wait"}
+        />
+      )}{" "}
+      {row.never ? "never: " : ""}
+      {harmless(row.message || (row.cluster ? (row.reason ? "" : "unknown") : "not looked at yet"), 200)}
+    </span>
+  ),
+});
 
 const LAST: readonly Column<OrderItem>[] = [
   {
@@ -175,10 +181,10 @@ export function QueuePage() {
       return next;
     });
   }, []);
-  const { known, failed, see } = useStarts();
+  const { starts, see } = useStarts();
   const columns = useMemo(
-    () => [markColumn(chosen, toggle), ...FIRST, startColumn(known, failed), ...LAST],
-    [chosen, toggle, known, failed],
+    () => [markColumn(chosen, toggle), ...FIRST, reasonColumn(starts), startColumn(starts), ...LAST],
+    [chosen, toggle, starts],
   );
   const reasons = useMemo(() => counted(found.data?.items ?? [], (row) => row.reason), [found.data]);
   const names = useMemo(() => counted(found.data?.items ?? [], (row) => row.queue), [found.data]);

@@ -12,7 +12,7 @@ it("says the band, that it is unknown or never, and nothing before it was asked 
   const now = Date.now();
   const known = new Map([view("a/0", { p50: now + HOUR, p90: now + 4 * HOUR }), view("b/0", null)]);
   const text = (each: OrderItem, failed = false) =>
-    renderToStaticMarkup(<SettingsProvider>{startColumn(known, failed).cell(each)}</SettingsProvider>).replace(/<[^>]*>/g, "");
+    renderToStaticMarkup(<SettingsProvider>{startColumn({ known, failed }).cell(each)}</SettingsProvider>).replace(/<[^>]*>/g, "");
   expect(text(row("a/0"))).toBe("1 h – 4 h");
   expect(text(row("b/0"))).toBe("unknown");
   expect(text(row("c/0"))).toBe("…");

@@ -11,38 +11,42 @@ import type { Column } from "../../ui/table";
 /** Most gangs that the server is asked about at once. */
 const MOST = 100;
 
-/** `undefined` of a gang = it was not asked about yet. */
-export type Starts = ReadonlyMap<string, StartView>;
+/** What is known of gangs that are seen. */
+export interface Starts {
+  known: ReadonlyMap<string, StartView>;
+  /** Whether the server could not be asked: what is not known then is not on its way. */
+  failed: boolean;
+}
 
 /** Starts of rows that are seen, and what to call with them. */
-export function useStarts(): { known: Starts; failed: boolean; see(rows: readonly OrderItem[]): void } {
+export function useStarts(): { starts: Starts; see(rows: readonly OrderItem[]): void } {
   const [gangs, setGangs] = useState<readonly string[]>([]);
-  const found = useQuery(starts(gangs));
-  const known = useMemo(() => new Map(found.data?.items.map((each) => [each.gang, each])), [found.data]);
+  const { data, isError } = useQuery(starts(gangs));
+  const made = useMemo(
+    () => ({ known: new Map(data?.items.map((each) => [each.gang, each])), failed: isError }),
+    [data, isError],
+  );
   const see = useCallback((rows: readonly OrderItem[]) => {
     const wanted = rows.filter((row) => !row.never).map((row) => row.gang).slice(0, MOST);
     setGangs((was) => (was.join("\n") === wanted.join("\n") ? was : wanted));
   }, []);
-  return { known, failed: found.isError, see };
+  return { starts: made, see };
 }
 
-/** Said of a row without a band. */
-export function without(row: Pick<OrderItem, "never">, found: StartView | undefined, failed: boolean): string {
-  if (row.never) return "never";
-  return found || failed ? "unknown" : "…";
+export function StartText({ row, starts }: { row: OrderItem; starts: Starts }) {
+  const found = starts.known.get(row.gang);
+  if (found?.start) return <Within band={found.start} />;
+  return <span className="quiet">{row.never ? "never" : found || starts.failed ? "unknown" : "…"}</span>;
 }
 
-export const startColumn = (known: Starts, failed: boolean): Column<OrderItem> => ({
+export const startColumn = (starts: Starts): Column<OrderItem> => ({
   key: "start",
   title: "Starts within",
-  width: "10rem",
+  width: "10.5rem",
   wide: true,
   passing: true,
   value: () => null,
-  cell: (row) => {
-    const found = known.get(row.gang);
-    return found?.start ? <Within band={found.start} /> : <span className="quiet">{without(row, found, failed)}</span>;
-  },
+  cell: (row) => <StartText row={row} starts={starts} />,
 });
 
 function Within({ band }: { band: Band }) {
