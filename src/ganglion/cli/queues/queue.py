@@ -57,8 +57,9 @@ def queue(
 
             watch_screen(shown)
         else:
+            empty = "nothing that matches waits" if filters else "nothing waits that you may see"
             pages = _pages(client, form, limit, filters, starts)
-            print_pages(pages, columns(form, starts), form, empty="nothing waits")
+            print_pages(pages, columns(form, starts), form, empty=empty)
 
 
 def _pages(
