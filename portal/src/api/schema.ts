@@ -444,6 +444,8 @@ export interface GangView {
   model: string;
   metrics: Record<string, ReportedMetric>;
   waited: Array<WaitedFor>;
+  life: Array<LifeEvent>;
+  life_left_out: number;
 }
 
 export interface GlassView {
@@ -598,6 +600,23 @@ export interface LentRow {
 }
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
+
+export interface LifeChange {
+  name: string;
+  before: string;
+  after: string;
+}
+
+export interface LifeEvent {
+  at: number;
+  kind: string;
+  attempt: number;
+  step: number;
+  path: string;
+  saved_by: number;
+  changes: Array<LifeChange>;
+  why: string;
+}
 
 export interface ModelKept {
   state: string;
