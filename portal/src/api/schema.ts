@@ -444,6 +444,8 @@ export interface GangView {
   model: string;
   metrics: Record<string, ReportedMetric>;
   waited: Array<WaitedFor>;
+  life: Array<LifeEvent>;
+  life_left_out: number;
 }
 
 export interface GlassView {
@@ -598,6 +600,23 @@ export interface LentRow {
 }
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
+
+export interface LifeChange {
+  name: string;
+  before: string;
+  after: string;
+}
+
+export interface LifeEvent {
+  at: number;
+  kind: string;
+  attempt: number;
+  step: number;
+  path: string;
+  saved_by: number;
+  changes: Array<LifeChange>;
+  why: string;
+}
 
 export interface ModelKept {
   state: string;
@@ -1166,6 +1185,17 @@ export interface StandbyFile {
   notice?: unknown;
 }
 
+export interface StartPage {
+  items: Array<StartView>;
+}
+
+export interface StartView {
+  gang: string;
+  at: number;
+  start: Band | null;
+  guesses: Array<string>;
+}
+
 export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
 
 export interface Subtree {
@@ -1674,6 +1704,7 @@ export interface Gets {
   "/nodes": NodePage;
   "/gpus": CapacityPage;
   "/order": OrderPage;
+  "/order/starts": StartPage;
   "/queues": QueuePage;
   "/queues/{name}": QueueRules;
   "/policy": PolicyView;
