@@ -1,0 +1,20 @@
+/** What would become of a file, as the server said, and what of that a submission holds it to. */
+import type { Verdict, WorkloadCost } from "../../api/schema";
+import { money } from "../../ui/numbers";
+
+export type Plan =
+  | { step: "none" }
+  | { step: "asking" }
+  | { step: "wrong"; error: Error }
+  /** `of`: the file that it was said of; another one may be written by now. */
+  | { step: "told"; verdict: Verdict; of: string };
+
+/** The plan that a submission of this file holds the server to; empty = none was shown for it. */
+export function heldBy(plan: Plan, body: Record<string, unknown> | null): string {
+  return body && plan.step === "told" && plan.of === JSON.stringify(body) ? plan.verdict.plan : "";
+}
+
+/** What it costs at most, or why that is not known. */
+export function atMost(cost: WorkloadCost): string {
+  return cost.most_micro === null ? `no bound: ${cost.unknown || "unknown"}` : `at most ${money(cost.most_micro, cost.currency)}`;
+}
