@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Verdict, WorkloadCost } from "../../api/schema";
-import { atMost, heldBy, type Plan } from "./plan";
+import { atMost, heldBy, isOf, type Plan } from "./plan";
 
 const BODY = { name: "train", run: "true" };
 const told: Plan = { step: "told", verdict: { plan: "abc" } as Verdict, of: JSON.stringify(BODY) };
@@ -10,6 +10,7 @@ it("holds a submission to the plan that was shown for the same file, and to no o
   expect(heldBy(told, { ...BODY, run: "false" })).toBe("");
   expect(heldBy(told, null)).toBe("");
   expect(heldBy({ step: "asking" }, BODY)).toBe("");
+  expect([isOf(told, BODY), isOf(told, { ...BODY, run: "false" })]).toEqual([true, false]);
 });
 
 it("says what it costs at most, or why no bound is known", () => {

@@ -9,9 +9,14 @@ export type Plan =
   /** `of`: the file that it was said of; another one may be written by now. */
   | { step: "told"; verdict: Verdict; of: string };
 
+/** Whether what is shown was said of this file, and not of one that was written before. */
+export function isOf(plan: Plan, body: Record<string, unknown> | null): boolean {
+  return body !== null && plan.step === "told" && plan.of === JSON.stringify(body);
+}
+
 /** The plan that a submission of this file holds the server to; empty = none was shown for it. */
 export function heldBy(plan: Plan, body: Record<string, unknown> | null): string {
-  return body && plan.step === "told" && plan.of === JSON.stringify(body) ? plan.verdict.plan : "";
+  return plan.step === "told" && isOf(plan, body) ? plan.verdict.plan : "";
 }
 
 /** What it costs at most, or why that is not known. */

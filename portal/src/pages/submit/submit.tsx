@@ -9,7 +9,7 @@ import { queues, workload } from "../../api/reads";
 import type { Accepted, Verdict } from "../../api/schema";
 import { Command, Failure, Name } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
-import { atMost, heldBy, type Plan } from "./plan";
+import { atMost, heldBy, isOf, type Plan } from "./plan";
 import { harmless, word } from "../../ui/text";
 import { FIELDS, fieldOf, parsed, withField } from "./file";
 import { withCount } from "../workload/suggested";
@@ -121,6 +121,9 @@ export function SubmitPage() {
               <strong>What would become of it is another by now</strong> than was shown, so nothing was submitted. This is
               how it is now: submit again if that will do.
             </p>
+          )}
+          {plan.step === "told" && file.body && !isOf(plan, file.body) && (
+            <p className="quiet">Of the file as it was before; what is written now is being tried …</p>
           )}
           <PlanPanel plan={plan} />
           {error && <Failure error={error} />}
