@@ -608,6 +608,7 @@ export interface ModelKept {
 
 export interface ModelList {
   items: Array<ModelRow>;
+  store: ModelStore | null;
 }
 
 export interface ModelRow {
@@ -625,6 +626,13 @@ export interface ModelRow {
   fresh: number;
   outdated: number;
   kept: ModelKept | null;
+}
+
+export interface ModelStore {
+  folder: string;
+  limit: number;
+  trouble: string;
+  models: Array<StoredModel>;
 }
 
 export interface ModelUse {
@@ -1167,6 +1175,13 @@ export interface StandbyFile {
 }
 
 export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
+
+export interface StoredModel {
+  uri: string;
+  digest: string;
+  bytes: number;
+  used: number;
+}
 
 export interface Subtree {
   subject: string;

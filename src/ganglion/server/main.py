@@ -271,6 +271,7 @@ def serve(
             find_model=models.resolve,
             model_now=models.found,
             model_kept=cache.reading,
+            model_store=cache.store,
         )
         app = _guarded(context, host, host_names, login, _portal(context))
         url = url_of(taken[0], host, tls=shown is not None)
