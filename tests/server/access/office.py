@@ -28,7 +28,7 @@ QUEUES = (
 )
 
 KEPT = ModelStore("/models", 0, models=(StoredModel("hf://lab/zeppelin@1", "git:1", 1, 1),))
-"""Models of others: only who sees the whole fleet is told of them."""
+"""Models of others, which the server names only to callers who see the whole fleet."""
 
 
 class Office:
