@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ModelList, ModelRow } from "../../api/schema";
-import { bytes, keptOf, modelsOf, rolloutOf } from "./kept";
+import { baseOf, bytes, keptOf, modelsOf, rolloutOf, versionIn } from "./kept";
 
 const GIB = 1 << 30;
 const model = { reference: "hf://org/llama@main", uri: "hf://org/llama@1", version: "1", digest: "git:1" };
@@ -25,6 +25,12 @@ it("says why a model is not there, and nothing where none are kept", () => {
   expect(keptOf(at("failed", { trouble: "the disk is full" }))).toBe("failed: the disk is full");
   expect(keptOf(at("fetching"))).toBe("being fetched, its size is not known yet");
   expect(keptOf(null)).toBe("");
+});
+
+it("tells the name of a model from its version", () => {
+  expect(baseOf({ uri: "hf://org/llama@0a1b", version: "0a1b" })).toBe("hf://org/llama");
+  expect(baseOf({ uri: "models:/chat/3", version: "3" })).toBe("models:/chat/3");
+  expect(["models:/chat/3", "hf://org/llama@0a1b", "plain"].map(versionIn)).toEqual(["3", "0a1b", "plain"]);
 });
 
 it("says bytes as people do", () => {

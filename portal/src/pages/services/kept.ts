@@ -73,12 +73,23 @@ export function keptOf(kept: ModelKept | null): string {
   return saidOf(kept).filter(Boolean).join(kept.trouble ? ": " : ", ");
 }
 
+/** A model without the version that its name ends in: `hf://org/llama`. */
+export function baseOf(row: { uri: string; version: string }): string {
+  const end = `@${row.version}`;
+  return row.version && row.uri.endsWith(end) ? row.uri.slice(0, -end.length) : row.uri;
+}
+
+/** What tells a model from others of its name: `3` of `models:/chat/3`, the digits of a commit. */
+export function versionIn(uri: string): string {
+  return /[@/]([^@/]+)$/.exec(uri)?.[1] ?? uri;
+}
+
 /** How far replicas are with the model of their service, and whether its name means another one by now. */
 export function rolloutOf(row: Pick<ModelRow, "fresh" | "outdated" | "moved" | "trouble" | "now"> | undefined): string {
   if (!row) return "";
   const parts: string[] = [];
   if (row.outdated) parts.push(`${row.fresh} of ${row.fresh + row.outdated} replicas have it`);
-  if (row.moved) parts.push(`its name means ${row.now?.version || "another version"} by now`);
+  if (row.moved) parts.push(`its name means ${row.now?.version ? `version ${row.now.version}` : "another version"} by now`);
   if (row.trouble) parts.push(row.trouble);
   return parts.join("; ");
 }

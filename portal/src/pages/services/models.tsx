@@ -9,7 +9,7 @@ import { plural } from "../../ui/numbers";
 import { Badge, Command, Meter, Name, Time } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless, word } from "../../ui/text";
-import { bytes, idOfModel, keptOf, modelsOf, saidOf, type ModelAt } from "./kept";
+import { baseOf, bytes, idOfModel, keptOf, modelsOf, saidOf, type ModelAt } from "./kept";
 
 /** How far a download is, is no event. */
 const AGAIN_MS = 5_000;
@@ -21,14 +21,18 @@ const COLUMNS: readonly PlainColumn<ModelAt>[] = [
     key: "model",
     title: "Model",
     value: (row) => row.uri,
-    cell: (row) => <Name text={row.uri} most={80} />,
+    cell: (row) => (
+      <span title={harmless(row.uri, 500)}>
+        <Name text={baseOf(row)} most={80} />
+      </span>
+    ),
   },
   {
     key: "version",
     title: "Version",
     wide: true,
     value: (row) => row.version,
-    cell: (row) => (row.version ? <Name text={row.version} most={16} /> : "–"),
+    cell: (row) => (row.version ? <Name text={row.version} most={12} /> : "–"),
   },
   {
     key: "kept",
@@ -56,7 +60,7 @@ export function Models() {
       <h2>Models</h2>
       {store && <Store store={store} />}
       {rows.length ? (
-        <PlainTable label="Models" file="models" one="model" columns={COLUMNS} rows={rows} id={idOfModel} />
+        <PlainTable label="Each model" className="models" file="models" one="model" columns={COLUMNS} rows={rows} id={idOfModel} />
       ) : (
         <p className="quiet">None lies there yet: models of gangs that wait with a place of their own are fetched.</p>
       )}

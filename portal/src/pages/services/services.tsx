@@ -17,7 +17,7 @@ import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
 import { idOf, QUEUE, STATE, USER } from "../../ui/work_columns";
 import { WorkSide } from "../../ui/work_side";
-import { keptOf, rolloutOf } from "./kept";
+import { keptOf, rolloutOf, versionIn } from "./kept";
 import { ModelButtons, Models } from "./models";
 
 const route = getRouteApi("/services");
@@ -179,8 +179,8 @@ function About({ job }: { job: WorkloadDetail }) {
           ["because", harmless(scaling?.cause ?? "", 300)],
           ["reached at", job.url && <code>{harmless(job.url, 300)}</code>],
           ["model", job.model && <code>{harmless(job.model.uri || job.model.reference, 300)}</code>],
-          ["model version", job.model && harmless(job.model.version, 80)],
-          ["model digest", job.model && harmless(job.model.digest, 80)],
+          ["model version", job.model && <Name text={job.model.version} most={28} />],
+          ["model digest", job.model && <Name text={job.model.digest} most={28} />],
           ["kept", harmless(keptOf(job.model_kept), 400)],
           ["rollout", harmless(rolloutOf(row), 400)],
           ...modelOf(job.document).map(([key, value]) => [harmless(key, 40), harmless(value, 200)] as const),
@@ -217,7 +217,7 @@ const REPLICAS: readonly PlainColumn<Replica>[] = [
   { key: "index", title: "Replica", value: (row) => row.index, cell: (row) => row.index },
   { key: "phase", title: "Phase", value: (row) => row.phase, cell: (row) => row.phase },
   { key: "node", title: "Node", value: (row) => row.node, cell: (row) => <Name text={row.node || "–"} most={30} /> },
-  { key: "model", title: "Model", value: (row) => row.model, cell: (row) => <Name text={row.model || "–"} most={40} /> },
+  { key: "model", title: "Model", value: (row) => row.model, cell: (row) => <span title={harmless(row.model, 300)}>{harmless(versionIn(row.model) || "–", 12)}</span> },
   { key: "requests", title: "Requests", align: "end", value: (row) => row.requests, cell: (row) => row.requests ?? "–" },
 ];
 
