@@ -287,6 +287,7 @@ try {
     await see("The server does not answer.");
     ganglion("up", ...JSON.parse(process.env.UP));
     await page.getByText("The server is another version than this page.").waitFor({ timeout: 30_000 });
+    await page.locator(".live", { hasText: "Old page" }).waitFor();
     await page.unroute("**/portal.json");
   });
 
