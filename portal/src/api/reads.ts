@@ -1,11 +1,20 @@
 /** What pages read, each under a key that events make out of date. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { get, getLong } from "./client";
+import { get, getLong, readiness } from "./client";
 import { shared } from "./pieces";
 import type { Kind, OrderItem, OrderPage } from "./schema";
 
 /** No event says that a scheduler of a cluster is silent. */
 const SILENT_MS = 60_000;
+
+const CHECKED_MS = 10_000;
+
+/** What the server finds of itself is no event. */
+export const checks = queryOptions({
+  queryKey: ["readiness"],
+  queryFn: ({ signal }) => readiness(signal),
+  refetchInterval: CHECKED_MS,
+});
 
 export const order = queryOptions({
   queryKey: ["order"],

@@ -15,6 +15,7 @@ import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { Facts } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
+import { NoAddress, Unreached } from "../../ui/unreached";
 import { idOf, QUEUE, STATE, USER } from "../../ui/work_columns";
 import { WorkSide } from "../../ui/work_side";
 import { keptOf, rolloutOf, versionIn } from "./kept";
@@ -116,6 +117,7 @@ export function ServicesPage() {
         state={(row) => row.state}
         search={search}
         set={set}
+        notice={<Unreached />}
         line="ganglion ps --kind service"
         empty={
           <Empty title="No service runs or waits">
@@ -204,6 +206,7 @@ function About({ job }: { job: WorkloadDetail }) {
         <p className="quiet">Unknown: the router has not reported about it.</p>
       )}
       <Replicas job={job} />
+      {job.document["port"] != null && <NoAddress job={job} />}
       <div className="buttons">
         {job.url && <OpenButton id={job.id} />}
         <ScaleButton job={job} />

@@ -185,14 +185,17 @@ class Door:
             }
 
     def _start(self) -> None:
+        logged = ""
         while not self._leaving.is_set():
             link = self._make()
+            self._trouble = self._trouble or link.blocked()  # to start one takes a while
             try:
                 link.start()
             except GanglionError as error:
-                if error.message != self._trouble:
+                self._trouble = link.blocked() or error.message
+                if self._trouble != logged:
                     log.error("no router", error=error.message, hint=error.hint)
-                self._trouble = error.message
+                    logged = self._trouble
                 self._leaving.wait(RETRY_S)
                 continue
             with self._lock:
