@@ -125,6 +125,20 @@ export const workload = (ref: string) =>
       typeof data?.document["cluster"] === "string" && !data.ended ? SILENT_MS : false,
   });
 
+const SOUGHT = 10;
+
+/** The id of work of a cluster by its key there; empty = the server has none. */
+export const idOfKey = (cluster: string, name: string, key: string) =>
+  queryOptions({
+    queryKey: ["workloads", "key", cluster, key],
+    queryFn: async ({ signal }) => {
+      const listed = await get("/workloads", {}, { name, all: true, limit: 200 }, signal);
+      const own = listed.items.filter((each) => each.queue.startsWith(`${cluster}:`)).slice(0, SOUGHT);
+      const details = await Promise.all(own.map((each) => get("/workloads/{ref}", { ref: each.id }, {}, signal)));
+      return details.find((each) => each.document["gang"] === key)?.id ?? "";
+    },
+  });
+
 /** Why it waits; what is ahead of it changes with everything that waits. */
 export const why = (ref: string) =>
   queryOptions({

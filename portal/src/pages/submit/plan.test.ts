@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Verdict, WorkloadCost } from "../../api/schema";
-import { atMost, heldBy, isOf, type Plan } from "./plan";
+import { atMost } from "../../ui/cost";
+import { heldBy, isOf, type Plan } from "./plan";
 
 const BODY = { name: "train", run: "true" };
 const told: Plan = { step: "told", verdict: { plan: "abc" } as Verdict, of: JSON.stringify(BODY) };

@@ -1,6 +1,5 @@
 /** What would become of a file, as the server said, and what of that a submission holds it to. */
-import type { Verdict, WorkloadCost } from "../../api/schema";
-import { money } from "../../ui/numbers";
+import type { Verdict } from "../../api/schema";
 
 export type Plan =
   | { step: "none" }
@@ -17,9 +16,4 @@ export function isOf(plan: Plan, body: Record<string, unknown> | null): boolean 
 /** The plan that a submission of this file holds the server to; empty = none was shown for it. */
 export function heldBy(plan: Plan, body: Record<string, unknown> | null): string {
   return plan.step === "told" && isOf(plan, body) ? plan.verdict.plan : "";
-}
-
-/** What it costs at most, or why that is not known. */
-export function atMost(cost: WorkloadCost): string {
-  return cost.most_micro === null ? `no bound: ${cost.unknown || "unknown"}` : `at most ${money(cost.most_micro, cost.currency)}`;
 }
