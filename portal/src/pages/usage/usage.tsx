@@ -305,7 +305,7 @@ function Group({ by, name }: { by: By; name: string }) {
         <Name text={knownAs(name)} most={64} />
       </RowLink>
     );
-  if (by === "queue" && name)
+  if (by === "queue" && name && !name.includes(":"))
     return (
       <Link to="/queues" search={{ queue: name }} tabIndex={-1}>
         <Name text={name} most={64} />
