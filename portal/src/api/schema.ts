@@ -627,6 +627,7 @@ export interface ModelKept {
 
 export interface ModelList {
   items: Array<ModelRow>;
+  store: ModelStore | null;
 }
 
 export interface ModelRow {
@@ -644,6 +645,13 @@ export interface ModelRow {
   fresh: number;
   outdated: number;
   kept: ModelKept | null;
+}
+
+export interface ModelStore {
+  folder: string;
+  limit: number;
+  trouble: string;
+  models: Array<StoredModel>;
 }
 
 export interface ModelUse {
@@ -1197,6 +1205,13 @@ export interface StartView {
 }
 
 export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
+
+export interface StoredModel {
+  uri: string;
+  digest: string;
+  bytes: number;
+  used: number;
+}
 
 export interface Subtree {
   subject: string;

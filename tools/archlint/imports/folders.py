@@ -57,13 +57,14 @@ FOLDERS: dict[str, dict[str, str]] = {
     "router": {
         "balancing": "",
         "decisions": "",
+        "port": "",
         "record": "",
-        "launch": "record",
+        "launch": "port record",
         "metrics": "balancing",
         "link": "balancing decisions record launch",
         "proxy": "balancing decisions metrics",
         "control": "balancing decisions metrics proxy",
-        "process": "balancing decisions record proxy control",
+        "process": "balancing decisions port record proxy control",
         "__main__": "link process",
     },
     "lifecycle": {
