@@ -1341,6 +1341,7 @@ export interface UsageRow {
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface UsePage {
@@ -1375,6 +1376,12 @@ export interface UtilisationRow {
   held_milli: number;
   active_milli: number | null;
   lost_gpu_ms: number;
+  active_gpu_us: number | null;
+  sampled_gpu_us: number;
+  active_by: string;
+  energy_mj: number | null;
+  energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface Verdict {

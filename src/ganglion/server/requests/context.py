@@ -46,8 +46,10 @@ from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.whatif.questions import WhatIfQuestions
 from ganglion.transport.tls.certificate import ServedCertificate
+from ganglion.worlds.dcgm import DcgmCounters
 from ganglion.worlds.local.machine.gpu_use import NvmlCounters
 from ganglion.worlds.local.machine.use import UseReader
+from ganglion.worlds.local.workspaces.onlooker import counters_of
 
 DRY_RUNS = 60
 """Dry runs that one user may have in a minute, by default."""
@@ -149,7 +151,7 @@ class ServerContext(Struct):
     portal_links: PortalLinks = field(default_factory=lambda: PortalLinks(SYSTEM.randomness))
     portal_trouble: str = ""
     uses: UseReader = field(default_factory=UseReader)
-    counters: NvmlCounters = field(default_factory=NvmlCounters)
+    counters: DcgmCounters | NvmlCounters = field(default_factory=counters_of)
     curves: AttemptCurves = field(default_factory=lambda: AttemptCurves(Path("/nonexistent"), int))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     contacts: SchedulerContacts = field(default_factory=SchedulerContacts)
