@@ -12,6 +12,54 @@ class Amount(resources.Amount, frozen=True, forbid_unknown_fields=False, omit_de
     """A quantity of each resource; None = not governed."""
 
 
+class BoundView(Struct):
+    """What bounds the use of a queue: a rule of its own, or of a queue above it.
+
+    Attributes:
+        queue: whose rule it is.
+        rule: `limit`, or `quota`, which bounds work that may not be stopped for others.
+        flavor: that it is about; `*` = all together.
+        resource: `gpu_milli`, `cpu_milli` or `memory_mib`, which is its unit.
+        most: the bound.
+        used: in use of it in that queue and all below it.
+        binds: whether it leaves the least of all bounds of that rule, flavor and resource.
+    """
+
+    queue: str
+    rule: str
+    flavor: str
+    resource: str
+    most: int
+    used: int
+    binds: bool = False
+
+
+class PastUseView(Struct):
+    """What a queue has used, and what that does to its standing.
+
+    Attributes:
+        half_life_ms: past use counts for half after so long.
+        gpu_milli: the steady use, in thousandths of GPUs, that its past counts like.
+        deserved_without_gpu_milli: what it would deserve now had no queue used anything.
+        used_permille: its part of what it and the queues beside it have used; None = of those
+            the caller may not see all.
+        weight_permille: its part of their weights; None likewise.
+        place: its place among them, from 1, by use in relation to what each deserves, the
+            smallest first; 0 = the order does not look at past use of queues; None likewise.
+        place_without: the same had no queue used anything.
+        beside: how many they are; 0 = of those the caller may not see all.
+    """
+
+    half_life_ms: int
+    gpu_milli: int
+    deserved_without_gpu_milli: int
+    used_permille: int | None = None
+    weight_permille: int | None = None
+    place: int | None = None
+    place_without: int | None = None
+    beside: int = 0
+
+
 class QueueView(Struct):
     """One queue: its rules and what it uses now.
 
@@ -34,6 +82,8 @@ class QueueView(Struct):
         waiting: gangs that wait, likewise.
         document: its rules, as a policy file says them.
         etag: names these rules, for changes of just these.
+        bounds: what bounds its use, of its own rules and of those above it, its own first.
+        past: what it has used; None = the policy does not remember that.
     """
 
     name: str
@@ -53,6 +103,8 @@ class QueueView(Struct):
     waiting: int = 0
     document: dict[str, Any] = field(default_factory=dict)
     etag: str = ""
+    bounds: tuple[BoundView, ...] = ()
+    past: PastUseView | None = None
 
 
 class QueuePage(Page):

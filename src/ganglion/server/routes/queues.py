@@ -1,6 +1,7 @@
 """Routes for queues."""
 
 import json
+from collections.abc import Collection
 from typing import Annotated, Any
 
 from fastapi import Query, Response
@@ -37,10 +38,9 @@ def list_queues(
     if_none_match: etags.IfNoneMatch = "",
 ) -> Response:
     """List queues with their usage."""
+    now = here.service.now()
     with here.service.read() as mind:
-        known, caller = mind.state.queues.by_name.keys(), here.caller
-        hidden = () if caller.sees_all else known - caller.queues
-        found = cluster.queue_page(mind.state, query, hidden)
+        found = cluster.queue_page(mind.state, query, _hidden(here, mind.state), now)
     return etags.answer(found, if_none_match)
 
 
@@ -73,8 +73,9 @@ def set_queue(
         live.set_queue(draft, within_parent(here.caller, draft.state, queue))
 
     here.service.ask(command)
+    now = here.service.now()
     with here.service.read() as mind:
-        return cluster.queue_view(mind.state, name)
+        return cluster.queue_view(mind.state, name, _hidden(here, mind.state), now)
 
 
 @router.post("/queues/{name}/check", openapi_extra=document_body("QueueFile"))
@@ -93,6 +94,12 @@ def check_queue(here: Here, name: str, body: Document) -> PolicyOutcome:
             first, *others = map(_of_one, error.errors)
             raise first.among(others) from error
     return replace(found, warnings=(*map(str, unknown), *found.warnings))
+
+
+def _hidden(here: ServerContext, state: ClusterState) -> Collection[str]:
+    """Queues whose work the caller may not see."""
+    caller = here.caller
+    return () if caller.sees_all else state.queues.by_name.keys() - caller.queues
 
 
 def _check_parent(state: ClusterState, queue: Queue) -> None:
