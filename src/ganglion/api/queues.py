@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from ganglion.api.page import Page
 from ganglion.model import resources
+from ganglion.model.causes import CauseKind
 
 
 class Amount(resources.Amount, frozen=True, forbid_unknown_fields=False, omit_defaults=False):
@@ -125,3 +126,63 @@ class QueueRules(Struct):
     name: str
     document: dict[str, Any]
     etag: str
+
+
+class ReclaimedAttempt(Struct):
+    """One attempt that was stopped, or made smaller, for work of another queue.
+
+    Attributes:
+        at: when it was asked to, in ms.
+        workload: whose attempt it was; empty = the caller may not see it.
+        for_workload: for whose sake; empty likewise.
+        gpu_milli: thousandths of GPUs that it gave up; None = unknown.
+    """
+
+    at: int
+    workload: str = ""
+    for_workload: str = ""
+    gpu_milli: int | None = None
+
+
+class ReclaimView(Struct):
+    """What one queue took back from another for one cause.
+
+    Attributes:
+        taker: queue of the work for whose sake; empty = unknown, or queues that the caller may
+            not see.
+        giver: queue whose work was stopped; empty likewise.
+        cause: `reclaimed`, `reclaimed_borrowing` or `shared`.
+        why: the same as a sentence.
+        count: attempts that were stopped or made smaller.
+        gpu_milli: thousandths of GPUs that these gave up, as far as known.
+        unknown: attempts of which that is not known.
+        last_at: when the last one was asked to, in ms.
+        last: the last ones, the newest first.
+    """
+
+    taker: str
+    giver: str
+    cause: CauseKind
+    why: str
+    count: int = 0
+    gpu_milli: int = 0
+    unknown: int = 0
+    last_at: int = 0
+    last: tuple[ReclaimedAttempt, ...] = ()
+
+
+class ReclaimPage(Struct):
+    """Which queues took back from which in a period.
+
+    Attributes:
+        since, until: the period, in ms.
+        known_since: the ledger has no events from before, in ms; None = it has all of the period.
+        items: the one with the latest stop first.
+        left_out: whether there were too many stops; then the oldest are missing.
+    """
+
+    since: int
+    until: int
+    known_since: int | None = None
+    items: tuple[ReclaimView, ...] = ()
+    left_out: bool = False

@@ -1,0 +1,1 @@
+"""Of what was held, and what it cost."""
