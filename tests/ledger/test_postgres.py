@@ -20,12 +20,12 @@ def ledger(database: str) -> Iterator[Ledger]:
 
 
 def hang_up(database: str) -> None:
-    """The server ends every connection but the one that asks."""
+    """The server ends every connection but the one that asks, within 10 s."""
     admin = create_engine(database)
     with admin.begin() as connection:
         connection.execute(
             text(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
         )
@@ -54,3 +54,18 @@ def test_who_lost_its_connection_does_not_write_beside_its_successor(
     successor.close()
     ledger.refresh()
     assert ledger.head == 2
+
+
+def test_the_lock_of_a_ledger_that_is_closed_is_free_at_once(database: str) -> None:
+    watcher = create_engine(database)
+    held = text(
+        "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_locks.database = pg_database.oid"
+        " WHERE locktype = 'advisory' AND datname = current_database()"
+    )
+    with watcher.connect() as connection:
+        for _ in range(5):
+            ledger = Ledger.open(database)
+            assert connection.scalar(held) == 1
+            ledger.close()
+            assert connection.scalar(held) == 0
+    watcher.dispose()

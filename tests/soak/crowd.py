@@ -20,6 +20,8 @@ UNFINISHED = 80
 """Most pods that have not ended."""
 GIVEN_UP = 0.0005
 """How often work is taken away in one look before it has ended."""
+RESIZED = 0.02
+"""How often a Job is made larger or smaller in one look."""
 KINDS = ("gang", "gang", "gang", "job", "job", "part", "cores")
 
 
@@ -45,6 +47,7 @@ class Crowd:
         chance: the seed's.
         most: pods to be made in all.
         usual_s: usual time for which a pod runs, in seconds.
+        resized: gets the names of Jobs that are made larger or smaller.
 
     Attributes:
         made: pods wanted so far.
@@ -53,8 +56,11 @@ class Crowd:
         live: work that is there, by name.
     """
 
-    def __init__(self, cluster: Cluster, chance: Random, most: int, usual_s: float) -> None:
+    def __init__(
+        self, cluster: Cluster, chance: Random, most: int, usual_s: float, resized: set[str]
+    ) -> None:
         self._cluster, self._chance, self._usual_s = cluster, chance, usual_s
+        self._resized = resized
         self.most = most
         self.made = self.replaced = self.failed = self.given_up = 0
         self.live: dict[str, Work] = {}
@@ -97,6 +103,8 @@ class Crowd:
             self._remove(work)
         elif work.pods:
             self._tend_gang(work, own)
+        elif self._chance.random() < RESIZED:
+            self._resize(work.name)
 
     def _tend_gang(self, work: Work, own: dict[str, Object]) -> None:
         phases = [pod["status"].get("phase") for pod in own.values()]
@@ -116,6 +124,11 @@ class Crowd:
             work.late = 0
             for pod in last:
                 self._create(pod)
+
+    def _resize(self, job: str) -> None:
+        size = self._chance.randint(1, 6)
+        self._resized.add(job)
+        self._cluster.patch(f"{JOBS}/{job}", {"spec": {"parallelism": size, "completions": size}})
 
     def _make(self) -> None:
         chance, name = self._chance, f"w{self.made}"

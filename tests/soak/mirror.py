@@ -58,7 +58,10 @@ class Books:
         looked: revisions that were looked at.
         bound: pods that were seen with a node.
         marked: pods that were seen marked as victims -> for whom.
-        longest_half_s: longest time for which some pods of a gang had nodes and others had none.
+        resized: gangs that users made larger or smaller: those that grow are bound in part until
+            there is a place for more.
+        longest_half_s: longest time for which some pods of another gang had nodes and others had
+            none.
     """
 
     def __init__(self, rooms: Mapping[str, Amounts]) -> None:
@@ -71,6 +74,7 @@ class Books:
         self.overs = self.looked = 0
         self.bound: set[str] = set()
         self.marked: dict[str, str] = {}
+        self.resized: set[str] = set()
         self.longest_half_s = 0.0
         self.longest_half = ""
 
@@ -133,7 +137,7 @@ class Books:
             self._half_since.setdefault(gang, now_s)
             return
         took_s = now_s - self._half_since.pop(gang, now_s)
-        if took_s > self.longest_half_s:
+        if took_s > self.longest_half_s and gang not in self.resized:
             self.longest_half_s, self.longest_half = took_s, gang
 
     def _beyond(self, node: str) -> str:

@@ -54,6 +54,7 @@ class Figures(Struct):
     seconds: float = 0.0
     pods: int = 0
     replaced: int = 0
+    resized: int = 0
     bound: int = 0
     marked: int = 0
     revisions: int = 0
@@ -101,7 +102,7 @@ class Soak:
         self._proxies = {name: Proxy(plane) for name in SCHEDULERS}
         self.schedulers = Schedulers(self._proxies, folder)
         usual_s = LOAD * NODES * GPUS / MEAN_GPUS * seconds / pods
-        self.crowd = Crowd(self._cluster, Random(seed), pods, usual_s)
+        self.crowd = Crowd(self._cluster, Random(seed), pods, usual_s, self.mirror.books.resized)
         self._trouble = Trouble(
             self._cluster,
             self._proxies,
@@ -237,6 +238,7 @@ class Soak:
             "bound": len(books.bound),
             "replaced": crowd.replaced,
             "failed": crowd.failed,
+            "resized": len(books.resized),
             "faults": sum(self._trouble.counts.values()),
             "starts": len(self.schedulers.lives),
             "marked": len(books.marked),
@@ -250,7 +252,7 @@ class Soak:
     def _collect(self) -> None:
         found, books, crowd = self.found, self.mirror.books, self.crowd
         found.pods, found.replaced, found.bound = crowd.made, crowd.replaced, len(books.bound)
-        found.marked = len(books.marked)
+        found.marked, found.resized = len(books.marked), len(books.resized)
         found.revisions, found.gaps = books.looked, self.mirror.gaps
         found.faults = dict(sorted(self._trouble.counts.items()))
         found.starts = len(self.schedulers.lives)

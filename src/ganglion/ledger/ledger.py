@@ -102,7 +102,7 @@ class Ledger(Reader):
             engine = database.connect(url, effects.connections)
             undo.callback(engine.dispose)
             writer = database.writer(engine, where)
-            undo.callback(writer.close)
+            undo.callback(database.release, writer)
             database.check(writer, where)
             migrate(writer, where, progress)
             made = cls(engine, writer, where, lock, effects.randomness)
@@ -111,7 +111,7 @@ class Ledger(Reader):
 
     def close(self) -> None:
         """Let go of the database; the next server may open it."""
-        self._writer.close()
+        database.release(self._writer)
         self._engine.dispose()
         if self._lock:
             self._lock.release()

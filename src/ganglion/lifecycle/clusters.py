@@ -87,6 +87,8 @@ class ClusterBook(Struct):
         """
         if self.scheduler not in self.open:
             return self.heard
+        if now - max(self.heard, begun) <= SILENT_MS:
+            return 0
         waits = any(not each.holds for each in self.gangs.values())
         # That what was said of waits holds still, only a record says.
         last = self.heard if waits else max(self.heard, asked)

@@ -43,7 +43,8 @@ def queue(
                 lambda: table_of(_shown(form), client.order_page(limit=most, **filters).items)
             )
         else:
-            print_pages(_pages(client, limit, filters), columns(), form, empty="nothing waits")
+            empty = "nothing that matches waits" if filters else "nothing waits that you may see"
+            print_pages(_pages(client, limit, filters), columns(), form, empty=empty)
 
 
 def _pages(

@@ -58,8 +58,8 @@ class GangRecord(Struct):
         raised: (when in ms, priority before, priority after) of each time that waiting raised it.
         waits_since: when it was submitted, or last had to wait again, in ms.
         turn_ms: time that the fleet needed at its submission for all work ahead of it.
-        relocated: whether a node that it runs on came to lie in other domains. It goes on there,
-            even where its topology would not let it start.
+        relocated: whether a node that it runs on came to lie in other domains, or its place was
+            taken over as it was. It goes on there, even where its topology would not let it start.
     """
 
     gang: Gang

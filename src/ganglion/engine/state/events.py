@@ -52,7 +52,7 @@ def taken_over(state: Components, event: ev.GangSubmitted, place: ev.GangPlaced)
     record = gang_events.entered(state, event)
     if record is None:
         return False
-    record.turn_ms = turn
+    record.turn_ms, record.relocated = turn, True
     return placed(state, place)
 
 

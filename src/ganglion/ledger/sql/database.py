@@ -1,10 +1,11 @@
 """Opening a database so that what it has accepted survives a power cut."""
 
+from contextlib import suppress
 from pathlib import Path
 from sqlite3 import Connection as Sqlite
 
 from sqlalchemy import URL, Connection, Engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.sql.faults import faults
@@ -100,6 +101,18 @@ def writer(engine: Engine, where: str) -> Connection:
         return connection
     connection.close()
     raise InUse(f"{where} is in use by another server", "stop it, or name another database")
+
+
+def release(connection: Connection) -> None:
+    """Close the one connection that writes, so that the next may be opened at once.
+
+    PostgreSQL gives the lock of a closed connection back only once it notices the end of it. The
+    lock of a connection that was lost goes with that.
+    """
+    if connection.engine.dialect.name == "postgresql" and not connection.closed:
+        with suppress(SQLAlchemyError), connection.begin():
+            connection.execute(text("SELECT pg_advisory_unlock(:k)"), {"k": _LOCK_KEY})
+    connection.close()
 
 
 def file_lock(url: URL, effects: Effects = SYSTEM) -> FileLock | None:

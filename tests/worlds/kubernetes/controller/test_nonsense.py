@@ -126,6 +126,20 @@ def test_a_running_pod_whose_marks_became_nonsense_stops_no_restart_and_keeps_it
     assert bound(stage) == {"good": "n1"}
 
 
+def test_pods_of_a_gang_that_share_a_node_and_would_not_now_go_on_after_a_restart() -> None:
+    stage = Stage(settings=AGENT)
+    apart = {
+        "labelSelector": {"matchLabels": {"ganglion.dev/gang": "odd"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    pods = manifests.gang("odd", 2, affinity=affinity, nodeName="n0")
+    stage.show(node(0), node(1), *pods, manifests.pod("good"))
+    stage.turn()
+    assert stage.nodes_of("default/ganglion.dev/gang/odd") == ["n0", "n0"]
+    assert bound(stage).keys() == {"good"}
+
+
 @pytest.mark.parametrize("resource", ["amd.com/gpu", "nvidia.com/mig-1g.5gb"])
 def test_a_nomination_to_a_node_without_such_gpus_is_taken_back(resource: str) -> None:
     stage = Stage(settings=AGENT)

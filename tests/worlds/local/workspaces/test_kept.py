@@ -116,14 +116,14 @@ def sight(look: Look, witness: Witness) -> Sight | None:
     return next((each for each in look.sights if each.witness is witness), None)
 
 
-def moves(who: LocalOnlooker, witness: Witness) -> Sight:
-    """Look until this witness sees something move."""
+def moves(who: LocalOnlooker, witness: Witness, what: str = "") -> Sight:
+    """Look until this witness sees something move, and says that of it."""
 
     def look() -> Sight | None:
         found = sight(who.look(), witness)
-        return found if found and found.moved == found.at else None
+        return found if found and found.moved == found.at and what in found.said else None
 
-    found = until(look, f"{witness} sees something")
+    found = until(look, f"{witness} sees something: {what}")
     assert isinstance(found, Sight)
     return found
 
@@ -150,7 +150,7 @@ def test_a_computation_in_the_background_is_seen_also_when_it_left_its_session(
     gang = workspace(jobs, f'setsid {sys.executable} -S -c "{burn}" & echo up; exec sleep 600')
     jobs.says(gang, "up")
     who = onlooker(jobs, gang)
-    assert "of a core" in moves(who, Witness.PROCESSES).said
+    moves(who, Witness.PROCESSES, "of a core")
     go.touch()
     quiet(who, Witness.PROCESSES)
     assert who.required == {Witness.PROCESSES, Witness.PEOPLE}  # on pretended GPUs nothing runs

@@ -183,8 +183,8 @@ def _keep_seats(scene: ControllerState, feasible: FeasibilityTurn, gang_id: str,
     seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
     pods = _sitting(scene, site, gang, seated)
     keeper = replace(_as_large_as(gang, pods), id=BEGUN + gang_id, workload=BEGUN + gang_id)
-    scene.state.apply(GangSubmitted(now, keeper))
-    scene.state.apply(GangPlaced(now, keeper.id, 1, Placement(tuple(pods))))
+    placed = GangPlaced(now, keeper.id, 1, Placement(tuple(pods)))
+    scene.state.take_over(GangSubmitted(now, keeper), placed)
 
 
 def _give_seats_back(scene: ControllerState, gang_id: str, now: int) -> None:
