@@ -907,6 +907,7 @@ export interface Question {
   policy?: OtherPolicy | null;
   nodes: Array<string>;
   queues: Array<string>;
+  rules: Record<string, Record<string, unknown>>;
   prices: Array<string>;
   workload?: Record<string, unknown> | null;
   at: string;
@@ -1517,6 +1518,8 @@ export interface WhatIfReport {
   starts: Array<WhatIfStart>;
   assumptions: Array<string>;
   currency: string;
+  others_shorter: number;
+  others_longer: number;
 }
 
 export interface WhatIfStart {
