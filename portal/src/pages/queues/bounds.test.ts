@@ -36,7 +36,7 @@ it("takes the limit of GPUs that leaves the least, whosever it is", () => {
 it("says amounts in the unit of what is bounded", () => {
   expect(amount(bound({}), 2500)).toBe("2.5");
   expect(amount(bound({ resource: "memory_mib" }), 2048)).toBe("2 GiB");
-  expect(about(bound({ flavor: "H100" }))).toBe("H100 GPUs");
+  expect(about(bound({ flavor: "H100" }))).toBe("H100");
   expect(about(bound({ resource: "cpu_milli" }))).toBe("CPUs");
 });
 
@@ -45,7 +45,7 @@ it("says what the past takes away, and where it moves a queue to", () => {
   expect(said).toContain("counts like 4 GPUs held all the time");
   expect(said).toContain("75 % of what it and the queues beside it have used; its weight is 50 % of theirs");
   expect(said).toContain("4 GPUs now, 2 fewer than if no queue had used anything");
-  expect(said).toContain("it is 2nd of 2 beside it; without its past it would be 1st");
+  expect(said).toContain("Of the 2 queues side by side it is 2nd in the order; without its past it would be 1st");
 });
 
 it("says nothing about queues that are not shown, and of an order that forgets", () => {

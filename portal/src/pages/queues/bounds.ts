@@ -15,10 +15,11 @@ export const left = (bound: BoundView) => Math.max(0, bound.most - bound.used);
 
 const WHAT: Record<string, string> = { gpu_milli: "GPUs", cpu_milli: "CPUs", memory_mib: "memory" };
 
-/** What a bound is about: `H100 GPUs`. */
+/** What a bound is about: a flavor of GPUs by its name, else `GPUs`, `H100 CPUs`. */
 export function about(bound: BoundView): string {
   const what = WHAT[bound.resource] ?? bound.resource;
-  return bound.flavor === "*" ? what : `${bound.flavor} ${what}`;
+  if (bound.flavor === "*") return what;
+  return bound.resource === "gpu_milli" ? bound.flavor : `${bound.flavor} ${what}`;
 }
 
 export function amount(bound: BoundView, value: number): string {
@@ -52,8 +53,8 @@ export function pastSaid(queue: QueueView, past: PastUseView): string[] {
   if (past.place && past.place_without && past.beside > 1)
     said.push(
       past.place === past.place_without
-        ? `In the order it is ${nth(past.place)} of ${past.beside} beside it, with and without its past.`
-        : `In the order it is ${nth(past.place)} of ${past.beside} beside it; without its past it would be ${nth(past.place_without)}.`,
+        ? `Of the ${past.beside} queues side by side it is ${nth(past.place)} in the order, with and without its past.`
+        : `Of the ${past.beside} queues side by side it is ${nth(past.place)} in the order; without its past it would be ${nth(past.place_without)}.`,
     );
   if (past.place === 0) said.push("The order of work does not look at what queues have used.");
   return said;

@@ -40,14 +40,14 @@ const COLUMNS: readonly PlainColumn<ReclaimView>[] = [
     value: given,
     cell: (row) => (given(row) === null ? "unknown" : `${row.unknown ? "≥ " : ""}${gpus(row.gpu_milli)}`),
   },
-  { key: "count", title: "Times", align: "end", value: (row) => row.count, cell: (row) => row.count },
+  { key: "count", title: "Times", align: "end", wide: true, value: (row) => row.count, cell: (row) => row.count },
   {
     key: "last",
     title: "Last",
     value: (row) => new Date(row.last_at).toISOString(),
     cell: (row) => <Time at={row.last_at} />,
   },
-  { key: "why", title: "Why", value: (row) => row.cause, cell: (row) => row.why },
+  { key: "why", title: "Why", className: "roomy-text", value: (row) => row.cause, cell: (row) => row.why },
 ];
 
 /** Of the whole tree, or of one queue and those below it. */

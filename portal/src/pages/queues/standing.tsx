@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { usage } from "../../api/reads";
 import type { BoundView, QueueView } from "../../api/schema";
-import { plural } from "../../ui/numbers";
+import { hours } from "../../ui/numbers";
 import { Badge, Failure, Name } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless } from "../../ui/text";
@@ -88,7 +88,7 @@ export function Past({ queue }: { queue: QueueView }) {
       )}
       {found.error && !found.data && <Failure error={found.error} />}
       {bars.length > 0 && (
-        <Bars label="GPU-hours held, by day of UTC" bars={bars} said={(value) => plural(value, "GPU-hour")} />
+        <Bars label="GPU-hours held by day of UTC" bars={bars} said={hours} />
       )}
     </section>
   );

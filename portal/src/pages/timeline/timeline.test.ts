@@ -25,7 +25,7 @@ it("lists backfill apart from ordinary runs", () => {
     window,
     undefined,
   );
-  expect(found.map((each) => each.what)).toEqual(["ran", "backfilled", "backfills", "reserved"]);
+  expect(found.map((each) => each.what)).toEqual(["ran", "backfill", "backfill", "reserved"]);
 });
 
 it("draws an edge below backfill, and below nothing else", () => {
