@@ -111,7 +111,7 @@ const QUEUES: readonly PlainColumn<Branch>[] = [
     title: "Queue",
     value: ({ queue }) => queue.name,
     cell: ({ queue, depth }) => (
-      <span style={{ display: "block", paddingInlineStart: `${depth * 1.25}rem` }}>
+      <span className="branch" style={{ paddingInlineStart: `${depth * 1.25}rem` }}>
         <Link to="/queues" search={{ queue: queue.name }} replace>
           <Name text={queue.name} most={48} />
         </Link>

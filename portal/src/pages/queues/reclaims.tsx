@@ -44,6 +44,7 @@ const COLUMNS: readonly PlainColumn<ReclaimView>[] = [
   {
     key: "last",
     title: "Last",
+    wide: true,
     value: (row) => new Date(row.last_at).toISOString(),
     cell: (row) => <Time at={row.last_at} />,
   },
@@ -59,7 +60,7 @@ export function Reclaims({ queue }: { queue?: string }) {
   const id = (row: ReclaimView) => `${row.taker}/${row.giver}/${row.cause}`;
   const Heading = queue ? "h3" : "h2";
   return (
-    <section aria-label="Who reclaimed from whom">
+    <section>
       <Heading>Who reclaimed from whom</Heading>
       {items.length === 0 ? (
         <p className="quiet">

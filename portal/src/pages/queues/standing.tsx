@@ -53,7 +53,7 @@ const COLUMNS: readonly PlainColumn<BoundRow>[] = [
 export function Bounds({ queue }: { queue: QueueView }) {
   const rows = queue.bounds.map((bound) => ({ bound, own: bound.queue === queue.name }));
   return (
-    <section aria-label="What bounds it">
+    <section>
       <h3>What bounds it</h3>
       {rows.length ? (
         <>

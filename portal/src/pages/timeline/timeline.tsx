@@ -333,7 +333,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     key: "name",
     title: "Whose",
     width: "minmax(10rem, 2fr)",
-    narrow: "minmax(5.5rem, 2fr)",
+    narrow: "minmax(5.25rem, 2fr)",
     value: (row) => row.name,
     cell: (row) =>
       row.workload ? (
@@ -351,7 +351,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     key: "begin",
     title: "From",
     width: "7.5rem",
-    narrow: "6rem",
+    narrow: "6.25rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },

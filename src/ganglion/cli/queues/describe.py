@@ -49,7 +49,11 @@ def describe_queue(name: str, since: str, form: str) -> None:
 
 def tightest(queue: "QueueView") -> "BoundView | None":
     """Return the limit of GPUs that leaves a queue the least now; None = there is none."""
-    limits = [e for e in queue.bounds if (e.rule, e.resource, e.binds) == ("limit", "gpu_milli", 1)]
+    limits = (
+        each
+        for each in queue.bounds
+        if each.binds and each.rule == "limit" and each.resource == "gpu_milli"
+    )
     return min(limits, key=lambda each: each.most - each.used, default=None)
 
 

@@ -1,5 +1,6 @@
 """What the past use of a queue does to it: to what it deserves, and to its place in the order."""
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 from ganglion.engine.ordering.ranking import ShareStanding
@@ -52,30 +53,55 @@ class PastComparison:
         self._without = ShareStanding(state, self._plain, PastUse(), self._now)
         by_share = state.config.policy.entitlement is Entitlement.SHARE
         self._ordered = by_share and self._with.remembers
+        self._families: dict[str, _Family] = {}
 
     def of(self, name: str) -> PastStanding | None:
         """What the past does to a queue; None = the policy remembers none."""
         state, past = self._state, self._state.queues.past
         if not past.half_life_ms:
             return None
-        tree = state.queues.shares.tree
-        beside = tree.children[tree.queues[name].parent]
-        means = {each: past.mean(each, self._now) for each in beside}
-        weights = {each: tree.queues[each].over_quota_weight for each in beside}
+        queue = state.queues.by_name[name]
+        beside = self._family(queue.parent)
+        mean = past.mean(name, self._now)
         return PastStanding(
-            means[name],
-            _part(means[name], sum(means.values())),
-            _part(weights[name], sum(weights.values())),
+            mean,
+            _part(mean, beside.past),
+            _part(queue.over_quota_weight, beside.weight),
             state.deserved.milli(name),
             self._plain.milli(name),
-            self._place(self._with, name, beside) if self._ordered else 0,
-            self._place(self._without, name, beside) if self._ordered else 0,
-            len(beside),
+            _place(self._with.share(name), beside.shares) if self._ordered else 0,
+            _place(self._without.share(name), beside.shares_without) if self._ordered else 0,
+            beside.size,
         )
 
-    def _place(self, standing: ShareStanding, name: str, beside: list[str]) -> int:
-        own = standing.share(name)
-        return 1 + sum(standing.share(each) < own for each in beside)
+    def _family(self, parent: str) -> "_Family":
+        """All queues below one, summed up once."""
+        found = self._families.get(parent)
+        if found is None:
+            tree, past = self._state.queues.shares.tree, self._state.queues.past
+            names = tree.children[parent]
+            found = self._families[parent] = _Family(
+                len(names),
+                sum(past.mean(each, self._now) for each in names),
+                sum(tree.queues[each].over_quota_weight for each in names),
+                sorted(map(self._with.share, names)) if self._ordered else [],
+                sorted(map(self._without.share, names)) if self._ordered else [],
+            )
+        return found
+
+
+class _Family(NamedTuple):
+    """Queues below one: how many, their past use and weights in all, their shares in order."""
+
+    size: int
+    past: int
+    weight: int
+    shares: list[int]
+    shares_without: list[int]
+
+
+def _place(share: int, ordered: list[int]) -> int:
+    return 1 + bisect_left(ordered, share)
 
 
 def _part(of_one: int, of_all: int) -> int:
