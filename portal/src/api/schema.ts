@@ -456,6 +456,8 @@ export interface GangView {
   model: string;
   metrics: Record<string, ReportedMetric>;
   waited: Array<WaitedFor>;
+  life: Array<LifeEvent>;
+  life_left_out: number;
 }
 
 export interface GlassView {
@@ -611,6 +613,23 @@ export interface LentRow {
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
+export interface LifeChange {
+  name: string;
+  before: string;
+  after: string;
+}
+
+export interface LifeEvent {
+  at: number;
+  kind: string;
+  attempt: number;
+  step: number;
+  path: string;
+  saved_by: number;
+  changes: Array<LifeChange>;
+  why: string;
+}
+
 export interface ModelKept {
   state: string;
   bytes: number;
@@ -620,6 +639,7 @@ export interface ModelKept {
 
 export interface ModelList {
   items: Array<ModelRow>;
+  store: ModelStore | null;
 }
 
 export interface ModelRow {
@@ -637,6 +657,13 @@ export interface ModelRow {
   fresh: number;
   outdated: number;
   kept: ModelKept | null;
+}
+
+export interface ModelStore {
+  folder: string;
+  limit: number;
+  trouble: string;
+  models: Array<StoredModel>;
 }
 
 export interface ModelUse {
@@ -1219,7 +1246,25 @@ export interface StandbyFile {
   notice?: unknown;
 }
 
+export interface StartPage {
+  items: Array<StartView>;
+}
+
+export interface StartView {
+  gang: string;
+  at: number;
+  start: Band | null;
+  guesses: Array<string>;
+}
+
 export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
+
+export interface StoredModel {
+  uri: string;
+  digest: string;
+  bytes: number;
+  used: number;
+}
 
 export interface Subtree {
   subject: string;
@@ -1395,6 +1440,7 @@ export interface UsageRow {
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface UsePage {
@@ -1429,6 +1475,12 @@ export interface UtilisationRow {
   held_milli: number;
   active_milli: number | null;
   lost_gpu_ms: number;
+  active_gpu_us: number | null;
+  sampled_gpu_us: number;
+  active_by: string;
+  energy_mj: number | null;
+  energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface Verdict {
@@ -1723,6 +1775,7 @@ export interface Gets {
   "/nodes": NodePage;
   "/gpus": CapacityPage;
   "/order": OrderPage;
+  "/order/starts": StartPage;
   "/queues": QueuePage;
   "/queues/{name}": QueueRules;
   "/policy": PolicyView;

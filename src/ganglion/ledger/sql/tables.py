@@ -14,7 +14,7 @@ from sqlalchemy import (
     literal_column,
 )
 
-SCHEMA = "0013"
+SCHEMA = "0014"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -174,6 +174,7 @@ activity = Table(
     Column("active_gpu_us", LONG, nullable=False),
     Column("energy_gpu_us", LONG, nullable=False),
     Column("energy_mj", LONG, nullable=False),
+    Column("energy_source", String, nullable=False, default="nvml"),
 )
 
 lent = Table(

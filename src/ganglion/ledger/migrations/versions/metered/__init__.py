@@ -1,1 +1,0 @@
-"""Of what was held, and what it cost."""
