@@ -268,6 +268,7 @@ def _used(cluster: str, found: Metered) -> Metered:
         workload=metered_name(cluster, found.gang),
         gang=metered_name(cluster, found.gang),
         node=metered_name(cluster, found.node),
+        ahead_of=found.ahead_of and metered_name(cluster, found.ahead_of),
     )
 
 
