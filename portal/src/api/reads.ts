@@ -146,6 +146,17 @@ export const why = (ref: string) =>
     queryFn: ({ signal }) => get("/workloads/{ref}/why", { ref }, {}, signal),
   });
 
+/** When gangs are expected to start. The server computes that at most every ten seconds. */
+export const starts = (gangs: readonly string[]) =>
+  queryOptions({
+    queryKey: ["starts", ...gangs],
+    queryFn: ({ signal }) => get("/order/starts", {}, { gang: gangs }, signal),
+    enabled: gangs.length > 0,
+    placeholderData: keepPreviousData,
+    staleTime: 10_000,
+    refetchInterval: 30_000,
+  });
+
 export const node = (name: string) =>
   queryOptions({
     queryKey: ["nodes", name],

@@ -444,6 +444,8 @@ export interface GangView {
   model: string;
   metrics: Record<string, ReportedMetric>;
   waited: Array<WaitedFor>;
+  life: Array<LifeEvent>;
+  life_left_out: number;
 }
 
 export interface GlassView {
@@ -598,6 +600,23 @@ export interface LentRow {
 }
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
+
+export interface LifeChange {
+  name: string;
+  before: string;
+  after: string;
+}
+
+export interface LifeEvent {
+  at: number;
+  kind: string;
+  attempt: number;
+  step: number;
+  path: string;
+  saved_by: number;
+  changes: Array<LifeChange>;
+  why: string;
+}
 
 export interface ModelKept {
   state: string;
@@ -1174,6 +1193,17 @@ export interface StandbyFile {
   notice?: unknown;
 }
 
+export interface StartPage {
+  items: Array<StartView>;
+}
+
+export interface StartView {
+  gang: string;
+  at: number;
+  start: Band | null;
+  guesses: Array<string>;
+}
+
 export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
 
 export interface StoredModel {
@@ -1356,6 +1386,7 @@ export interface UsageRow {
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface UsePage {
@@ -1390,6 +1421,12 @@ export interface UtilisationRow {
   held_milli: number;
   active_milli: number | null;
   lost_gpu_ms: number;
+  active_gpu_us: number | null;
+  sampled_gpu_us: number;
+  active_by: string;
+  energy_mj: number | null;
+  energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface Verdict {
@@ -1682,6 +1719,7 @@ export interface Gets {
   "/nodes": NodePage;
   "/gpus": CapacityPage;
   "/order": OrderPage;
+  "/order/starts": StartPage;
   "/queues": QueuePage;
   "/queues/{name}": QueueRules;
   "/policy": PolicyView;

@@ -122,6 +122,8 @@ class UtilisationRow(Struct):
         active_milli: thousandths of GPUs that compute at this moment, as their driver says;
             None = it was not measured for each of those held.
         lost_gpu_ms: work thrown away since the server started, in GPU-ms.
+        active_gpu_us, sampled_gpu_us, active_by, energy_mj, energy_gpu_us, energy_by: what GPUs
+            did in the period, as of `UsageRow`.
     """
 
     queue: str = ""
@@ -130,6 +132,12 @@ class UtilisationRow(Struct):
     held_milli: int = 0
     active_milli: int | None = None
     lost_gpu_ms: int = 0
+    active_gpu_us: int | None = None
+    sampled_gpu_us: int = 0
+    active_by: str = ""
+    energy_mj: int | None = None
+    energy_gpu_us: int = 0
+    energy_by: str = ""
 
 
 class WaitRow(Struct):

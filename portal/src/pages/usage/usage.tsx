@@ -137,7 +137,7 @@ function Totals({ page }: { page: Page }) {
       {total.active_gpu_us !== null && (
         <Figure label="Active GPU-hours" value={hours(gpuHours(total.active_gpu_us))}>
           of {hours(gpuHours(total.sampled_gpu_us))} sampled by {total.active_by}, {sampled(total)} of what was held
-          {total.energy_mj !== null && <>; {energy(total)} drawn</>}
+          {total.energy_mj !== null && <>; {energy(total)} drawn, by {total.energy_by || "a counter"}</>}
           <Meter label="Active of what was sampled" used={total.active_gpu_us} of={total.sampled_gpu_us} />
         </Figure>
       )}

@@ -29,12 +29,13 @@ from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
 from ganglion.lifecycle import budget_requests, budgets, cluster_gangs, clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
+from ganglion.lifecycle.past import changes, life
 from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.waiting import delivered, sums
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
+from ganglion.metering import activity, lending, meter, supply
 from ganglion.metering import clusters as cluster_meters
-from ganglion.metering import lending, meter, supply
 from ganglion.model import (
     behaviour,
     causes,
@@ -63,6 +64,7 @@ MODEL: tuple[ModuleType, ...] = (
 """Modules and packages whose frozen structs and enumerations documents hold as events do."""
 
 KINDS: Mapping[str, type] = {
+    "activity": activity.ActivityInterval,
     "budget_request": budget_requests.BudgetRequest,
     "budget_requests": budget_requests.BudgetRequests,
     "census": Census,
@@ -91,6 +93,10 @@ KINDS: Mapping[str, type] = {
     "lending_side": lending.LendingSide,
     "lending_terms": lending.QueueTerms,
     "lent": lending.LentInterval,
+    "life": life.GangLife,
+    "life_asked": changes.AskedFor,
+    "life_change": changes.GangChange,
+    "life_mark": life.LifeMark,
     "levels": service_levels.Levels,
     "local_user": rights.LocalUser,
     "meter": meter.Meter,

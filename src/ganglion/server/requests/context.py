@@ -38,6 +38,7 @@ from ganglion.server.models.watch import ModelReading
 from ganglion.server.notify.choices import NoticeChoices
 from ganglion.server.notify.waits import WaitsOf
 from ganglion.server.portal.links import PortalLinks
+from ganglion.server.requests.starts import KnownStarts
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
@@ -46,8 +47,10 @@ from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.whatif.questions import WhatIfQuestions
 from ganglion.transport.tls.certificate import ServedCertificate
+from ganglion.worlds.dcgm import DcgmCounters
 from ganglion.worlds.local.machine.gpu_use import NvmlCounters
 from ganglion.worlds.local.machine.use import UseReader
+from ganglion.worlds.local.workspaces.onlooker import counters_of
 
 DRY_RUNS = 60
 """Dry runs that one user may have in a minute, by default."""
@@ -96,6 +99,7 @@ class ServerContext(Struct):
         unproven: why tokens of service accounts cannot be exchanged; empty = they can.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
+        starts: when gangs that wait are expected to start, as it was last computed.
         passwords: of local users.
         pages_at: URL of the pages of signing in; empty = there are none.
         sessions: those of browsers that count, each with the time of its last request in ms.
@@ -144,13 +148,14 @@ class ServerContext(Struct):
     unproven: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
+    starts: KnownStarts = field(default_factory=KnownStarts)
     passwords: Passwords = field(default_factory=Passwords)
     pages_at: str = ""
     sessions: Callable[[], list[tuple[SignedIn, int]]] = list
     portal_links: PortalLinks = field(default_factory=lambda: PortalLinks(SYSTEM.randomness))
     portal_trouble: str = ""
     uses: UseReader = field(default_factory=UseReader)
-    counters: NvmlCounters = field(default_factory=NvmlCounters)
+    counters: DcgmCounters | NvmlCounters = field(default_factory=counters_of)
     curves: AttemptCurves = field(default_factory=lambda: AttemptCurves(Path("/nonexistent"), int))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     contacts: SchedulerContacts = field(default_factory=SchedulerContacts)

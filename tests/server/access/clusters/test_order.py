@@ -65,6 +65,26 @@ def test_what_waits_in_a_cluster_is_in_the_order_of_its_scheduler(east: Office) 
     assert told["start"]["p90"] - told["start"]["p50"] == 540_000
 
 
+def starts(client: TestClient, *gangs: str) -> dict[str, Any]:
+    answer = client.get(f"{API}/order/starts", params={"gang": list(gangs)})
+    assert answer.status_code == 200, answer.text
+    return {each["gang"]: each["start"] for each in answer.json()["items"]}
+
+
+def test_starts_are_said_of_what_the_caller_may_see(east: Office) -> None:
+    gangs = [
+        each["gang"] for each in east.owner.get(f"{API}/order?queue=east:team").json()["items"]
+    ]
+    mine = f"{east.submit(east.owner, 'mine', 'vision', hold=True)}/0"
+    found = starts(east.owner, *gangs, mine, "none-1/0", "east:none-12345678")
+    assert list(found) == [*gangs, mine]
+    assert found[gangs[0]]["p90"] - found[gangs[0]]["p50"] == 540_000
+    assert (found[gangs[1]], found[mine]) == (None, None)
+    other = east.user("bob", "viewer", "speech")
+    assert starts(other, *gangs, mine) == {}
+    assert east.owner.get(f"{API}/order/starts").status_code == 422
+
+
 def test_a_gang_that_starts_leaves_the_order_and_others_move_up(east: Office) -> None:
     rig = east.rig
     batch = turns(([], [placed(rig.machine.time, "second", "n0")]), first=2)
