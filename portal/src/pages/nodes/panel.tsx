@@ -13,8 +13,8 @@ import { gpus, memory, plural, ranges } from "../../ui/numbers";
 import { Badge, Command, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import { harmless, word } from "../../ui/text";
-import { stateOf } from "./nodes";
 import { Drain } from "./drain";
+import { stateOf } from "./state";
 
 export function NodePanel({ name, close }: { name: string; close(): void }) {
   const found = useQuery(readNode(name));
