@@ -16,6 +16,7 @@ import { count, duration, gpuHours as gpuHoursOf, hours, money, plural } from ".
 import { Command, Empty, Failure, Figure, Loading, Name, Silent, StateBadge, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
+import { Checkpoints } from "./checkpoints";
 import { clusterOf, gangOf } from "./gang_choice";
 import { attemptsOf, gpuHoursSoFar, lasting, stepsOf } from "./life";
 import { Logs } from "./logs";
@@ -263,15 +264,16 @@ function Timeline({ job }: { job: WorkloadDetail }) {
           const before = steps[n - 1];
           const gap = before ? (each.open ? Math.max(now, each.at) : each.at) - before.at : 0;
           return (
-            <li key={`${each.at}-${each.what}`}>
+            <li key={`${n}-${each.what}`}>
               {gap >= 1000 && <span className="gap">{duration(gap)}</span>}
               <strong>{harmless(each.what, 60)}</strong> {!each.open && <Time at={each.at} exact />}
-              {each.more && <span className="quiet"> {harmless(each.more, 120)}</span>}
+              {each.more && <span className="quiet"> {harmless(each.more, 300)}</span>}
               {each.waited !== undefined && <Waited parts={each.waited} open={each.open ?? false} />}
             </li>
           );
         })}
       </ol>
+      <Checkpoints job={job} />
       {(restarts > 0 || job.preemptions > 0) && (
         <p className="quiet">
           {plural(restarts, "earlier attempt")}, stopped for others {plural(job.preemptions, "time")}; why each ended:{" "}
