@@ -133,6 +133,22 @@ PLACEMENT = {
     "level": "rack",
     "domain": "rack=r1",
 }
+_RESIZED = [
+    {"name": "pods of main", "before": "3", "after": "2"},
+    {"name": "GPUs", "before": "24", "after": "16"},
+]
+_CHANGED = [
+    {"name": "priority", "before": "50", "after": "70"},
+    {"name": "time_limit_ms", "before": "", "after": "7200000"},
+]
+_CHECKPOINT = {"step": 1200, "path": "/ck/1200.pt"}
+LIFE = [
+    {"at": NOW - 9 * MINUTE, "kind": "resized", "attempt": 1, "changes": _RESIZED}
+    | {"why": "preempted for high-2/0"},
+    {"at": NOW - 3 * MINUTE, "kind": "checkpoint", "attempt": 1} | _CHECKPOINT,
+    {"at": NOW - 2 * MINUTE, "kind": "changed", "attempt": 1, "changes": _CHANGED},
+    {"at": NOW - MINUTE, "kind": "resumed", "attempt": 2, "saved_by": 1} | _CHECKPOINT,
+]
 DETAIL = TRAIN | {
     "gangs": [
         {
@@ -149,6 +165,8 @@ DETAIL = TRAIN | {
             "submitted": TRAIN["submitted"],
             "started": NOW - MINUTE,
             "ended": None,
+            "life": LIFE,
+            "life_left_out": 3,
         }
     ],
     "document": {
@@ -209,6 +227,15 @@ ORDER = {
             "never": True,
             "submitted": NOW - 90_000,
         },
+    ]
+}
+STARTS = {
+    "items": [
+        {
+            "gang": "bert-2/0",
+            "at": NOW,
+            "start": {"p50": NOW + 5 * MINUTE, "p90": NOW + 90 * MINUTE},
+        }
     ]
 }
 NODES = {

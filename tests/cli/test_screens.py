@@ -39,6 +39,7 @@ def cluster(server: FakeServer) -> FakeServer:
     server.on(f"GET {api}/workloads/train/why", answers.WHY)
     server.on(f"GET {api}/workloads/sweep/why", answers.SWEEP_WHY)
     server.on(f"GET {api}/order", answers.ORDER)
+    server.on(f"GET {api}/order/starts", answers.STARTS)
     server.on(f"GET {api}/nodes", answers.NODES)
     server.on(f"GET {api}/gpus", answers.GPUS)
     server.on(f"GET {api}/queues", answers.QUEUES)
@@ -55,6 +56,7 @@ SCREENS = {
     "ps-csv": ["ps", "--csv"],
     "ps-yaml": ["ps", "-o", "yaml"],
     "queue": ["queue"],
+    "queue-wide": ["queue", "-o", "wide"],
     "why": ["why", "train"],
     "why-sweep": ["why", "sweep"],
     "describe": ["describe", "train"],

@@ -444,6 +444,8 @@ export interface GangView {
   model: string;
   metrics: Record<string, ReportedMetric>;
   waited: Array<WaitedFor>;
+  life: Array<LifeEvent>;
+  life_left_out: number;
 }
 
 export interface GlassView {
@@ -599,6 +601,23 @@ export interface LentRow {
 
 export type Level = "block" | "cluster" | "fleet" | "gpu" | "island" | "node" | "numa" | "nvlink-domain" | "rack" | "region" | "zone";
 
+export interface LifeChange {
+  name: string;
+  before: string;
+  after: string;
+}
+
+export interface LifeEvent {
+  at: number;
+  kind: string;
+  attempt: number;
+  step: number;
+  path: string;
+  saved_by: number;
+  changes: Array<LifeChange>;
+  why: string;
+}
+
 export interface ModelKept {
   state: string;
   bytes: number;
@@ -608,6 +627,7 @@ export interface ModelKept {
 
 export interface ModelList {
   items: Array<ModelRow>;
+  store: ModelStore | null;
 }
 
 export interface ModelRow {
@@ -625,6 +645,13 @@ export interface ModelRow {
   fresh: number;
   outdated: number;
   kept: ModelKept | null;
+}
+
+export interface ModelStore {
+  folder: string;
+  limit: number;
+  trouble: string;
+  models: Array<StoredModel>;
 }
 
 export interface ModelUse {
@@ -1166,7 +1193,25 @@ export interface StandbyFile {
   notice?: unknown;
 }
 
+export interface StartPage {
+  items: Array<StartView>;
+}
+
+export interface StartView {
+  gang: string;
+  at: number;
+  start: Band | null;
+  guesses: Array<string>;
+}
+
 export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
+
+export interface StoredModel {
+  uri: string;
+  digest: string;
+  bytes: number;
+  used: number;
+}
 
 export interface Subtree {
   subject: string;
@@ -1674,6 +1719,7 @@ export interface Gets {
   "/nodes": NodePage;
   "/gpus": CapacityPage;
   "/order": OrderPage;
+  "/order/starts": StartPage;
   "/queues": QueuePage;
   "/queues/{name}": QueueRules;
   "/policy": PolicyView;

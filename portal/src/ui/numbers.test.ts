@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { absolute, duration, gpuHours, hours, money, ranges, relative } from "./numbers";
+import { absolute, duration, gpuHours, hours, money, ranges, relative, span } from "./numbers";
 
 it("says durations in their two largest units", () => {
   expect([0, 999, 61_000, 3_600_000, 90_061_000].map(duration)).toEqual([
@@ -19,6 +19,13 @@ it("says moments before and after now", () => {
   );
   expect(relative(90_000, 0)).toBe("in 2 min");
   expect(relative(900, 0)).toBe("now");
+});
+
+it("says from when to when, and once what is the same", () => {
+  const minute = 60_000;
+  expect(span(5 * minute, 90 * minute)).toBe("5 min – 1 h 30 min");
+  expect(span(-minute, 2 * minute)).toBe("now – 2 min");
+  expect([span(minute, minute + 200), span(-2, 0)]).toEqual(["1 min", "now"]);
 });
 
 it("says the date where it is another day, and always the zone", () => {

@@ -74,6 +74,12 @@ export function relative(at: number, now: number): string {
   return at > now ? `in ${distance(at - now)}` : `${distance(now - at)} ago`;
 }
 
+/** Two lengths of time as from and to: `5 min – 2 h`; what is over is `now`. */
+export function span(from: number, to: number): string {
+  const [soon, late] = [from, to].map((each) => (each < 1_000 ? "now" : distance(each)));
+  return soon === late ? `${late}` : `${soon} – ${late}`;
+}
+
 export type Zone = "local" | "utc";
 
 /** Day, time to the second, and zone, as parts of a date. */

@@ -38,5 +38,16 @@ it("has fewer columns on a tablet, fewer still beside a panel, and one under the
 });
 
 it("has taller rows where a column stands under the others", () => {
-  expect(shown(true)).toContain("--row:80px");
+  expect(shown(true)).toContain("--row:100px");
+});
+
+it("neither sorts by nor saves what is known of seen rows alone", () => {
+  const list = { matches: false, addEventListener: () => undefined, removeEventListener: () => undefined };
+  vi.stubGlobal("matchMedia", () => list);
+  const columns = [column("name", "8rem"), column("start", "6rem", { passing: true })];
+  const text = renderToStaticMarkup(
+    <Table label="All" file="all" columns={columns} rows={["a"]} id={(row) => row} onSort={() => undefined} />,
+  );
+  expect(text.match(/<button[^>]*class="plain"[^>]*>(\w+)/g)?.map((each) => each.replace(/.*>/, ""))).toEqual(["name"]);
+  expect(text).toMatch(/role="columnheader"[^>]*><span[^>]*>start</);
 });

@@ -21,10 +21,15 @@ export interface Column<Row> {
   roomy?: boolean;
   /** On narrow screens on a line of its own under the other columns. */
   under?: boolean;
+  /** Known only of rows that are seen: neither sorted by nor in CSV. */
+  passing?: boolean;
 }
 
 const ROW = 40;
-const TALL_ROW = 80;
+/** How long rows have to stay in sight before more is read of them, and at most where they keep changing. */
+const SETTLED_MS = 400;
+const UNSETTLED_MS = 2_000;
+const TALL_ROW = 100;
 /** As in the style sheet. */
 const NARROW = "(max-width: 48rem)";
 
@@ -56,6 +61,8 @@ export interface TableProps<Row> {
   /** Column, with `-` before it where the largest comes first; undefined = as the server has it. */
   sort?: string | undefined;
   onSort(sort: string | undefined): void;
+  /** Is given the rows that are drawn, once they have stayed for a moment. */
+  onSeen?(rows: readonly Row[]): void;
 }
 
 export function sorted<Row>(
@@ -91,6 +98,7 @@ export function Table<Row>(props: TableProps<Row>) {
   });
   useEffect(() => virtual.measure(), [virtual, height]);
   const at = Math.min(active, Math.max(0, rows.length - 1));
+  useSeen(virtual.getVirtualItems().map((item) => rows[item.index] as Row), id, props.onSeen);
 
   useEffect(() => {
     if (!wanted.current) return;
@@ -166,7 +174,9 @@ export function Table<Row>(props: TableProps<Row>) {
                 aria-sort={way}
                 className={classes(each)}
               >
-                {each.title ? (
+                {each.title && each.passing ? (
+                  <span className="still">{each.title}</span>
+                ) : each.title ? (
                   <button type="button" className="plain" onClick={() => onSort(next)}>
                     {each.title}
                     <span aria-hidden="true">{way === "ascending" ? "\u00a0▲" : way === "descending" ? "\u00a0▼" : ""}</span>
@@ -195,10 +205,27 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
       <p className="table-foot quiet">
         <span>{plural(rows.length, "row")}</span>
-        <CsvButton file={props.file} columns={[...columns, ...(props.more ?? [])].filter((each) => each.title)} rows={rows} />
+        <CsvButton file={props.file} columns={[...columns, ...(props.more ?? [])].filter((each) => each.title && !each.passing)} rows={rows} />
       </p>
     </div>
   );
+}
+
+function useSeen<Row>(seen: readonly Row[], id: (row: Row) => string, tell?: (rows: readonly Row[]) => void) {
+  const latest = useRef({ seen, tell });
+  latest.current = { seen, tell };
+  const begun = useRef(0);
+  const key = tell ? seen.map(id).join("\n") : "";
+  useEffect(() => {
+    if (!key) return;
+    begun.current ||= Date.now();
+    const left = begun.current + UNSETTLED_MS - Date.now();
+    const timer = setTimeout(() => {
+      begun.current = 0;
+      latest.current.tell?.(latest.current.seen);
+    }, Math.max(0, Math.min(SETTLED_MS, left)));
+    return () => clearTimeout(timer);
+  }, [key]);
 }
 
 function classes(column: { align?: "end"; wide?: boolean; roomy?: boolean; under?: boolean }): string {

@@ -17,6 +17,8 @@ __all__ = [
     "PodPlacement",
     "Raise",
     "Reason",
+    "StartPage",
+    "StartView",
     "Suggestion",
     "Verdict",
     "WaitedFor",
@@ -152,3 +154,30 @@ class Why(Struct):
     workload: str
     explanations: tuple[Explained, ...] = ()
     gangs: int = 1
+
+
+class StartView(Struct, frozen=True):
+    """When one gang that waits is expected to start.
+
+    Attributes:
+        gang: its id.
+        at: time in ms of the state that this was computed from; of work in a cluster that of the
+            last record of its scheduler.
+        start: None = unknown.
+        guesses: as of `Explained`: gangs that make it unknown.
+    """
+
+    gang: str
+    at: int
+    start: Band | None = None
+    guesses: tuple[str, ...] = ()
+
+
+class StartPage(Struct):
+    """When some gangs are expected to start.
+
+    Attributes:
+        items: of those that wait and that the caller may see, in the order asked for.
+    """
+
+    items: tuple[StartView, ...] = ()

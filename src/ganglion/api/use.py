@@ -295,7 +295,45 @@ class ModelRow(Struct):
     kept: ModelKept | None = None
 
 
+class StoredModel(Struct):
+    """A model that lies on the machine of the server whole.
+
+    Attributes:
+        uri: what it is.
+        digest: as the registry said.
+        bytes: of all its files.
+        used: when a program got it last, or it was fetched, in ms.
+    """
+
+    uri: str
+    digest: str
+    bytes: int
+    used: int
+
+
+class ModelStore(Struct):
+    """The folder in which the server keeps models.
+
+    Attributes:
+        folder: its path.
+        limit: most bytes that may lie there; 0 = what the disk has.
+        trouble: why it cannot be used; empty = it can.
+        models: that lie there whole, the one that was used last first.
+    """
+
+    folder: str
+    limit: int
+    trouble: str = ""
+    models: tuple[StoredModel, ...] = ()
+
+
 class ModelList(Struct):
-    """Live workloads with a model, newest first."""
+    """Live workloads with a model, newest first.
+
+    Attributes:
+        items: the workloads.
+        store: where models are kept; None = none are, or the caller may not see the whole fleet.
+    """
 
     items: tuple[ModelRow, ...] = ()
+    store: ModelStore | None = None

@@ -155,6 +155,45 @@ class Saved(Struct):
     attempt: int = 0
 
 
+class LifeChange(Struct, frozen=True):
+    """One thing that was otherwise before.
+
+    Attributes:
+        name: of what: `priority`, `queue`, `GPUs`, `image`, `pods of main`; `time_limit_ms` is a
+            length of time and `deadline_at` a time, in ms.
+        before, after: its values; empty = none, or not known.
+    """
+
+    name: str
+    before: str = ""
+    after: str = ""
+
+
+class LifeEvent(Struct):
+    """One thing that happened to a gang.
+
+    Attributes:
+        at: when, in ms.
+        kind: `checkpoint` = one was reported; `resumed` = an attempt was placed that got one to go
+            on from; `resized` = it grew or shrank while it ran; `changed` = something else is asked
+            for, from the next attempt on where it needs one.
+        attempt: the last one that was placed by then; 0 = none.
+        step, path: of the checkpoint; 0 and empty = its program did not say.
+        saved_by: attempt that saved the checkpoint that was gone on from.
+        changes: what was before and after.
+        why: its cause; empty = it was not said.
+    """
+
+    at: int
+    kind: str
+    attempt: int = 0
+    step: int = 0
+    path: str = ""
+    saved_by: int = 0
+    changes: tuple[LifeChange, ...] = ()
+    why: str = ""
+
+
 class GangView(Struct):
     """One gang of a workload.
 
@@ -179,6 +218,9 @@ class GangView(Struct):
         model: that its programs load, with its version; empty = none.
         metrics: what its programs reported last, by name.
         waited: for what it has waited, the first first; empty = it has not, or that was not kept.
+        life: what happened to it beside its attempts, the first first: at most 50 checkpoints, and
+            50 others.
+        life_left_out: older ones than these.
     """
 
     id: str
@@ -207,6 +249,8 @@ class GangView(Struct):
     model: str = ""
     metrics: dict[str, ReportedMetric] = field(default_factory=dict)
     waited: tuple[WaitedFor, ...] = ()
+    life: tuple[LifeEvent, ...] = ()
+    life_left_out: int = 0
 
 
 class Scaling(Struct):

@@ -3,8 +3,11 @@
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ganglion.lifecycle.past.changes import described, differing
+from ganglion.lifecycle.past.life import GangLife
 from ganglion.lifecycle.waiting.delivered import DeliveredWait
 from ganglion.model.events import (
+    CheckpointCommitted,
     Delivered,
     GangEnded,
     GangPlaced,
@@ -49,6 +52,7 @@ class DeliveredGang(Struct):
         first: when it got its first place, in ms; 0 = it has not, or it had it when it was seen.
         first_milli: thousandths of GPUs of that place.
         wait: for what it has waited.
+        life: what happened to it.
         band: when it was expected to start, as its scheduler said last; None = unknown.
     """
 
@@ -78,6 +82,7 @@ class DeliveredGang(Struct):
     first_milli: int = 0
     wait: DeliveredWait = field(default_factory=DeliveredWait)
     band: Band | None = None
+    life: GangLife = field(default_factory=GangLife)
 
     @property
     def phase(self) -> Phase:
@@ -113,18 +118,27 @@ class DeliveredGang(Struct):
                 self.holds, self.images = True, ()
             case GangResized(placement=place, at=at):
                 self._charge(at)
+                self.life.take(event, self.attempts, self.placement)
                 self.placement, self.placed = place, at
+            case CheckpointCommitted():
+                self.life.take(event, self.attempts)
             case ImagesReported(images=images):
                 self.images = tuple(dict.fromkeys((*self.images, *images)))
             case GangStarted(at=at):
                 self.started = self.started or at
                 self.began = self.began or at
             case GangUpdated(queue=str(queue)):
-                self.gang = replace(self.gang, queue=queue)
+                self.ask(replace(self.gang, queue=queue), self.image, at=event.at)
             case StartExpected(p50_ms=soon, p90_ms=late):
                 self.band = None if event.unknown or self.holds else Band(soon, late)
             case GangEnded():
                 self._end(event)
+
+    def ask(self, gang: Gang, image: str, at: int) -> None:
+        """It is submitted otherwise than it was, or again as it was, at a time in ms."""
+        changes = differing(described(self.gang, self.image), described(gang, image))
+        self.life.change(at, self.attempts, changes)
+        self.gang, self.image = gang, image
 
     def _end(self, event: GangEnded) -> None:
         self._let_go(event.at)

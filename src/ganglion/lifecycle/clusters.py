@@ -181,7 +181,8 @@ class ClusterBook(Struct):
             self.gangs[gang.id] = known
             known.wait.begin(1, gang.submitted)
             return
-        known.gang, known.image, known.owner = gang, event.image, event.owner
+        known.ask(gang, event.image, event.at)
+        known.owner = event.owner
         known.confirmed = True
         self.gangs[gang.id] = known
 

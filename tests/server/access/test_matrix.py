@@ -25,7 +25,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("ask_what_if", "list_what_ifs", "show_what_if"), EVERY),
     **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),
-    **dict.fromkeys(("list_schedules", "list_clusters", "list_order"), EVERY),
+    **dict.fromkeys(("list_schedules", "list_clusters", "list_order", "list_starts"), EVERY),
     **dict.fromkeys(("list_tokens", "revoke_token", "who_am_i", "mend_glass"), ANYONE),
     **dict.fromkeys(("show_notices", "set_notices"), ANYONE),
     **dict.fromkeys(("list_sessions", "end_session"), ANYONE),

@@ -14,11 +14,12 @@ import { harmless, word } from "../../ui/text";
 import { WhyPanel } from "../workload/why";
 import { Bulk } from "./bulk";
 import { GROUPS, Groups, type GroupBy } from "./groups";
+import { StartText, startColumn, useStarts, type Starts } from "./starts";
 import { QUEUE, USER } from "../../ui/work_columns";
 
 const route = getRouteApi("/queue");
 
-const COLUMNS: readonly Column<OrderItem>[] = [
+const FIRST: readonly Column<OrderItem>[] = [
   {
     key: "position",
     title: "#",
@@ -40,26 +41,35 @@ const COLUMNS: readonly Column<OrderItem>[] = [
       </RowLink>
     ),
   },
-  {
-    key: "reason",
-    title: "Waits for",
-    width: "minmax(10rem, 5fr)",
-    narrow: "minmax(8rem, 4fr)",
-    under: true,
-    value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
-    cell: (row) => (
-      <span title={harmless(row.message, 1000)}>
-        {row.reason && (
-          <Badge
-            text={row.silent_since ? `was ${row.reason}` : row.reason}
-            tone={row.silent_since ? "calm" : row.never ? "bad" : "wait"}
-          />
-        )}{" "}
-        {row.never ? "never: " : ""}
-        {harmless(row.message || (row.cluster ? (row.reason ? "" : "unknown") : "not looked at yet"), 200)}
-      </span>
-    ),
-  },
+];
+
+const reasonColumn = (starts: Starts): Column<OrderItem> => ({
+  key: "reason",
+  title: "Waits for",
+  width: "minmax(10rem, 5fr)",
+  narrow: "minmax(8rem, 4fr)",
+  under: true,
+  value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
+  cell: (row) => (
+    <span title={harmless(row.message, 1000)}>
+      {!row.never && (
+        <span className="phone-line">
+          starts within <StartText row={row} starts={starts} />
+        </span>
+      )}
+      {row.reason && (
+        <Badge
+          text={row.silent_since ? `was ${row.reason}` : row.reason}
+          tone={row.silent_since ? "calm" : row.never ? "bad" : "wait"}
+        />
+      )}{" "}
+      {row.never ? "never: " : ""}
+      {harmless(row.message || (row.cluster ? (row.reason ? "" : "unknown") : "not looked at yet"), 200)}
+    </span>
+  ),
+});
+
+const LAST: readonly Column<OrderItem>[] = [
   {
     key: "gpus",
     title: "GPUs",
@@ -171,7 +181,11 @@ export function QueuePage() {
       return next;
     });
   }, []);
-  const columns = useMemo(() => [markColumn(chosen, toggle), ...COLUMNS], [chosen, toggle]);
+  const { starts, see } = useStarts();
+  const columns = useMemo(
+    () => [markColumn(chosen, toggle), ...FIRST, reasonColumn(starts), startColumn(starts), ...LAST],
+    [chosen, toggle, starts],
+  );
   const reasons = useMemo(() => counted(found.data?.items ?? [], (row) => row.reason), [found.data]);
   const names = useMemo(() => counted(found.data?.items ?? [], (row) => row.queue), [found.data]);
   const set = (more: Partial<typeof search>) =>
@@ -274,6 +288,7 @@ export function QueuePage() {
                 onOpen={(row) => set({ job: row.gang })}
                 sort={sort}
                 onSort={(each) => set({ sort: each })}
+                onSeen={see}
               />
               {line}
             </div>

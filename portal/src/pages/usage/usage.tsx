@@ -4,6 +4,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { queues, usage } from "../../api/reads";
 import type { FlavorUsage, LentRow, UsagePage as Page, UsageRow } from "../../api/schema";
+import { knownAs } from "../../ui/cluster_name";
 import { count, gpuHours, hours, money, plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
 import { PeriodFields, periodOptions } from "../../ui/period";
@@ -301,10 +302,10 @@ function Group({ by, name }: { by: By; name: string }) {
   if (by === "workload" && name)
     return (
       <RowLink job={name}>
-        <Name text={name} most={64} />
+        <Name text={knownAs(name)} most={64} />
       </RowLink>
     );
-  if (by === "queue" && name)
+  if (by === "queue" && name && !name.includes(":"))
     return (
       <Link to="/queues" search={{ queue: name }} tabIndex={-1}>
         <Name text={name} most={64} />

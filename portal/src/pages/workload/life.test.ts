@@ -19,7 +19,7 @@ it("puts the nodes of an attempt together, and knows whether it goes on", () => 
 });
 
 it("tells a life with all of its attempts, in order", () => {
-  const gang = { id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 30, started: 31, saved: null, ended: null, waited: [] };
+  const gang = { id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 30, started: 31, saved: null, ended: null, waited: [], life: [] };
   const job = { submitted: 1, gangs: [gang as unknown as GangView] } as WorkloadDetail;
   const past = attemptsOf([span({}), span({ attempt: 2, begin: 30, end: null, open: true })]);
   expect(stepsOf(job, past).map((each) => `${each.at} ${each.what}`)).toEqual([
@@ -34,7 +34,7 @@ it("tells a life with all of its attempts, in order", () => {
 it("says for what it waited before each attempt, and where that is unknown", () => {
   const part = (attempt: number, reason: string, total_ms: number, until: number) => ({ attempt, reason, total_ms, times: 1, until });
   const gang = {
-    ...{ id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 9_000, started: null, saved: null, ended: null },
+    ...{ id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 9_000, started: null, saved: null, ended: null, life: [] },
     ...{ submitted: 1_000, waited: [part(2, "quota", 2_000, 9_000), part(3, "capacity", 500, 12_500)] },
   };
   const job = { submitted: 1_000, gangs: [gang as unknown as GangView] } as WorkloadDetail;
@@ -51,7 +51,7 @@ it("says for what it waited before each attempt, and where that is unknown", () 
 
 it("shows an attempt of which only the wait is known, where that ended", () => {
   const gang = {
-    ...{ id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 9_000, started: null, saved: null, ended: 12_000, outcome: "succeeded" },
+    ...{ id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 9_000, started: null, saved: null, ended: 12_000, outcome: "succeeded", life: [] },
     ...{ exit_code: null, submitted: 1_000 },
     waited: [
       { attempt: 1, reason: "quota", total_ms: 3_000, times: 1, until: 4_000 },
@@ -89,4 +89,31 @@ it("counts what attempts held, and none of the wait between them", () => {
   expect(gpuHoursSoFar(job, spans.slice(1), 4 * hour)).toEqual({ hours: 0.5, whole: false });
   expect(gpuHoursSoFar(job, undefined, 4 * hour)).toBeNull();
   expect(gpuHoursSoFar({ ...job, spent: { gpu_ms: hour } } as WorkloadDetail, [], 0)).toEqual({ hours: 1, whole: true });
+});
+
+it("tells sizes, changes and checkpoints between attempts, and from which of them one went on", () => {
+  const mark = (at: number, kind: string, attempt: number, more: object = {}) => ({ at, kind, attempt, step: 0, path: "", saved_by: 0, changes: [], why: "", ...more });
+  const pods = [{ name: "pods of main", before: "4", after: "2" }];
+  const life = [
+    mark(11, "checkpoint", 1, { step: 100 }),
+    mark(12, "checkpoint", 1, { step: 200 }),
+    mark(14, "resized", 1, { changes: pods, why: "preempted for b-2/0" }),
+    mark(25, "changed", 1, { changes: [{ name: "time_limit_ms", before: "", after: "7200000" }] }),
+    mark(30, "resumed", 2, { step: 200, saved_by: 1 }),
+    mark(33, "checkpoint", 2, { path: "/ck" }),
+  ];
+  const gang = { id: "a-1/0", index: 0, attempt: 2, placement: null, placed: 30, started: 31, saved: null, ended: null, waited: [], life };
+  const job = { submitted: 1, gangs: [gang as unknown as GangView] } as WorkloadDetail;
+  const past = attemptsOf([span({}), span({ attempt: 2, begin: 30, end: null, open: true })]);
+  expect(stepsOf(job, past).map((each) => [each.at, each.what, each.more])).toEqual([
+    [1, "submitted", undefined],
+    [10, "attempt 1 placed", "on n0"],
+    [12, "2 checkpoints", "up to step 200"],
+    [14, "shrank", "pods of main 4 → 2: preempted for b-2/0"],
+    [20, "attempt 1 over", undefined],
+    [25, "changed", "time limit none → 2 h"],
+    [30, "attempt 2 placed", "on n0; goes on from step 200 of attempt 1"],
+    [31, "started", undefined],
+    [33, "checkpoint", "/ck"],
+  ]);
 });

@@ -1,5 +1,6 @@
 /** The life of a workload: its attempts, and what it waited between them. */
-import type { GangView, TimelineSpan, WaitedFor, WorkloadDetail } from "../../api/schema";
+import type { GangView, LifeEvent, TimelineSpan, WaitedFor, WorkloadDetail } from "../../api/schema";
+import { changed, savedAs } from "./marks";
 
 /** One attempt of one gang, on all of its nodes. */
 export interface Attempt {
@@ -47,6 +48,8 @@ export interface Step {
   waited?: readonly WaitedFor[] | null;
   /** Whether it goes on. */
   open?: boolean;
+  /** How many checkpoints it stands for. */
+  saves?: number;
 }
 
 /** For what a gang waited before an attempt; nothing where it did not wait for as long as one sees. */
@@ -72,7 +75,7 @@ export function stepsOf(job: WorkloadDetail, past: readonly Attempt[] = []): Ste
     }
     for (const each of mine) {
       const waited = wait(gang, each.attempt, from, each.begin);
-      steps.push({ at: each.begin, what: `attempt ${each.attempt} placed${of}`, more: on(each.nodes), ...waited });
+      steps.push({ at: each.begin, what: `attempt ${each.attempt} placed${of}`, more: placedAs(gang, each.attempt, each.nodes), ...waited });
       if (each.end !== null) steps.push({ at: each.end, what: `attempt ${each.attempt} over${of}` });
       from = each.end ?? from;
     }
@@ -80,9 +83,9 @@ export function stepsOf(job: WorkloadDetail, past: readonly Attempt[] = []): Ste
     const nodes = gang.placement ? [...new Set(gang.placement.pods.map((pod) => pod.node))] : (own?.nodes ?? []);
     const placed = gang.placed ?? own?.begin;
     if (placed)
-      steps.push({ at: placed, what: `attempt ${last} placed${of}`, more: on(nodes), ...wait(gang, last, from, placed) });
+      steps.push({ at: placed, what: `attempt ${last} placed${of}`, more: placedAs(gang, last, nodes), ...wait(gang, last, from, placed) });
     if (gang.started) steps.push({ at: gang.started, what: `started${of}` });
-    if (gang.saved) steps.push({ at: gang.saved.at, what: `checkpoint${of}`, more: `step ${gang.saved.step}` });
+    steps.push(...marked(gang, of));
     const next = gang.waited.filter((each) => each.attempt > last);
     const waited = next.length ? { waited: next } : {};
     if (gang.ended)
@@ -97,7 +100,49 @@ export function stepsOf(job: WorkloadDetail, past: readonly Attempt[] = []): Ste
       if (next.length) steps.push({ at: Math.max(...next.map((each) => each.until)), what: `waits${of}`, open: true, ...waited });
     }
   }
-  return steps.sort((a, b) => a.at - b.at);
+  return gathered(steps.sort((a, b) => a.at - b.at));
+}
+
+/** Where an attempt was placed, and from which checkpoint it went on. */
+function placedAs(gang: GangView, attempt: number, nodes: readonly string[]): string {
+  const resumed = gang.life.find((each) => each.kind === "resumed" && each.attempt === attempt);
+  return [on(nodes), resumed && `goes on from ${savedAs(resumed)} of attempt ${resumed.saved_by}`].filter(Boolean).join("; ");
+}
+
+/** What happened to a gang beside its attempts. */
+function marked(gang: GangView, of: string): Step[] {
+  const steps = gang.life.flatMap((each) => stepOf(each, of));
+  if (gang.saved && !gang.life.some((each) => each.kind === "checkpoint"))
+    steps.push({ at: gang.saved.at, what: `checkpoint${of}`, more: savedAs(gang.saved), saves: 1 });
+  return steps;
+}
+
+function stepOf(mark: LifeEvent, of: string): Step[] {
+  if (mark.kind === "resumed") return []; // said of the attempt
+  if (mark.kind === "checkpoint") return [{ at: mark.at, what: `checkpoint${of}`, more: savedAs(mark), saves: 1 }];
+  const what = mark.kind === "resized" ? direction(mark) : mark.kind;
+  const said = mark.changes.map(changed).join(", ");
+  return [{ at: mark.at, what: `${what}${of}`, more: mark.why ? `${said}: ${mark.why}` : said }];
+}
+
+function direction(mark: LifeEvent): string {
+  const [before, after] = ["before", "after"].map((side) =>
+    mark.changes.filter((each) => each.name.startsWith("pods of ")).reduce((sum, each) => sum + Number(each[side as "before" | "after"]), 0),
+  ) as [number, number];
+  return after === before ? "resized" : after > before ? "grew" : "shrank";
+}
+
+/** Checkpoints with nothing between them as one step. */
+function gathered(steps: readonly Step[]): Step[] {
+  const found: Step[] = [];
+  for (const each of steps) {
+    const last = found.at(-1);
+    if (last?.saves && each.saves && last.what.replace(/^\d+ checkpoints/, "checkpoint") === each.what) {
+      const saves = last.saves + 1;
+      found[found.length - 1] = { ...each, what: each.what.replace("checkpoint", `${saves} checkpoints`), more: `up to ${(each.more ?? "").replace(/^up to /, "")}`, saves };
+    } else found.push(each);
+  }
+  return found;
 }
 
 /** Earlier attempts of which nothing but their waits is known: each was placed when its wait ended. */

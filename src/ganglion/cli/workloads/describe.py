@@ -8,6 +8,7 @@ import rich_click as click
 from ganglion.cli.connection.connect import complete_jobs, connect
 from ganglion.cli.connection.contexts import ChosenCluster, context_options
 from ganglion.cli.options import command, output
+from ganglion.cli.output.life import print_life
 from ganglion.cli.output.tables import print_data
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ MOST_GANGS = 20
 def describe(words: tuple[str, ...], form: str, where: ChosenCluster | None) -> None:
     """Describe a workload or a node in full.
 
-    For a workload: its state and times, where its gangs run, why they wait, the last sessions in
-    its pods, and the submitted file. For a node: what runs on it, what waits for it, and the
+    For a workload: its state and times, where its gangs run, why they wait, how they grew and
+    shrank, their checkpoints, what was changed between their attempts, the last sessions in
+    their pods, and the submitted file. For a node: what runs on it, what waits for it, and the
     command that opens it for work again.
 
     JOB is an id, the beginning of one, or a name.
@@ -65,6 +67,7 @@ def _print(view: "WorkloadDetail") -> None:
     out().print(title)
     print_table(grid([(name, Text(value)) for name, value in _facts(view) if value]))
     _print_gangs(view)
+    print_life(_chosen(view.gangs))
     _print_sessions(view)
     _print_document(view)
 

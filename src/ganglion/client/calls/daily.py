@@ -11,6 +11,7 @@ import msgspec
 from ganglion.api.events import ClusterDelivery, ClusterPage, EventView
 from ganglion.api.money.usage import UsagePage
 from ganglion.api.past.curves import CurvePage
+from ganglion.api.reasons import StartPage, StartView
 from ganglion.api.use import NodeDetail, Report, UsePage
 from ganglion.api.workloads import HistoryItem, HistoryPage
 from ganglion.client.calls.paging import paged
@@ -67,6 +68,11 @@ class Daily:
             return self._http.call("GET", "/history", HistoryPage, params=params)
 
         return [each for page in paged(fetch, limit) for each in page]
+
+    def starts(self, gangs: Sequence[str]) -> dict[str, StartView]:
+        """Return when gangs are expected to start, by gang, of at most 100 that wait."""
+        found = self._http.call("GET", "/order/starts", StartPage, params={"gang": tuple(gangs)})
+        return {each.gang: each for each in found.items}
 
     def use(self) -> UsePage:
         """Return what gangs and GPUs use now; takes half a second if none asked before."""

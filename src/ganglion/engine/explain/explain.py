@@ -54,7 +54,7 @@ def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) ->
     position = order.index(gang) + 1 if gang in order else 0
     holders = () if reason.token in NOT_HELPED else holders_of(state, record, now)
     reservation = state.timeline.future.reservation(gang)
-    band = None if record.reason else state.forecast.bands.band(record, now, reservation)
+    band = start_of(state, record, now)
     return Explanation(
         gang,
         record.phase,
@@ -72,6 +72,14 @@ def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) ->
         closed(state, record),
         **_urgency(state, record, band, now),
     )
+
+
+def start_of(state: ClusterState, record: GangRecord, now: int) -> start_estimates.Band | None:
+    """When a gang that waits is expected to start; None = it does not wait for room."""
+    if record.phase is not Phase.PENDING or record.reason:
+        return None
+    reservation = state.timeline.future.reservation(record.gang.id)
+    return state.forecast.bands.band(record, now, reservation)
 
 
 class _Urgency(TypedDict):

@@ -87,9 +87,13 @@ class CostsAhead:
         """What a pod pays at most for one ms of each of its devices."""
         gpu = shape.request.gpu
         whole = max(prices.values()) * (WHOLE if gpu.share_mib else gpu.milli)
-        held = self._state.fleet.parts.of(shape) or {}
-        parts = [prices[flavor] * most for flavor, (_, most) in held.items() if flavor in prices]
-        return max(parts, default=whole)
+        parts = self._state.fleet.parts
+        if not parts.are_there():
+            return whole
+        held = parts.of(shape).items()
+        return max(
+            (prices[name] * most for name, (_, most) in held if name in prices), default=whole
+        )
 
     def _price(self, flavor: str, record: GangRecord) -> int | None:
         key = flavor, record.gang.kind.value

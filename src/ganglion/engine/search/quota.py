@@ -1,6 +1,6 @@
 """Which flavors a gang's queue may still use, and can afford."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.limits import Passed
@@ -73,10 +73,10 @@ def means_of(state: ClusterState, record: GangRecord, off: Mapping[str, Reason])
     if not state.queues.budgets.accounts:
         return None
     # A gang of fixed size that can afford every flavor can afford every place of whole GPUs.
-    if off:
+    if off or state.fleet.parts.are_there():
         return Means(state, record)
-    for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True):
-        if each.min_count or each.request.gpu.share_mib or state.fleet.parts.of(shape):
+    for each in record.gang.pod_sets:
+        if each.min_count or each.request.gpu.share_mib:
             return Means(state, record)
     return None
 
@@ -105,13 +105,15 @@ def _over_budget(
 ) -> tuple[Reason | None, dict[str, Reason]]:
     """As `spent`, for budgets alone; that a gang fits in no flavor is said of the cheapest."""
     gang, budgets = record.gang, state.queues.budgets
-    if not budgets.accounts or not _asked_milli(record):
+    milli = _asked_milli(record) if budgets.accounts else 0
+    if not milli:
         return None, {}
     usable = state.fleet.totals.flavors_for(record.shapes)
     path, limit = state.queues.payers(gang), gang.time_limit_ms or 0
-    refusals, least = dict[str, Reason](), _least_milli(state, record)
+    refusals, divided = dict[str, Reason](), state.fleet.parts.are_there()
     for flavor in usable:
-        milli = least(flavor)
+        if divided:
+            milli = _least_milli(state, record, flavor)
         reason = budgets.refuses(path, (((flavor, gang.kind), milli),), limit, gang.id)
         if reason:
             refusals[flavor] = reason
@@ -120,22 +122,16 @@ def _over_budget(
     return min(refusals.values(), key=lambda each: each.evidence["asked_micro"]), {}
 
 
-def _least_milli(state: ClusterState, record: GangRecord) -> Callable[[str], int]:
+def _least_milli(state: ClusterState, record: GangRecord, flavor: str) -> int:
     """The least of a flavor that a gang starts with, as it is metered; no share given in memory."""
-    asked, parts = _asked_milli(record), [state.fleet.parts.of(each) for each in record.shapes]
-
-    def least(flavor: str) -> int:
-        total = 0
-        for each, held in zip(record.gang.pod_sets, parts, strict=True):
-            gpu = each.request.gpu
-            if held is None:
-                return asked
-            if gpu.count and not gpu.share_mib:
-                low, _ = held.get(flavor) or min(held.values(), default=(gpu.milli, 0))
-                total += gpu.count * each.least * low
-        return total
-
-    return least
+    total = 0
+    for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True):
+        gpu = each.request.gpu
+        if gpu.count and not gpu.share_mib:
+            held = state.fleet.parts.of(shape)
+            low, _ = held.get(flavor) or min(held.values(), default=(gpu.milli, 0))
+            total += gpu.count * each.least * low
+    return total
 
 
 def passed(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Passed | None:

@@ -28,8 +28,10 @@ class GangCosts:
         self, record: GangRecord, placement: Placement, used: Iterable[tuple[str, Usage]]
     ) -> Rates:
         """What a gang pays for at a place where it uses that much: the same as is metered."""
-        kind, milli = record.gang.kind, self._fleet.parts.held(placement)
-        return rates_of(kind, used) if milli is None else rates_in(kind, milli)
+        parts = self._fleet.parts
+        if parts.are_there():
+            return rates_in(record.gang.kind, parts.held(placement))
+        return rates_of(record.gang.kind, used)
 
     def count(self, record: GangRecord) -> None:
         """Count what a gang holds, until it has left, or the nodes are forgotten that it leaves."""

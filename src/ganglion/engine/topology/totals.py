@@ -154,10 +154,14 @@ class GpuParts:
         self._layouts: dict[tuple[int, tuple[int, ...]], None] = {}
         self._known: dict[Shape, dict[str, tuple[int, int]]] = {}
 
-    def held(self, placement: Placement) -> dict[str, int] | None:
-        """Thousandths of GPUs that a placement holds, by flavor; None = all devices are whole."""
-        if not self._are_there():
-            return None
+    def are_there(self) -> bool:
+        """Whether some devices are parts of GPUs; else all that follows is known otherwise."""
+        if self._seen != self._tree.descriptions:
+            self._look()
+        return bool(self._layouts)
+
+    def held(self, placement: Placement) -> dict[str, int]:
+        """Thousandths of GPUs that a placement holds, by flavor."""
         tree, milli = self._tree, dict[str, int]()
         for pod in placement.pods:
             rank = tree.index[pod.node]
@@ -165,13 +169,13 @@ class GpuParts:
             milli[flavor] = milli.get(flavor, 0) + milli_of(pod, parts)
         return milli
 
-    def of(self, shape: Shape) -> dict[str, tuple[int, int]] | None:
+    def of(self, shape: Shape) -> dict[str, tuple[int, int]]:
         """By flavor: the least and the most that a pod of a shape holds of each of its devices.
 
-        Flavors are those of the nodes that there are; None = all devices are whole.
+        Flavors are those of the nodes that there are.
         """
-        if not self._are_there():
-            return None
+        if self._seen != self._tree.descriptions:
+            self._look()
         known = self._known.get(shape)
         if known is None:
             known = self._known[shape] = {}
@@ -184,17 +188,15 @@ class GpuParts:
                     known[flavor] = min(both), max(both)
         return known
 
-    def _are_there(self) -> bool:
-        """Whether some devices are parts of GPUs."""
+    def _look(self) -> None:
+        """Find out which parts nodes of each class have, where some have any."""
         tree = self._tree
         tree.settle()
-        if self._seen != tree.descriptions:
-            self._seen, self._known, self._layouts = tree.descriptions, {}, {}
-            if any(node.parts for node in tree.nodes):
-                classes = (self._table.known[each].node_class for each in tree.conditions)
-                layouts = zip(classes, (node.parts for node in tree.nodes), strict=True)
-                self._layouts = dict.fromkeys(layouts)
-        return bool(self._layouts)
+        self._seen, self._known, self._layouts = tree.descriptions, {}, {}
+        if any(node.parts for node in tree.nodes):
+            classes = (self._table.known[each].node_class for each in tree.conditions)
+            layouts = zip(classes, (node.parts for node in tree.nodes), strict=True)
+            self._layouts = dict.fromkeys(layouts)
 
 
 class _Sum:

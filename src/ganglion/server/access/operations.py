@@ -98,6 +98,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "show_node": _VIEW_FLEET,
         "list_gpus": _VIEW_FLEET,
         "list_order": _VIEW_JOBS,
+        "list_starts": _VIEW_JOBS,
         "use": _VIEW_FLEET,
         "show_timeline": _VIEW_FLEET,
         "list_bookings": _VIEW_FLEET,

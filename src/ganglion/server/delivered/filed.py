@@ -9,14 +9,17 @@ from ganglion.api import reasons, workloads
 from ganglion.ledger.records import Ended, Filed, Submitted
 from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
 from ganglion.lifecycle.clusters import place_of, workload_of
+from ganglion.lifecycle.past.life import GangLife
 from ganglion.lifecycle.status import State, ended_as
 from ganglion.lifecycle.waiting.sums import WaitSum
 from ganglion.metering.clusters import metered_name
+from ganglion.model.causes import sentence
 from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Workload
 
+ESCALATED = "waiting raised it"
 MOST_NAME = 190
 """Longest name of a workload; the id adds its number."""
 
@@ -144,6 +147,20 @@ def gang_view(
         started=ended.began or None,
         ended=ended.ended or None,
         waited=waited_view(waits),
+        life=life_view(ended.life),
+        life_left_out=ended.life.left_out,
+    )
+
+
+def life_view(life: GangLife) -> tuple[workloads.LifeEvent, ...]:
+    """What happened to a gang, as it is shown."""
+    return tuple(
+        workloads.LifeEvent(
+            *(each.at, str(each.kind), each.attempt, each.step, each.path, each.saved_by),
+            tuple(workloads.LifeChange(*msgspec.structs.astuple(one)) for one in each.changes),
+            ESCALATED if each.escalated else sentence(each.cause),
+        )
+        for each in life.marks
     )
 
 

@@ -95,19 +95,29 @@ def living_detail(
 def living_why(cluster: str, found: DeliveredGang, word: ClusterWord, now: int) -> reasons.Why:
     """For which reasons it waits and has waited at a time in ms. Its scheduler says more."""
     key, phase, said = live_id(cluster, found), found.phase, _sentence(found, word)
-    place, band = word.places.get(found.gang.id, 0), found.band
+    place = word.places.get(found.gang.id, 0)
     told = reasons.Explained(
         gang=key,
         phase=phase,
         text=_text(cluster, found, word),
         preemptions=found.preemptions,
+        lost_gpu_ms=found.lost_gpu_ms,
         waited=waited_view(found.wait.parts(word.said)),
         reason=reasons.Reason(Token(said.token), said.message, said.never) if said else None,
         position=place,
         ahead_count=max(place - 1, 0),
-        start=band if band and now < band.p90 and not word.silent_since else None,
+        start=living_start(cluster, found, word, now).start,
     )
     return reasons.Why(workload=key, gangs=1, explanations=(told,))
+
+
+def living_start(
+    cluster: str, found: DeliveredGang, word: ClusterWord, now: int
+) -> reasons.StartView:
+    """When it is expected to start, as its scheduler said last and as far as that holds still."""
+    band = found.band
+    holds = band and now < band.p90 and not word.silent_since
+    return reasons.StartView(live_id(cluster, found), word.said, band if holds else None)
 
 
 def _text(cluster: str, found: DeliveredGang, word: ClusterWord) -> str:

@@ -29,6 +29,7 @@ from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
 from ganglion.lifecycle import budget_requests, budgets, cluster_gangs, clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
+from ganglion.lifecycle.past import changes, life
 from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.waiting import delivered, sums
 from ganglion.lifecycle.workspaces import idle_state as wards
@@ -92,6 +93,10 @@ KINDS: Mapping[str, type] = {
     "lending_side": lending.LendingSide,
     "lending_terms": lending.QueueTerms,
     "lent": lending.LentInterval,
+    "life": life.GangLife,
+    "life_asked": changes.AskedFor,
+    "life_change": changes.GangChange,
+    "life_mark": life.LifeMark,
     "levels": service_levels.Levels,
     "local_user": rights.LocalUser,
     "meter": meter.Meter,

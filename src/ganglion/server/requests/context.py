@@ -15,7 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from ganglion.api.reasons import ModelKept
-from ganglion.api.use import RoutedLoad
+from ganglion.api.use import ModelStore, RoutedLoad
 from ganglion.lifecycle.clusters import place_of
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
@@ -38,6 +38,7 @@ from ganglion.server.models.watch import ModelReading
 from ganglion.server.notify.choices import NoticeChoices
 from ganglion.server.notify.waits import WaitsOf
 from ganglion.server.portal.links import PortalLinks
+from ganglion.server.requests.starts import KnownStarts
 from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
@@ -98,6 +99,7 @@ class ServerContext(Struct):
         unproven: why tokens of service accounts cannot be exchanged; empty = they can.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
         dry_runs: of each user; decisions wait meanwhile.
+        starts: when gangs that wait are expected to start, as it was last computed.
         passwords: of local users.
         pages_at: URL of the pages of signing in; empty = there are none.
         sessions: those of browsers that count, each with the time of its last request in ms.
@@ -118,6 +120,7 @@ class ServerContext(Struct):
         model_now: what a reference that is watched meant last; None = nothing is known.
         model_kept: whether a model lies on this machine for programs of an account, or of the
             server's; None = none are kept.
+        model_store: the folder in which models are kept; None = none are.
         verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
@@ -145,6 +148,7 @@ class ServerContext(Struct):
     unproven: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None
     dry_runs: Tries = field(default_factory=dry_runs)
+    starts: KnownStarts = field(default_factory=KnownStarts)
     passwords: Passwords = field(default_factory=Passwords)
     pages_at: str = ""
     sessions: Callable[[], list[tuple[SignedIn, int]]] = list
@@ -163,6 +167,7 @@ class ServerContext(Struct):
     find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
     model_now: Callable[[str], ModelReading | None] = lambda _reference: None
     model_kept: ModelReader = lambda _model, _account: None
+    model_store: Callable[[], ModelStore | None] = lambda: None
     verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 

@@ -11,14 +11,17 @@ from pydantic import Field
 
 from ganglion import __version__
 from ganglion.api.nodes import CapacityPage, NodePage
+from ganglion.api.reasons import StartPage, StartView
 from ganglion.api.server import Done, Health, Version
 from ganglion.api.workloads import OrderPage
 from ganglion.engine.gangs.record import HOLDING
+from ganglion.lifecycle.clusters import place_of
+from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.server.access import checks
 from ganglion.server.access.narrowed_events import narrowed
 from ganglion.server.access.visible import queues_of
 from ganglion.server.commands import live
-from ganglion.server.delivered.living import waiting_item, waiting_rank
+from ganglion.server.delivered.living import living_start, waiting_item, waiting_rank
 from ganglion.server.requests import health
 from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, wanted
@@ -27,6 +30,7 @@ from ganglion.server.rest.listening.guard import METRICS
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.feed import Patient
+from ganglion.server.state.refs import living
 from ganglion.server.views import cluster, lists
 
 router = Routes(tags=["cluster"], responses=ERRORS)
@@ -48,6 +52,8 @@ SERVER_SENT = {
         },
     },
 }
+MOST_STARTS = 100
+"""Most gangs whose starts one request asks for."""
 DRAIN_S = 0.1
 """How often a shutdown looks whether all jobs have stopped."""
 
@@ -102,6 +108,29 @@ def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> OrderPage:
         found = [(name, each, words[name]) for name, each in lists.waiting_away(mind, want)]
         away = [(waiting_rank(*each), partial(waiting_item, *each)) for each in found]
         return lists.order_page(mind.state, query, now, want, away, placed=caller.sees_all)
+
+
+@router.get("/order/starts")
+def list_starts(
+    here: Here,
+    gang: Annotated[
+        list[str], Query(min_length=1, max_length=MOST_STARTS, description="ids of gangs")
+    ],
+) -> StartPage:
+    """Say when some of what waits is expected to start; what was computed holds for 10 seconds."""
+    now, sees = here.service.now(), here.caller.sees
+    with here.service.read() as mind:
+        state, found = mind.state, dict[str, StartView]()
+        records = [state.gangs.records[each] for each in gang if each in state.gangs.records]
+        shown = [each for each in records if sees(each.gang.queue)]
+        found = {each.gang: each for each in here.starts.of(state, shown, now)}
+        words = here.words(mind)
+        for key in gang:
+            if CLUSTER_SIGN in key and (away := living(mind, key)):
+                cluster, its = away
+                if not its.holds and sees(place_of(cluster, its.gang.queue)):
+                    found[key] = living_start(cluster, its, words[cluster], now)
+    return StartPage(tuple(found[each] for each in dict.fromkeys(gang) if each in found))
 
 
 @router.get(

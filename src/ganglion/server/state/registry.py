@@ -15,6 +15,7 @@ from ganglion.lifecycle.budgets import ClusterBudgets
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
+from ganglion.lifecycle.past.life import GangLife
 from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
 from ganglion.lifecycle.waiting.sums import WaitSums
@@ -34,6 +35,7 @@ from ganglion.model.events import (
     GangStarted,
     GangStopping,
     GangSubmitted,
+    GangUpdated,
     IdleWarned,
     MetricReported,
     Outcome,
@@ -78,6 +80,8 @@ class Trail(Struct):
         warned: that it is suspended soon, unless it is used; None = it is not.
         metrics: what its programs reported last, by name.
         saved: its last checkpoints, newest first.
+        life: what happened to it.
+        attempt: number of the last one; 0 = none was placed.
     """
 
     placement: Placement | None = None
@@ -92,6 +96,8 @@ class Trail(Struct):
     warned: IdleWarned | None = None
     metrics: dict[str, MetricReported] = field(default_factory=dict)
     saved: tuple[SavePoint, ...] = ()
+    life: GangLife = field(default_factory=GangLife)
+    attempt: int = 0
 
 
 class LiveWorkload(Struct):
@@ -239,19 +245,10 @@ class Registry:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)
                 self._open[gang.workload] = self._open.get(gang.workload, 0) + 1
-                self.trails[gang.id] = Trail(checkpoint=gang.checkpoint)
+                self.trails[gang.id] = Trail(checkpoint=gang.checkpoint, life=GangLife.of(gang))
                 self._over.pop(gang.workload, None)
-            case GangPlaced():
-                trail = self.trails[event.gang]
-                trail.placement, trail.span = (
-                    event.placement,
-                    AttemptSpan(placement=event.placement),
-                )
-                for alarm in OF_ATTEMPTS if self.alarms else ():
-                    self.alarms.pop((event.gang, alarm), None)
-            case GangResized():
-                trail = self.trails[event.gang]
-                trail.placement = trail.span.placement = event.placement
+            case GangPlaced() | GangResized() | GangUpdated() | CheckpointCommitted():
+                self._went_on(event)
             case GangStarted():
                 trail = self.trails[event.gang]
                 trail.started = event.at
@@ -260,10 +257,6 @@ class Registry:
             case GangStopping():
                 span = self.trails[event.gang].span
                 span.told = span.told or event.at
-            case CheckpointCommitted():
-                trail = self.trails[event.gang]
-                trail.span.committed = event.at
-                trail.saved = remembered(trail.saved, event)
             case GangEnded():
                 self._ended(event)
             case MetricReported() | IdleWarned() | PodAccess():
@@ -274,6 +267,21 @@ class Registry:
                 self.alarms.pop((event.subject, event.alarm), None)
                 if event.message:
                     self.alarms[event.subject, event.alarm] = event
+
+    def _went_on(self, event: GangPlaced | GangResized | GangUpdated | CheckpointCommitted) -> None:
+        trail = self.trails[event.gang]
+        trail.life.take(event, trail.attempt, trail.placement, trail.saved)
+        match event:
+            case GangPlaced(placement=place):
+                trail.placement, trail.span = place, AttemptSpan(placement=place)
+                trail.attempt = event.attempt
+                for alarm in OF_ATTEMPTS if self.alarms else ():
+                    self.alarms.pop((event.gang, alarm), None)
+            case GangResized():
+                trail.placement = trail.span.placement = event.placement
+            case CheckpointCommitted():
+                trail.span.committed = event.at
+                trail.saved = remembered(trail.saved, event)
 
     def _told(self, event: MetricReported | IdleWarned | PodAccess) -> None:
         if isinstance(event, PodAccess):

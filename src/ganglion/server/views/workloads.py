@@ -23,6 +23,7 @@ from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Kind, ResolvedModel
+from ganglion.server.delivered.filed import life_view
 from ganglion.server.state import visits
 from ganglion.server.state.registry import LiveWorkload, Trail
 from ganglion.server.state.replicas import Past
@@ -373,4 +374,6 @@ def _gang(mind: Mind, gang: str, endpoint: str, now: int) -> workloads.GangView:
             for name, each in trail.metrics.items()
         },
         waited=waited_for(mind, gang, now),
+        life=life_view(trail.life),
+        life_left_out=trail.life.left_out,
     )

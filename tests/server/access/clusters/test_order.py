@@ -9,6 +9,7 @@ from ganglion.lifecycle.clusters import SILENT_MS
 from ganglion.model.events import (
     Delivered,
     OrderedReason,
+    Outcome,
     ReasonsChanged,
     SchedulerEnded,
     SchedulerSettled,
@@ -18,7 +19,7 @@ from ganglion.model.events import (
 )
 from ganglion.server.delivered.receive import receive
 from tests.server.access.office import API, Office
-from tests.server.delivered.stories import begun, gang, placed, submitted, turns
+from tests.server.delivered.stories import begun, ended, gang, placed, submitted, turns
 
 WHY = "0 of 16 GPUs of type H100 are free"
 
@@ -64,12 +65,42 @@ def test_what_waits_in_a_cluster_is_in_the_order_of_its_scheduler(east: Office) 
     assert told["start"]["p90"] - told["start"]["p50"] == 540_000
 
 
+def starts(client: TestClient, *gangs: str) -> dict[str, Any]:
+    answer = client.get(f"{API}/order/starts", params={"gang": list(gangs)})
+    assert answer.status_code == 200, answer.text
+    return {each["gang"]: each["start"] for each in answer.json()["items"]}
+
+
+def test_starts_are_said_of_what_the_caller_may_see(east: Office) -> None:
+    gangs = [
+        each["gang"] for each in east.owner.get(f"{API}/order?queue=east:team").json()["items"]
+    ]
+    mine = f"{east.submit(east.owner, 'mine', 'vision', hold=True)}/0"
+    found = starts(east.owner, *gangs, mine, "none-1/0", "east:none-12345678")
+    assert list(found) == [*gangs, mine]
+    assert found[gangs[0]]["p90"] - found[gangs[0]]["p50"] == 540_000
+    assert (found[gangs[1]], found[mine]) == (None, None)
+    other = east.user("bob", "viewer", "speech")
+    assert starts(other, *gangs, mine) == {}
+    assert east.owner.get(f"{API}/order/starts").status_code == 422
+
+
 def test_a_gang_that_starts_leaves_the_order_and_others_move_up(east: Office) -> None:
     rig = east.rig
     batch = turns(([], [placed(rig.machine.time, "second", "n0")]), first=2)
     rig.service.ask(lambda draft: receive(draft, "east", "s1", batch))
     assert order(east.owner, "queue=east:team")[0] == ("east:first", 1, WHY)
     assert order(east.owner, "queue=east:org") == []
+
+
+def test_what_a_preemption_threw_away_is_said_of_what_waits_again(east: Office) -> None:
+    rig, at = east.rig, east.rig.machine.time
+    begun_again = ended(at, "first", Outcome.PREEMPTED, requeue=True, lost_gpu_ms=7_000)
+    batch = turns(([], [placed(at, "first", "n0")]), ([begun_again], []), first=2)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", batch))
+    (row,) = east.owner.get(f"{API}/workloads?name=first").json()["items"]
+    (told,) = east.owner.get(f"{API}/workloads/{row['id']}/why").json()["explanations"]
+    assert (told["phase"], told["preemptions"], told["lost_gpu_ms"]) == ("pending", 1, 7_000)
 
 
 def test_a_scheduler_that_is_silent_is_named_with_since_when(east: Office) -> None:
@@ -99,8 +130,8 @@ def test_one_that_has_nothing_to_wait_for_is_heard_by_what_it_asks(east: Office)
     assert east.owner.get(f"{API}/clusters").json()["items"][0]["silent_since"]
     east.owner.post(f"{API}/clusters/east/records", json={"scheduler": "s1"})
     assert not east.owner.get(f"{API}/clusters").json()["items"][0]["silent_since"]
-    ended = turns(([SchedulerEnded(at)], []), first=3)
-    rig.service.ask(lambda draft: receive(draft, "east", "s1", ended))
+    over = turns(([SchedulerEnded(at)], []), first=3)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", over))
     assert east.owner.get(f"{API}/clusters").json()["items"][0]["silent_since"]
 
 
