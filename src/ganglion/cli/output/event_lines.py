@@ -390,7 +390,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "reasons_changed": lambda event: ", ".join(event["reasons"]),
     "wait_order": lambda event: f"{len(event['gangs'])} gangs",
     "queues_lent": lambda event: ", ".join(each["queue"] for each in event["queues"]),
-    "gpus_sampled": lambda event: f"of {len(event['attempts'])} attempts",
+    "gpus_sampled": lambda event: f"of {len({each['gang'] for each in event['attempts']})} gangs",
     "wait_groups": lambda event: f"{sum(map(len, event['groups'].values()))} gangs",
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
