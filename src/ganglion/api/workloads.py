@@ -179,7 +179,8 @@ class LifeEvent(Struct):
             for, from the next attempt on where it needs one.
         attempt: the last one that was placed by then; 0 = none.
         step, path: of the checkpoint; 0 and empty = its program did not say.
-        saved_by: attempt that saved the checkpoint that was gone on from.
+        saved_by: attempt that saved the checkpoint that was gone on from; 0 = the newest one was
+            not there any more: `why` says what the attempt got.
         changes: what was before and after.
         why: its cause; empty = it was not said.
     """

@@ -37,6 +37,17 @@ def test_an_attempt_names_the_checkpoint_that_it_got() -> None:
     )
 
 
+def test_an_attempt_that_did_not_get_the_newest_checkpoint_does_not_claim_it() -> None:
+    life = GangLife()
+    life.miss("nothing went on yet")
+    life.take(GangPlaced(3, G, 2, place("n0")), 1, saved=(SavePoint(2, 40, "/ck/40", 1),))
+    life.take(CheckpointCommitted(4, G, 2, 1), 2)
+    life.miss("step 40 is gone: attempt 2 starts over")
+    resumed, saved = life.marks
+    assert (resumed.saved_by, resumed.step, resumed.path, saved.step) == (0, 0, "", 1)
+    assert resumed.missing == "step 40 is gone: attempt 2 starts over"
+
+
 def test_of_many_checkpoints_the_newest_stay_and_push_nothing_else_out() -> None:
     life = GangLife.of(Gang(G, "e-1", "team"))
     life.take(GangUpdated(0, G, priority=80), 1)

@@ -15,6 +15,7 @@ import { Command, Failure, Figure, Loading, Name, Silent, StateBadge, Time } fro
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
 import { Checkpoints } from "./checkpoints";
+import { Differences } from "./differences";
 import { clusterOf, gangOf } from "./gang_choice";
 import { attemptsOf, gpuHoursSoFar, lasting, stepsOf } from "./life";
 import { Logs } from "./logs";
@@ -88,6 +89,7 @@ export function WorkloadPage() {
         </TabPanel>
         <TabPanel id="spec" className="panel">
           <h2 className="sr">Specification</h2>
+          <Differences job={job} />
           <Suspense fallback={<Loading what="the specification" />}>
             <Specification job={job} />
           </Suspense>

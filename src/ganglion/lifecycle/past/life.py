@@ -40,6 +40,8 @@ class LifeMark(Struct, frozen=True, omit_defaults=True):
         changes: what was before and after.
         cause: why; None = it was not said.
         escalated: whether waiting raised the priority.
+        missing: what was said of checkpoints that were not there any more, where an attempt got
+            none or an older one than the newest; which one is not kept then.
     """
 
     at: int
@@ -51,6 +53,7 @@ class LifeMark(Struct, frozen=True, omit_defaults=True):
     changes: tuple[GangChange, ...] = ()
     cause: Cause | None = None
     escalated: bool = False
+    missing: str = ""
 
 
 class GangLife(Struct):
@@ -110,6 +113,14 @@ class GangLife(Struct):
         """Note that something else is asked for, if it is."""
         if changes:
             self.add(LifeMark(at, LifeKind.CHANGED, attempt, changes=changes))
+
+    def miss(self, said: str) -> None:
+        """The last attempt did not get the newest checkpoint: it was not there any more."""
+        for place, mark in reversed(list(enumerate(self.marks))):
+            if mark.kind is LifeKind.RESUMED:
+                other = LifeMark(mark.at, mark.kind, mark.attempt, missing=said)
+                self.marks = (*self.marks[:place], other, *self.marks[place + 1 :])
+                return
 
     def add(self, mark: LifeMark) -> None:
         """Note something; of too many of its sort the oldest is dropped."""

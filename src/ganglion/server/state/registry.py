@@ -16,7 +16,7 @@ from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
 from ganglion.lifecycle.past.life import GangLife
-from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
+from ganglion.lifecycle.reports.hearing import MISSING, OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
 from ganglion.lifecycle.waiting.sums import WaitSums
 from ganglion.lifecycle.waiting.untold import UntoldReasons
@@ -267,6 +267,8 @@ class Registry:
                 self.alarms.pop((event.subject, event.alarm), None)
                 if event.message:
                     self.alarms[event.subject, event.alarm] = event
+                if event.alarm == MISSING and event.message and event.subject in self.trails:
+                    self.trails[event.subject].life.miss(event.message)
 
     def _went_on(self, event: GangPlaced | GangResized | GangUpdated | CheckpointCommitted) -> None:
         trail = self.trails[event.gang]
