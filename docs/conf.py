@@ -7,8 +7,11 @@ of other hosts. tests/docs/test_site.py holds that.
 import gc
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sphinx.search.en import SearchEnglish
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -70,8 +73,17 @@ FONT = re.compile(r"@font-face\s*\{[^}]*url\([\"']?https?:[^}]*\}")
 """A font of another host."""
 
 
+class Stems(SearchEnglish):
+    """The search finds words by their stems, each worked out once: pages share their words."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self.stem = cache(super().stem)  # type: ignore[method-assign]
+
+
 def setup(app: "Sphinx") -> None:
     """Let pages outside of docs/ be pages of the site, and links lead to them; fetch no font."""
+    app.add_search_language(Stems)
     app.connect("source-read", _read)
     app.connect("build-finished", _without_fonts)
 

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from ganglion.collector import relax
 from tests.effort import examples
+from tests.lean import send_less
 from tests.postgres import database, postgres  # noqa: F401 - fixtures for several folders
 from tests.programs import helm, kubectl, promtool  # noqa: F401 - the same
 from tests.untouched import Shared, changes, untouched
@@ -99,6 +100,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_configure(config: pytest.Config) -> None:
     """Name the marks that are set here."""
     config.addinivalue_line("markers", f"{CONTROL_PLANE}: needs programs of Kubernetes")
+    send_less(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

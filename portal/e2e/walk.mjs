@@ -170,7 +170,10 @@ try {
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("learn");
     await page.getByText(/^Waits/).first().waitFor();
     await looked("submit");
+    await page.getByText("what is written now is being tried").waitFor({ state: "detached" });
+    const sent = page.waitForRequest((each) => each.method() === "POST" && /\/workloads\?.*if_plan=/.test(each.url()));
     await page.getByRole("button", { name: "Submit", exact: true }).click();
+    await sent; // only the plan that was shown
     await page.waitForURL(/\/workloads\/learn-/);
     job = page.url().split("/").pop().split("?")[0];
     await see("capacity");
@@ -287,6 +290,7 @@ try {
     await see("The server does not answer.");
     ganglion("up", ...JSON.parse(process.env.UP));
     await page.getByText("The server is another version than this page.").waitFor({ timeout: 30_000 });
+    await page.locator(".live", { hasText: "Old page" }).waitFor();
     await page.unroute("**/portal.json");
   });
 

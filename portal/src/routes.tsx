@@ -20,6 +20,22 @@ function short<T extends object>(found: T): Partial<T> {
   return Object.fromEntries(kept) as Partial<T>;
 }
 
+/** Files of a page are gone where the server serves another build by now. */
+const MISSING = /dynamically imported module|module script failed|preload CSS/i;
+
+function Broken({ error }: { error: Error }) {
+  if (!MISSING.test(error.message)) return <Failure error={error} />;
+  return (
+    <div className="notice warn" role="alert">
+      <strong>A part of this page could not be read.</strong>
+      <p>Either the server does not answer, or it is another version by now: then the page has to be read again.</p>
+      <button type="button" onClick={() => location.reload()}>
+        Reload
+      </button>
+    </div>
+  );
+}
+
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => (
@@ -29,7 +45,7 @@ const root = createRootRoute({
       </p>
     </Empty>
   ),
-  errorComponent: ({ error }) => <Failure error={error instanceof Error ? error : new Error(String(error))} />,
+  errorComponent: ({ error }) => <Broken error={error instanceof Error ? error : new Error(String(error))} />,
 });
 
 const overview = createRoute({ getParentRoute: () => root, path: "/", component: OverviewPage });

@@ -5,6 +5,7 @@ import { Button } from "react-aria-components";
 import { signOut, skew } from "./api/client";
 import { useVisitor } from "./entrance";
 import { useLive } from "./live/live";
+import { markOf } from "./live/mark";
 import { useNow } from "./ui/clock";
 import { duration } from "./ui/numbers";
 import { Palette } from "./palette";
@@ -83,11 +84,10 @@ export function Shell() {
 }
 
 function LiveMark() {
-  const { state } = useLive();
-  const said = { live: "Live", connecting: "Connecting", gone: "Not live", ended: "Signed out" }[state];
+  const { text, className } = markOf(useLive());
   return (
-    <span className={`live ${state}`} role="status">
-      <span aria-hidden="true" className="dot" /> {said}
+    <span className={`live ${className}`} role="status">
+      <span aria-hidden="true" className="dot" /> {text}
     </span>
   );
 }

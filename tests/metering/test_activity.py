@@ -25,7 +25,7 @@ MIDNIGHT = 20_000 * DAY_MS
 
 def look(devices: Mapping[int, DeviceCounters], attempt: int = 1) -> AttemptLook:
     of = ActivityInterval(0, 0, *WHOSE, attempt, "train", "H100", "n0", "nvml")
-    return AttemptLook(of, devices)
+    return AttemptLook(of, {str(index): each for index, each in devices.items()})
 
 
 def looked(*looks: tuple[int, Mapping[int, DeviceCounters]]) -> ActivityMeter:

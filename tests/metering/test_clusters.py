@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable
 from random import Random
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ganglion.lifecycle.clusters import ClusterBooks
+from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.clusters import ClusterMeters
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.model.causes.cause import Cause, CauseKind
@@ -17,10 +20,12 @@ from ganglion.model.events import (
     GangPlaced,
     GangResized,
     GangStopping,
+    GpusSampled,
     NodeAdded,
     NodeCordoned,
     NodeLost,
     PodsLeft,
+    SampledAttempt,
     SchedulerSettled,
     SchedulerStarted,
 )
@@ -38,6 +43,7 @@ class Delivery:
         self.books, self.meters = ClusterBooks(), ClusterMeters(since=0)
         self.usage: list[UsageInterval] = []
         self.supply: list[SupplyInterval] = []
+        self.activity: list[ActivityInterval] = []
 
     def hears(self, *events: Delivered, scheduler: str = "s1", late: int = 0) -> None:
         """Take in events, each so late after the scheduler wrote it."""
@@ -45,9 +51,10 @@ class Delivery:
             came = DeliveredEvent(event.at + late, "east", scheduler, 1, event)
             self.meters.note(came, self.books.of)
             self.books.note(came)
-        usage, supply = self.meters.drain()
+        usage, supply, activity = self.meters.drain()
         self.usage += usage
         self.supply += supply
+        self.activity += activity
 
     def held(self, until: int | None = None) -> dict[str, int]:
         """Workload -> GPU-microseconds; what is open counts until a time."""
@@ -127,7 +134,7 @@ def test_a_clock_that_is_ahead_charges_no_time_that_has_not_passed(east: Deliver
     event = ended(10**9, "a")
     came = DeliveredEvent(4_000, "east", "s1", 1, event)
     east.meters.note(came, east.books.of)
-    usage, _ = east.meters.drain()
+    usage, *_ = east.meters.drain()
     assert [(each.begin_ms, each.end_ms) for each in usage] == [(1_000, 4_000)]
 
 
@@ -230,3 +237,58 @@ def test_meter_and_book_charge_the_same_whatever_restarts(seed: int) -> None:
             charged[f"east:{waits.gang.id}"] += waits.gpu_ms
     assert east.held() == {name: milli * 1_000 for name, milli in charged.items() if milli}
     assert sum(east.held().values()) <= east.there(now + 7)
+
+
+def sampled(at: int, begin: int, end: int, busy: int = 250, **other: Any) -> GpusSampled:
+    """The two GPUs of `a` were busy for some thousandths of the time, as the scheduler says."""
+    lasted = 2_000 * (end - begin)
+    said = SampledAttempt(
+        *(KEYS["a"], 1, "n0", begin, end),
+        source="dcgm-sm",
+        sampled_gpu_us=lasted,
+        active_gpu_us=lasted * busy // 1_000,
+        energy_source="dcgm",
+        energy_gpu_us=lasted,
+        energy_mj=end - begin,
+    )
+    return GpusSampled(at, (replace(said, **other),))
+
+
+def active(east: Delivery) -> list[tuple[int, int, int, int, int]]:
+    """Begin, end, sampled, active and mJ of what is counted, none of which can be wrong."""
+    held = [*east.usage, *east.meters.open_usage(1 << 40)]
+    for each in east.activity:
+        of = [used for used in held if (used.gang, used.attempt, used.node) == each.place]
+        assert each.contradiction(of) == ""
+    names = ("begin_ms", "end_ms", "sampled_gpu_us", "active_gpu_us", "energy_mj")
+    return [tuple(getattr(each, name) for name in names) for each in east.activity]
+
+
+def test_what_gpus_of_a_cluster_did_is_counted_once_and_only_while_they_were_held(
+    east: Delivery,
+) -> None:
+    east.hears(sampled(4_500, 2_000, 4_000), sampled(4_600, 2_000, 4_000), late=700)
+    east.hears(sampled(8_000, 3_000, 7_000), ended(7_500, "a"), sampled(9_000, 7_000, 8_500))
+    assert active(east) == [
+        (2_000, 4_000, 4_000_000, 1_000_000, 2_000),
+        (4_000, 7_000, 6_000_000, 1_500_000, 3_000),
+    ]
+    (one, _), key = east.activity, f"east:{KEYS['a']}"
+    assert (one.queue, one.gang, one.workload, one.node) == ("east:team", key, key, "east:n0")
+    assert (one.source, one.energy_source, one.flavor) == ("dcgm-sm", "dcgm", "H100")
+
+
+def test_what_cannot_be_and_what_another_scheduler_says_is_not_counted(east: Delivery) -> None:
+    east.hears(sampled(5_000, 2_000, 4_000, sampled_gpu_us=4_000_001))
+    east.hears(sampled(5_000, 2_000, 4_000, active_gpu_us=4_000_001))
+    east.hears(sampled(5_000, 2_000, 4_000, energy_mj=-1))
+    east.hears(sampled(5_000, 4_000, 2_000), sampled(5_000, 2_000, 2_000))
+    east.hears(sampled(5_000, 2_000, 4_000, attempt=2), sampled(5_000, 2_000, 4_000, node="n1"))
+    east.hears(sampled(5_000, 2_000, 4_000), scheduler="s0")
+    assert active(east) == []
+    early = sampled(5_000, 0, 90_000)  # by a clock that is ahead, of before it was placed
+    east.hears(early)
+    assert [each[:2] for each in active(east)] == [(1_000, 5_000)]
+    east.hears(ended(4_000, "a"))  # and is known to have been over
+    assert [each.end_ms for each in east.usage] == [5_000]
+    active(east)

@@ -16,7 +16,8 @@ from ganglion.router.balancing.table import (
     RoutingState,
     RoutingTable,
 )
-from ganglion.router.process import bind, connections, serving
+from ganglion.router.port import bind
+from ganglion.router.process import connections, serving
 from ganglion.router.proxy.connections import CallerLimits
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober

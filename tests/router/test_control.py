@@ -17,7 +17,8 @@ from ganglion.router.balancing.table import (
 )
 from ganglion.router.control import Control
 from ganglion.router.decisions import RoleDecisions
-from ganglion.router.process import bind, controlled
+from ganglion.router.port import bind
+from ganglion.router.process import controlled
 from ganglion.transport.hosts import LOOPBACK
 from tests.router.stage import act
 

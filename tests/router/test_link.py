@@ -26,7 +26,8 @@ from ganglion.router.balancing.table import (
     RoutingTable,
 )
 from ganglion.router.link import RouterLink
-from ganglion.router.process import Router, bind
+from ganglion.router.port import bind
+from ganglion.router.process import Router
 from tests.server.process import living
 
 PATIENCE_S = 20.0

@@ -1,6 +1,6 @@
 """A past that was simulated, as a ledger would hold it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from tests.worlds.simulated.samples import S
@@ -39,8 +39,9 @@ def past_of(
     until: int,
     scenario: SimulatedScenario,
     prices: Sequence[PriceSet] = (),
+    spent_since: Mapping[str, int] | None = None,
 ) -> PastPeriod:
-    """The period from `since` to `until`, in s, of what happened."""
+    """The period from `since` to `until`, in s, of what happened; `spent_since`: see its reader."""
     state = ClusterState(scenario.policy)
     rest = list(cycles)
     while rest and rest[0].at < since * S:
@@ -49,7 +50,7 @@ def past_of(
             state.fleet.settle()
             state.apply(event)
     state.fleet.settle()
-    reader = PastReader(state, (since * S, until * S), prices)
+    reader = PastReader(state, (since * S, until * S), prices, 0, spent_since)
     for each in rest:
         reader.take(each.incoming, each.decisions)
     return reader.past()

@@ -1,6 +1,6 @@
 /** Requests to the server: problems of RFC 9457 become errors, its clock is followed. */
 import { parsed } from "./pieces";
-import type { Gets, WhoAmI } from "./schema";
+import type { Gets, Health, WhoAmI } from "./schema";
 
 const PREFIX = "/api/v1";
 
@@ -57,7 +57,8 @@ export function part(name: string): string {
   return name.split("/").map(encodeURIComponent).join("/");
 }
 
-export async function send(url: string, init: RequestInit = {}): Promise<Response> {
+/** `but`: a status that is an answer too. */
+export async function send(url: string, init: RequestInit = {}, but = 0): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(url, { credentials: "same-origin", ...init });
@@ -71,7 +72,7 @@ export async function send(url: string, init: RequestInit = {}): Promise<Respons
     const found = date - Date.now();
     skewMs = Math.abs(found - skewMs) > 2_000 ? (Math.abs(found) > 2_000 ? found : 0) : skewMs;
   }
-  if (response.ok) return response;
+  if (response.ok || response.status === but) return response;
   throw await problemOf(response);
 }
 
@@ -143,6 +144,11 @@ export interface About {
 
 export async function about(): Promise<About> {
   return (await (await send("/portal.json", { cache: "no-store" })).json()) as About;
+}
+
+/** What the server finds of itself; what it finds wrong is an answer, with status 503. */
+export async function readiness(signal?: AbortSignal): Promise<Health> {
+  return (await (await send("/readyz", signal ? { signal } : {}, 503)).json()) as Health;
 }
 
 /** Exchange the one-time code of a link for a session. */

@@ -1,11 +1,20 @@
 /** What pages read, each under a key that events make out of date. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { get, getLong } from "./client";
+import { get, getLong, readiness } from "./client";
 import { shared } from "./pieces";
 import type { Kind, OrderItem, OrderPage } from "./schema";
 
 /** No event says that a scheduler of a cluster is silent. */
 const SILENT_MS = 60_000;
+
+const CHECKED_MS = 10_000;
+
+/** What the server finds of itself is no event. */
+export const checks = queryOptions({
+  queryKey: ["readiness"],
+  queryFn: ({ signal }) => readiness(signal),
+  refetchInterval: CHECKED_MS,
+});
 
 export const order = queryOptions({
   queryKey: ["order"],
@@ -114,6 +123,20 @@ export const workload = (ref: string) =>
     queryFn: ({ signal }) => get("/workloads/{ref}", { ref }, {}, signal),
     refetchInterval: ({ state: { data } }) =>
       typeof data?.document["cluster"] === "string" && !data.ended ? SILENT_MS : false,
+  });
+
+const SOUGHT = 10;
+
+/** The id of work of a cluster by its key there; empty = the server has none. */
+export const idOfKey = (cluster: string, name: string, key: string) =>
+  queryOptions({
+    queryKey: ["workloads", "key", cluster, key],
+    queryFn: async ({ signal }) => {
+      const listed = await get("/workloads", {}, { name, all: true, limit: 200 }, signal);
+      const own = listed.items.filter((each) => each.queue.startsWith(`${cluster}:`)).slice(0, SOUGHT);
+      const details = await Promise.all(own.map((each) => get("/workloads/{ref}", { ref: each.id }, {}, signal)));
+      return details.find((each) => each.document["gang"] === key)?.id ?? "";
+    },
   });
 
 /** Why it waits; what is ahead of it changes with everything that waits. */

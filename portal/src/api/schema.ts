@@ -627,6 +627,7 @@ export interface ModelKept {
 
 export interface ModelList {
   items: Array<ModelRow>;
+  store: ModelStore | null;
 }
 
 export interface ModelRow {
@@ -644,6 +645,13 @@ export interface ModelRow {
   fresh: number;
   outdated: number;
   kept: ModelKept | null;
+}
+
+export interface ModelStore {
+  folder: string;
+  limit: number;
+  trouble: string;
+  models: Array<StoredModel>;
 }
 
 export interface ModelUse {
@@ -1198,6 +1206,13 @@ export interface StartView {
 
 export type State = "QUEUED" | "STARTING" | "RUNNING" | "SUSPENDED" | "STOPPING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "TIMED_OUT";
 
+export interface StoredModel {
+  uri: string;
+  digest: string;
+  bytes: number;
+  used: number;
+}
+
 export interface Subtree {
   subject: string;
   role: Role;
@@ -1371,6 +1386,7 @@ export interface UsageRow {
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface UsePage {
@@ -1405,6 +1421,12 @@ export interface UtilisationRow {
   held_milli: number;
   active_milli: number | null;
   lost_gpu_ms: number;
+  active_gpu_us: number | null;
+  sampled_gpu_us: number;
+  active_by: string;
+  energy_mj: number | null;
+  energy_gpu_us: number;
+  energy_by: string;
 }
 
 export interface Verdict {

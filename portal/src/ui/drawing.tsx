@@ -64,13 +64,20 @@ export function hue(name: string): number {
   return found;
 }
 
-/** A name whose end is left out where it has no room; it is never left out whole. */
+/** A name in at most so many characters: its middle is left out, since names of a fleet differ at their ends. */
+export function ends(name: string, most: number): string {
+  if (name.length <= most) return name;
+  const tail = Math.floor((most - 1) / 2);
+  return `${name.slice(0, most - 1 - tail)}…${tail ? name.slice(-tail) : ""}`;
+}
+
+/** A name of which a part is left out where it has no room; it is never left out whole. */
 export function fitted(context: CanvasRenderingContext2D, name: string, width: number): string {
   const key = `${context.font} ${width} ${name}`;
   const known = FITTED.get(key);
   if (known !== undefined) return known;
-  let shown = name.slice(0, 60);
-  while (shown.length > 1 && context.measureText(shown).width > width) shown = `${shown.slice(0, -2)}…`;
+  let shown = ends(name, MOST_LETTERS);
+  for (let most = shown.length - 1; most > 0 && context.measureText(shown).width > width; most -= 1) shown = ends(name, most);
   if (FITTED.size > MOST_FITTED) FITTED.clear();
   FITTED.set(key, shown);
   return shown;
@@ -78,6 +85,7 @@ export function fitted(context: CanvasRenderingContext2D, name: string, width: n
 
 const FITTED = new Map<string, string>();
 const MOST_FITTED = 20_000;
+const MOST_LETTERS = 60;
 
 export function Drawing(props: {
   width: number;

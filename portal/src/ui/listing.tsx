@@ -29,6 +29,8 @@ export interface ListingProps<Row> {
   /** In place of the table where there is nothing. */
   empty: ReactNode;
   actions?: ReactNode;
+  /** What is wrong, below the lead. */
+  notice?: ReactNode;
   line: string;
   panel?: ReactNode;
   /** Below another heading, as one tab of a page. */
@@ -58,6 +60,7 @@ export function Listing<Row>(props: ListingProps<Row>) {
     <>
       <Title className={props.nested ? "sr" : ""}>{props.title}</Title>
       <p className="lead">{props.lead}</p>
+      {props.notice}
       {props.actions && <div className="buttons">{props.actions}</div>}
       {!rows ? (
         <Loading what={props.title.toLowerCase()} />

@@ -122,6 +122,8 @@ class UtilisationRow(Struct):
         active_milli: thousandths of GPUs that compute at this moment, as their driver says;
             None = it was not measured for each of those held.
         lost_gpu_ms: work thrown away since the server started, in GPU-ms.
+        active_gpu_us, sampled_gpu_us, active_by, energy_mj, energy_gpu_us, energy_by: what GPUs
+            did in the period, as of `UsageRow`.
     """
 
     queue: str = ""
@@ -130,6 +132,12 @@ class UtilisationRow(Struct):
     held_milli: int = 0
     active_milli: int | None = None
     lost_gpu_ms: int = 0
+    active_gpu_us: int | None = None
+    sampled_gpu_us: int = 0
+    active_by: str = ""
+    energy_mj: int | None = None
+    energy_gpu_us: int = 0
+    energy_by: str = ""
 
 
 class WaitRow(Struct):
@@ -287,7 +295,45 @@ class ModelRow(Struct):
     kept: ModelKept | None = None
 
 
+class StoredModel(Struct):
+    """A model that lies on the machine of the server whole.
+
+    Attributes:
+        uri: what it is.
+        digest: as the registry said.
+        bytes: of all its files.
+        used: when a program got it last, or it was fetched, in ms.
+    """
+
+    uri: str
+    digest: str
+    bytes: int
+    used: int
+
+
+class ModelStore(Struct):
+    """The folder in which the server keeps models.
+
+    Attributes:
+        folder: its path.
+        limit: most bytes that may lie there; 0 = what the disk has.
+        trouble: why it cannot be used; empty = it can.
+        models: that lie there whole, the one that was used last first.
+    """
+
+    folder: str
+    limit: int
+    trouble: str = ""
+    models: tuple[StoredModel, ...] = ()
+
+
 class ModelList(Struct):
-    """Live workloads with a model, newest first."""
+    """Live workloads with a model, newest first.
+
+    Attributes:
+        items: the workloads.
+        store: where models are kept; None = none are, or the caller may not see the whole fleet.
+    """
 
     items: tuple[ModelRow, ...] = ()
+    store: ModelStore | None = None

@@ -210,11 +210,12 @@ def activity_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, ActivitySu
     after, before = table.begin_ms >= wanted.since, table.end_ms <= wanted.until
     chosen = [*_chosen(wanted, wanted.since, wanted.until, activity)]
     amounts = [func.sum(table[name]) for name in AMOUNTS]
-    whole = select(*groups, table.source, *amounts).where(*chosen, after, before)
+    by = (*groups, table.source, table.energy_source)
+    whole = select(*by, *amounts).where(*chosen, after, before)
     sums: dict[Group, ActivitySum] = {}
-    for row in reader.rows(whole.group_by(*groups, table.source)):
-        group, (source, *found) = _named(row[: len(groups)], wanted.by), row[len(groups) :]
-        sums.setdefault(group, ActivitySum()).add(source, *map(int, found))
+    for row in reader.rows(whole.group_by(*by)):
+        group, (one, other, *found) = _named(row[: len(groups)], wanted.by), row[len(groups) :]
+        sums.setdefault(group, ActivitySum()).add((one, other), [*map(int, found)])
     columns = [table[name] for name in ActivityInterval.__struct_fields__]
     cut = select(*columns).where(*chosen, ~(after & before))
     parts = (ActivityInterval(*row) for row in reader.rows(cut))

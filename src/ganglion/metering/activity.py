@@ -5,8 +5,8 @@ So every interval says how much GPU time it is about. Amounts are integers, and 
 so that at each moment no more is active than was looked at, and no more of that than was held.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from ganglion.metering.intervals import DAY_MS, UsageInterval, part_of
 from ganglion.model.resources import WHOLE
 
 LONGEST_MS = 30_000
-"""Two looks that are further apart say nothing about the time between them."""
+"""The same as of `ActivityMeter`, by default."""
 INTERVAL_MS = 600_000
 """An interval that is as long is closed. What is open is lost with a killed server."""
 MOST_MW = 10_000_000
@@ -28,11 +28,12 @@ class ActivityInterval(Struct, frozen=True):
     Attributes:
         begin_ms, end_ms: from and before when.
         queue, user, workload, gang, attempt, kind, flavor, node: as of `UsageInterval`.
-        source: what said how active they were: `nvml`: some kernel ran; empty = nothing did.
+        source: what said how active they were: `NVML`, `SM` or `UTILISATION`; empty = nothing.
         sampled_gpu_us: GPU-microseconds for which that is known.
         active_gpu_us: those of them in which they were active.
         energy_gpu_us: GPU-microseconds for which it is known what was drawn.
         energy_mj: what was drawn then, in thousandths of a joule.
+        energy_source: what said so: `NVML`, `COUNTER` or `POWER`; empty = nothing.
     """
 
     begin_ms: int
@@ -50,11 +51,17 @@ class ActivityInterval(Struct, frozen=True):
     active_gpu_us: int = 0
     energy_gpu_us: int = 0
     energy_mj: int = 0
+    energy_source: str = ""
 
     @property
     def place(self) -> "Place":
         """Which attempt it is about, and where."""
         return self.gang, self.attempt, self.node
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """Its amounts, in the order of `AMOUNTS`."""
+        return tuple(getattr(self, name) for name in AMOUNTS)
 
     @property
     def key(self) -> tuple["Place", int]:
@@ -111,6 +118,12 @@ class ActivityInterval(Struct, frozen=True):
         return min(self.end_ms, used.end_ms) - max(self.begin_ms, used.begin_ms)
 
 
+NVML, SM, UTILISATION = "nvml", "dcgm-sm", "dcgm-util"
+"""Sources of activity: the driver's utilisation, which is the part of the time in which some kernel
+ran; the activity of multiprocessors by DCGM, averaged over all of them; and its utilisation."""
+COUNTER, POWER = "dcgm", "dcgm-power"
+"""Sources of energy beside `NVML`, the driver's counter: the same counter by DCGM; and power times
+time, where there is no counter."""
 AMOUNTS = ("sampled_gpu_us", "active_gpu_us", "energy_gpu_us", "energy_mj")
 """Amounts of an interval."""
 Place = tuple[str, int, str]
@@ -124,10 +137,13 @@ class DeviceCounters(NamedTuple):
         busy_milli: thousandths of the time since the look before in which it was active; None =
             unknown.
         energy_mj: a counter of what it has drawn, in thousandths of a joule; None = unknown.
+        power_mw: what it draws, in thousandths of a watt, where that is to be counted in place of
+            the counter; None = unknown.
     """
 
     busy_milli: int | None = None
     energy_mj: int | None = None
+    power_mw: int | None = None
 
 
 class AttemptLook(NamedTuple):
@@ -136,20 +152,73 @@ class AttemptLook(NamedTuple):
     Attributes:
         of: whose, as an interval of no length and amounts: when the attempt began to hold there
             what it holds.
-        devices: by index.
+        devices: by the vendor's identifier.
     """
 
     of: ActivityInterval
-    devices: Mapping[int, DeviceCounters]
+    devices: Mapping[str, DeviceCounters]
+
+
+class GpuWord(Protocol):
+    """What is said of one GPU that can be counted; None = unknown."""
+
+    @property
+    def sm_milli(self) -> int | None:
+        """Thousandths of the time in which its multiprocessors were active, on average."""
+
+    @property
+    def utilised_milli(self) -> int | None:
+        """Thousandths of the time in which some kernel ran."""
+
+    @property
+    def energy_mj(self) -> int | None:
+        """A counter of what it has drawn, in thousandths of a joule."""
+
+    @property
+    def power_mw(self) -> int | None:
+        """What it draws, in thousandths of a watt."""
+
+
+def attempt_look(
+    of: ActivityInterval, said: Mapping[str, GpuWord], utilisation: str, counter: str
+) -> AttemptLook:
+    """A look at all GPUs that an attempt has alone on a node.
+
+    All are counted by the same: activity of multiprocessors where any GPU has it, else utilisation;
+    a counter of energy where any has one, else power. What lacks it is unknown.
+
+    Args:
+        of: as of `AttemptLook`, without sources.
+        said: of each GPU.
+        utilisation: source of utilisation.
+        counter: source of the counter of energy.
+    """
+    by_sm = any(each.sm_milli is not None for each in said.values())
+    counted = any(each.energy_mj is not None for each in said.values())
+    by_power = not counted and any(each.power_mw is not None for each in said.values())
+    devices = {
+        name: DeviceCounters(
+            each.sm_milli if by_sm else each.utilised_milli,
+            each.energy_mj,
+            each.power_mw if by_power else None,
+        )
+        for name, each in said.items()
+    }
+    source, energy_source = SM if by_sm else utilisation, POWER if by_power else counter
+    return AttemptLook(replace(of, source=source, energy_source=energy_source), devices)
 
 
 class ActivityMeter:
     """Makes intervals of looks.
 
     Its time never goes back. What was closed stays until it is written.
+
+    Args:
+        longest_ms: two looks that are further apart say nothing about the time between them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, longest_ms: int = LONGEST_MS) -> None:
+        self._longest_ms = longest_ms
         self._at = 0
         self._before: dict[Place, AttemptLook] = {}
         self._open: dict[Place, ActivityInterval] = {}
@@ -171,11 +240,24 @@ class ActivityMeter:
                 self._close(place)
         for place, look in found.items():
             before = self._before.get(place)
-            if before and at - since <= LONGEST_MS and _alike(before, look):
+            if before and at - since <= self._longest_ms and _alike(before, look):
                 self._add(place, _between(before, look, since, at))
             else:
                 self._close(place)
         self._before = found
+
+    def doubted(self) -> None:
+        """Nothing is known of the time between the last look and the next, as the clock was set."""
+        for place in [*self._open]:
+            self._close(place)
+        self._before = {}
+
+    def changed(self, gangs: Container[str]) -> None:
+        """What attempts of gangs hold changes now: what was added up ends at the last look."""
+        for place in [*self._before]:
+            if place[0] in gangs:
+                self._close(place)
+                del self._before[place]
 
     def ended(self, gang: str, attempt: int, at: int) -> None:
         """An attempt ended, perhaps before GPUs were looked at for it."""
@@ -243,7 +325,7 @@ def _between(before: AttemptLook, now: AttemptLook, since: int, at: int) -> Acti
         if found.busy_milli is not None:
             sampled += WHOLE * lasted
             active += min(max(found.busy_milli, 0), WHOLE) * lasted
-        drawn = _drawn(before.devices[device].energy_mj, found.energy_mj, lasted)
+        drawn = _drawn(before.devices[device], found, lasted)
         if drawn is not None:
             energy_gpu_us += WHOLE * lasted
             energy_mj += drawn
@@ -251,11 +333,18 @@ def _between(before: AttemptLook, now: AttemptLook, since: int, at: int) -> Acti
     return replace(now.of, begin_ms=since, end_ms=at, **dict(zip(AMOUNTS, amounts, strict=True)))
 
 
-def _drawn(before: int | None, now: int | None, lasted: int) -> int | None:
-    """What a counter says was drawn; None = it is new, was reset, or cannot be right."""
-    if before is None or now is None or not 0 <= now - before <= MOST_MW * lasted // 1000:
+def _drawn(before: DeviceCounters, now: DeviceCounters, lasted: int) -> int | None:
+    """What was drawn between two looks, in mJ; None = that is unknown.
+
+    A counter that is new, was reset or cannot be right says nothing; neither does such a power.
+    """
+    if before.energy_mj is not None and now.energy_mj is not None:
+        drawn = now.energy_mj - before.energy_mj
+    elif before.power_mw is not None and now.power_mw is not None:
+        drawn = (before.power_mw + now.power_mw) * lasted // 2_000
+    else:
         return None
-    return now - before
+    return drawn if 0 <= drawn <= MOST_MW * lasted // 1000 else None
 
 
 def by_day(interval: ActivityInterval) -> Iterator[ActivityInterval]:

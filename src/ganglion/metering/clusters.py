@@ -5,13 +5,15 @@ missing, so that an event may be about what was never named.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ganglion.metering.activity import ActivityInterval
+from ganglion.metering.activity import by_day as active_by_day
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
-from ganglion.metering.meter import UNKNOWN, HasGang, HeldPlace, Meter
+from ganglion.metering.meter import UNKNOWN, HasGang, HeldPlace, Meter, MeteredAttempt
 from ganglion.metering.supply import MeteredNode
 from ganglion.model import events as ev
 from ganglion.model.placement import Placement, same_place
@@ -56,10 +58,12 @@ class ClusterMeter(Struct):
     Attributes:
         meter: of what it has and holds; it begins when a scheduler does, which names all of that.
         unnamed: nodes that the newest scheduler has not named yet.
+        sampled: what GPUs did, as far as it was not asked for.
     """
 
     meter: Meter = field(default_factory=Meter)
     unnamed: dict[str, None] = field(default_factory=dict)
+    sampled: list[ActivityInterval] = field(default_factory=list)
 
     def note(self, event: ev.DeliveredEvent, book: MeteredCluster | None) -> None:
         """Take in an event of the cluster.
@@ -110,6 +114,9 @@ class ClusterMeter(Struct):
                 self._placed(said, at, book.gangs[said.gang])
             case ev.GangResized() | ev.PodsLeft() | ev.GangStopping() | ev.GangEnded():
                 self._changed(said, at, book.gangs.get(said.gang))
+            case ev.GpusSampled():
+                for each in said.attempts:
+                    self._sampled(each, at, book.gangs.get(each.gang))
 
     def _note(self, event: ev.Event, at: int, gang: HasGang | None = None) -> None:
         def record(_: str) -> HasGang:
@@ -137,6 +144,22 @@ class ClusterMeter(Struct):
             if isinstance(said, ev.GangResized):
                 self._know(said.placement, at)
             self._note(replace(said, attempt=held.attempt), at)
+
+    def _sampled(self, said: ev.SampledAttempt, at: int, gang: MeteredGang | None) -> None:
+        """Take in what GPUs did while they were held, and which no interval says yet."""
+        held = self.meter.attempts.get(said.gang)
+        place = held.open.get(said.node) if held else None
+        if not (held and place and gang and said.attempt == gang.number):
+            return
+        found = _active(held, place.share.flavor, said)
+        part = found.within(max(place.since, place.sampled), at)
+        used = held.interval(said.node, place, part.end_ms) if part else None
+        parts = [*active_by_day(part)] if part and used else []
+        if used and parts and not any(each.contradiction((used,)) for each in parts):
+            self.sampled += parts
+            place.sampled = parts[-1].end_ms
+            # It was held until then, whatever time the next event has.
+            self.meter.now = max(self.meter.now, place.sampled)
 
     def _know(self, place: Placement, at: int) -> None:
         """What names these nodes may be missing."""
@@ -178,14 +201,17 @@ class ClusterMeters(Struct):
         nodes = (node for each in self.of.values() for node in each.meter.nodes.values())
         return tuple(sorted({node.flavor for node in nodes if node.guessed}))
 
-    def drain(self) -> tuple[list[UsageInterval], list[SupplyInterval]]:
+    def drain(self) -> tuple[list[UsageInterval], list[SupplyInterval], list[ActivityInterval]]:
         """The intervals that were closed since this was asked last; then none are."""
         usage, supply = list[UsageInterval](), list[SupplyInterval]()
+        activity = list[ActivityInterval]()
         for cluster, found in self.of.items():
             used, supplied = found.meter.drain()
             usage += (_used(cluster, each) for each in used)
             supply += (_supplied(cluster, each) for each in supplied)
-        return usage, supply
+            activity += (_used(cluster, each) for each in found.sampled)
+            found.sampled = []
+        return usage, supply, activity
 
     def skip(self, used: Mapping[tuple[str, int, str], int], supplied: Mapping[str, int]) -> None:
         """Leave out what was closed already by events that cannot be read; see `Meter.skip`."""
@@ -232,7 +258,10 @@ def metered_name(cluster: str, name: str) -> str:
     return f"{cluster}{CLUSTER_SIGN}{name}"
 
 
-def _used(cluster: str, found: UsageInterval) -> UsageInterval:
+Metered = TypeVar("Metered", UsageInterval, ActivityInterval)
+
+
+def _used(cluster: str, found: Metered) -> Metered:
     return replace(
         found,
         queue=metered_name(cluster, found.queue),
@@ -244,3 +273,24 @@ def _used(cluster: str, found: UsageInterval) -> UsageInterval:
 
 def _supplied(cluster: str, found: SupplyInterval) -> SupplyInterval:
     return replace(found, node=metered_name(cluster, found.node))
+
+
+def _active(held: MeteredAttempt, flavor: str, said: ev.SampledAttempt) -> ActivityInterval:
+    return ActivityInterval(
+        begin_ms=said.begin_ms,
+        end_ms=said.end_ms,
+        queue=held.queue,
+        user=held.user,
+        workload=held.workload,
+        gang=held.gang,
+        attempt=held.attempt,
+        kind=held.kind,
+        flavor=flavor,
+        node=said.node,
+        source=said.source,
+        sampled_gpu_us=said.sampled_gpu_us,
+        active_gpu_us=said.active_gpu_us,
+        energy_gpu_us=said.energy_gpu_us,
+        energy_mj=said.energy_mj,
+        energy_source=said.energy_source,
+    )

@@ -53,6 +53,8 @@ class NodeShare(Struct, frozen=True):
 class OpenUsage(Struct):
     """What an attempt holds on one node since a time in ms; `devices`: its GPUs, as text.
 
+    Until `sampled`, a time in ms, it is in the ledger what these did, as far as a cluster said so.
+
     Its GPUs change with its share and not otherwise: new ones come beside the old ones, which are
     held until they are left.
     """
@@ -61,6 +63,7 @@ class OpenUsage(Struct):
     share: NodeShare
     begun: bool = False
     devices: str = ""
+    sampled: int = 0
 
 
 class MeteredAttempt(Struct):

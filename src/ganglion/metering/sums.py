@@ -54,6 +54,7 @@ class ActivitySum(Struct):
 
     Attributes:
         sources: what said how active they were.
+        energy_sources: what said how much they drew.
     """
 
     sampled_gpu_us: int = 0
@@ -61,23 +62,28 @@ class ActivitySum(Struct):
     energy_gpu_us: int = 0
     energy_mj: int = 0
     sources: set[str] = field(default_factory=set)
+    energy_sources: set[str] = field(default_factory=set)
 
-    def add(
-        self, source: str, sampled_gpu_us: int, active_gpu_us: int, energy_gpu_us: int, mj: int
-    ) -> None:
-        """Add amounts of one source."""
+    def add(self, sources: tuple[str, str], amounts: Sequence[int]) -> None:
+        """Add amounts, as of `AMOUNTS`, by one source of activity and one of energy."""
+        sampled_gpu_us, active_gpu_us, energy_gpu_us, energy_mj = amounts
         self.sampled_gpu_us += sampled_gpu_us
         self.active_gpu_us += active_gpu_us
         self.energy_gpu_us += energy_gpu_us
-        self.energy_mj += mj
+        self.energy_mj += energy_mj
         if sampled_gpu_us:
-            self.sources.add(source)
+            self.sources.add(sources[0])
+        if energy_gpu_us:
+            self.energy_sources.add(sources[1])
 
     def plus(self, other: "ActivitySum") -> None:
         """Add another one."""
-        self.add("", 0, other.active_gpu_us, other.energy_gpu_us, other.energy_mj)
         self.sampled_gpu_us += other.sampled_gpu_us
+        self.active_gpu_us += other.active_gpu_us
+        self.energy_gpu_us += other.energy_gpu_us
+        self.energy_mj += other.energy_mj
         self.sources |= other.sources
+        self.energy_sources |= other.energy_sources
 
 
 class SupplySum(Struct):
@@ -131,8 +137,7 @@ def add_activity(
         part = each.within(since, until)
         if part:
             found = sums.setdefault(group_of(part, by), ActivitySum())
-            amounts = (part.sampled_gpu_us, part.active_gpu_us, part.energy_gpu_us)
-            found.add(part.source, *amounts, part.energy_mj)
+            found.add((part.source, part.energy_source), part.amounts)
 
 
 def group_of(interval: UsageInterval | ActivityInterval, by: Sequence[UsageBy]) -> Group:

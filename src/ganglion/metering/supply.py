@@ -5,9 +5,9 @@ from collections.abc import Collection
 from msgspec import Struct, field
 
 from ganglion.metering.intervals import SupplyInterval
-from ganglion.model.fleet.node import Node
+from ganglion.model.fleet.node import Node, milli_of, part_of
 from ganglion.model.placement import PodPlacement
-from ganglion.model.resources import WHOLE
+from ganglion.model.resources import WHOLE, GpuRequest
 
 
 class MeteredNode(Struct):
@@ -19,6 +19,7 @@ class MeteredNode(Struct):
         healthy: whether each of its devices is, by index; devices that are gone are not in it.
         parts: thousandths of a GPU that each counts as, by index, those that are gone included;
             none = 1000.
+        types: model of each device, by index; none = unknown.
         guessed: whether that is unknown of some, which count as 1000.
         cordoned: whether nothing new may start there.
         lost: whether it is gone.
@@ -40,12 +41,14 @@ class MeteredNode(Struct):
     unavailable_milli: int = 0
     parts: tuple[int, ...] = ()
     guessed: bool = False
+    types: tuple[str, ...] = ()
 
     def describe(self, node: Node) -> None:
         """The node joined, came back, or is another one."""
         self.shrunk = self.shrunk or len(node.devices) < len(self.healthy)
         self.flavor, self.lost = node.kind, False
         self.healthy = tuple(device.healthy for device in node.devices)
+        self.types = tuple(device.type for device in node.devices)
         self.cordoned = bool(node.cordoned)
         count = len(node.devices)
         parts = tuple(map(node.part, range(count)))
@@ -55,12 +58,17 @@ class MeteredNode(Struct):
 
     def held(self, pod: PodPlacement) -> int:
         """Thousandths of GPUs that a pod keeps from others."""
-        if not self.parts:
-            return len(pod.devices) * pod.milli
-        return sum(self._part(device) * pod.milli // WHOLE for device in pod.devices)
+        return milli_of(pod, self.parts)
 
-    def _part(self, device: int) -> int:
-        return self.parts[device] if device < len(self.parts) else WHOLE
+    def most(self, gpu: GpuRequest) -> int:
+        """The most that a pod would hold of each device it asks for; 0 = there is none for it."""
+        asked = WHOLE if gpu.share_mib else gpu.milli
+        mine = (
+            part_of(self.parts, device) * asked // WHOLE
+            for device in range(len(self.healthy))
+            if not self.types or gpu.takes(self.types[device], gpu.min_memory_mib)
+        )
+        return max(mine, default=0)
 
     def holds_what_is_gone(self) -> bool:
         """Whether attempts hold devices that it has no more."""
@@ -85,7 +93,9 @@ class MeteredNode(Struct):
 
     def _whole(self, devices: Collection[int]) -> int:
         """Thousandths of GPUs that these devices are."""
-        return sum(map(self._part, devices)) if self.parts else WHOLE * len(devices)
+        if not self.parts:
+            return WHOLE * len(devices)
+        return sum(part_of(self.parts, each) for each in devices)
 
     def _held(self) -> dict[int, int]:
         """Device -> thousandths that attempts hold of it; those that none holds are left out."""
@@ -93,7 +103,7 @@ class MeteredNode(Struct):
         for pods in self.pods.values():
             for pod in pods:
                 for device in pod.devices:
-                    milli = self._part(device) * pod.milli // WHOLE
+                    milli = part_of(self.parts, device) * pod.milli // WHOLE
                     found[device] = found.get(device, 0) + milli
         return found
 

@@ -11,6 +11,7 @@ import psutil
 from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import record
+from ganglion.router.port import refusal
 from ganglion.router.record import RouterRecord
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.transport.http import Unproven, unix_transport
@@ -48,6 +49,19 @@ def adopt_or_start(
             return found
         end(home, found)
     return _start(home, host, port, clock, tls)
+
+
+def blocked(home: Path, host: str, port: int) -> str:
+    """Why no router of a home could be started; empty = one could be, or runs.
+
+    Args:
+        home: Ganglion's home directory.
+        host: address to listen on.
+        port: 0 = any free one.
+    """
+    found = refusal(host, port)
+    own = record.read(home) if found else None
+    return "" if own and own.port == port and answers(home, own) else found
 
 
 def answers(home: Path, found: RouterRecord) -> bool:

@@ -100,6 +100,10 @@ class RouterLink:
         self._begin("router-read", self._read)
         return self.url
 
+    def blocked(self) -> str:
+        """Why no router could be started; empty = one could be, or runs."""
+        return launch.blocked(self._home, self._host, self._port)
+
     def decide_by(self, decide: RoleDecider) -> None:
         """Have callers decided about by `decide` from now on, in a thread of the link.
 

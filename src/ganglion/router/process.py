@@ -22,13 +22,14 @@ from ganglion.router import record
 from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.control import Control
 from ganglion.router.decisions import RoleDecisions
+from ganglion.router.port import bind
 from ganglion.router.proxy.connections import CallerLimits, CallerProtocols
 from ganglion.router.proxy.front import Front
 from ganglion.router.proxy.probe import Prober
 from ganglion.router.record import RouterRecord
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.transport import limits, unix
-from ganglion.transport.accepting import Listening, listening
+from ganglion.transport.accepting import listening
 from ganglion.transport.hosts import LOOPBACK, is_loopback, reached_at
 from ganglion.transport.limits import CallerLimit
 from ganglion.transport.tls.files import TlsFiles
@@ -248,23 +249,6 @@ def _name_of(own: socket.socket) -> str:
     if own.family == socket.AF_UNIX:
         return record.SOCKET
     return f"http://{LOOPBACK}:{own.getsockname()[1]}"
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Take a port.
-
-    Raises:
-        EnvironmentFault: it is in use, or the address is none of this machine.
-    """
-    taken = Listening(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        taken.bind((host, port))
-    except (OSError, OverflowError) as error:
-        taken.close()
-        message = f"the router cannot listen on {host}:{port}: {error}"
-        raise EnvironmentFault(message, "choose another port") from error
-    return taken
 
 
 def prepare() -> None:

@@ -48,7 +48,7 @@ from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
 from ganglion.server.rest.listening.listen import MOST_CALLERS, HttpListener
 from ganglion.server.signals.access import Keys
 from ganglion.server.signals.router_loads import load_view
-from ganglion.server.signals.router_place import RouterPlace, door_of
+from ganglion.server.signals.router_place import RouterPlace, door_of, unreached
 from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.set_apart import isolates, told_flaws
@@ -196,8 +196,9 @@ def serve(
         login = read_login(
             login_folder or place.root, effects.files, tls=shown is not None, owner=user
         )
+        at = RouterPlace(place.root, host, port, services_port, tuple(host_names))
         door = door_of(
-            RouterPlace(place.root, host, port, services_port, tuple(host_names)),
+            at,
             keys,
             shown.pair if shown else None,
             login.session_cookie if login else "",
@@ -233,7 +234,7 @@ def serve(
         stack.enter_context(
             _running(
                 *(service, lambda d: _brought(d, policy, tuple(queues), user), warn),
-                *((unhelped(), reviews.trouble()), curves.activity),
+                *((unhelped(), reviews.trouble(), unreached(at, door, processes)), curves.activity),
             )
         )
         retention = _started(
@@ -271,10 +272,13 @@ def serve(
             find_model=models.resolve,
             model_now=models.found,
             model_kept=cache.reading,
+            model_store=cache.store,
         )
         app = _guarded(context, host, host_names, login, _portal(context))
-        url = url_of(taken[0], host, tls=shown is not None)
-        record = ServerRecord(processes.own(), url, made.now(), SOCKET if taken[1:] else "", host)
+        record = ServerRecord(
+            *(processes.own(), url_of(taken[0], host, tls=shown is not None), made.now()),
+            *(SOCKET if taken[1:] else "", host),
+        )
         listener = HttpListener(
             *(app, partial(_announce, place, record, ready), feed.close, max_connections, shown),
             shared=shared[0].getsockname() if shared else "",
@@ -283,7 +287,7 @@ def serve(
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
         stack.callback(place.withdraw)
-        log.info("serving", url=url, events=ledger.head, pid=processes.own())
+        log.info("serving", url=record.url, events=ledger.head, pid=processes.own())
         listener.serve_until_told(*taken, *shared)
         log.info("ended", events=ledger.head)
         if service.successor:

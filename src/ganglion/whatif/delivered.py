@@ -23,6 +23,7 @@ from ganglion.model.events import (
     GangStarted,
     GangSubmitted,
     GangUpdated,
+    GpusSampled,
     NodeAdded,
     NodeLost,
     ObjectRefused,
@@ -44,6 +45,7 @@ from ganglion.model.workload import Gang
 _OF_NO_CONCERN = (
     *(SchedulerStarted, SchedulerEnded, RecordsLost, ObjectRefused),
     *(ReasonsChanged, WaitGroups, WaitOrder),  # a replay finds reasons of its own
+    GpusSampled,
 )
 
 

@@ -5,7 +5,7 @@ nodes that joined, failed and left, policies, queues, prices. What the engine de
 starts and stops follow anew. Run times are those that were measured.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median_low
 
 from msgspec import Struct
@@ -120,6 +120,7 @@ class PastReader:
         period: its begin and end, in ms.
         prices: those that were set before.
         damaged: events before the period that cannot be read.
+        spent_since: queue -> since when people knew at the begin that its budget is spent, in ms.
     """
 
     def __init__(
@@ -128,8 +129,10 @@ class PastReader:
         period: tuple[int, int],
         prices: Iterable[PriceSet] = (),
         damaged: int = 0,
+        spent_since: Mapping[str, int] | None = None,
     ) -> None:
         self._since, self._until = period
+        self._spent_since = dict(spent_since or {})
         self._state = state
         self._seen, self._fates = Fates(state, self._since), Fates(state, self._since)
         self._facts = list[Event]()
@@ -196,6 +199,7 @@ class PastReader:
             begin_ms=self._since,
             standing=tuple(standing),
             facts=(*self._unknown(kept), *filter(self._matters, self._facts)),
+            spent_since=self._spent_since,
             withdraws=False,
         )
         limits = PastLimits(

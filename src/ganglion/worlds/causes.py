@@ -60,3 +60,10 @@ def beneficiary_of(cause: Cause) -> str:
     if cause.kind is CauseKind.MOVED_FOR_BOOKING:
         return f"{cause.name} ({cause.text})" if cause.text else cause.name
     return cause.gang
+
+
+def cause_for(beneficiary: str) -> Cause:
+    """Why a gang leaves of which it is only known for whom; see `beneficiary_of`."""
+    if beneficiary.startswith(BUDGET_OF):
+        return Cause(CauseKind.BUDGET_SPENT, name=beneficiary.removeprefix(BUDGET_OF))
+    return Cause(CauseKind.PREEMPTED, gang=beneficiary)

@@ -1,11 +1,11 @@
 """Asks a DCGM exporter about GPUs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import httpx2
 
-from ganglion.lifecycle.workspaces.dcgm import readings
-from ganglion.lifecycle.workspaces.gpus import GpuReading
+from ganglion.lifecycle.workspaces.dcgm import figures, readings
+from ganglion.lifecycle.workspaces.gpus import GpuFigures, GpuReading
 
 SPAN_MS = 30_000
 """Default interval at which exporters sample; their values cover that time."""
@@ -33,14 +33,37 @@ class DcgmGpus:
             uuids: the vendor's identifiers.
             now: the time in ms.
         """
-        try:
-            response = self._http.get(self._url)
-            response.raise_for_status()
-        except httpx2.HTTPError:
-            return [None] * len(uuids)
-        found = readings(response.text, now, SPAN_MS)
+        found = readings(_answer(self._http, self._url), now, SPAN_MS)
         return [found.get((uuid, "")) for uuid in uuids]
 
     def close(self) -> None:
         """Close its connections."""
         self._http.close()
+
+
+class DcgmCounters:
+    """What the exporter of this machine says that can be counted; arguments as of `DcgmGpus`."""
+
+    by_dcgm = True
+
+    def __init__(
+        self, url: str, timeout_s: float = 3.0, transport: httpx2.BaseTransport | None = None
+    ) -> None:
+        self._url = url
+        self._http = httpx2.Client(timeout=timeout_s, transport=transport, trust_env=False)
+
+    def read(self, uuids: Iterable[str]) -> list[GpuFigures]:
+        """GPUs by the vendor's identifiers; of one that the exporter does not name, nothing."""
+        wanted = [*uuids]
+        found = figures(_answer(self._http, self._url)) if any(wanted) else {}
+        return [found.get((uuid, ""), GpuFigures()) for uuid in wanted]
+
+
+def _answer(http: httpx2.Client, url: str) -> str:
+    """What an exporter says; empty = nothing."""
+    try:
+        response = http.get(url)
+        response.raise_for_status()
+    except httpx2.HTTPError:
+        return ""
+    return response.text

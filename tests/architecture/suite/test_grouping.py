@@ -15,6 +15,24 @@ def test_it(number):
     with open({note!r}, "a") as file:
         print(__name__, os.environ["PYTEST_XDIST_WORKER"], file=file)
 """
+PHASES = """import pytest
+@pytest.fixture
+def fixture(request):
+    if request.param == "before":
+        raise KeyError("before")
+    if request.param == "skips":
+        pytest.skip("no reason")
+    yield
+    if request.param == "after":
+        raise KeyError("after")
+@pytest.mark.parametrize("fixture", ["before", "skips", "after"], indirect=True)
+def test_errs(fixture):
+    pass
+def test_fails():
+    raise KeyError("in it")
+def test_skips():
+    pytest.skip("no reason")
+"""
 
 
 def test_modules_name_their_groups() -> None:
@@ -54,10 +72,14 @@ sys.path.insert(0, {str(ROOT)!r})
 from tests import grouping
 grouping.ROOT = Path.cwd()
 from tests.conftest import pytest_xdist_make_scheduler
+from tests.lean import send_less as pytest_configure
 """
     )
+    pytester.makepyfile(test_e=PHASES)
     done = pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup")
-    done.assert_outcomes(passed=16)
+    done.assert_outcomes(passed=17, failed=1, skipped=2, errors=2)
+    said = [f"{each} - KeyError*" for each in ("ERROR *before?", "ERROR *after?", "FAILED *_fails")]
+    done.stdout.fnmatch_lines_random(said)
     ran = [(name, worker) for name, worker in map(str.split, note.read_text().splitlines())]
     workers = dict(ran)
     assert len(set(ran)) == len(workers) == 4

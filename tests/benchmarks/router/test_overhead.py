@@ -12,7 +12,7 @@ from benchmarks.router import overhead as router
 from benchmarks.router.load import at_rate, callers, events, for_so_long
 from benchmarks.router.overhead import Ways, changes
 from benchmarks.router.stage import router_stage
-from ganglion.router.process import bind
+from ganglion.router.port import bind
 from ganglion.transport.hosts import LOOPBACK
 
 PATIENCE_S = 240.0

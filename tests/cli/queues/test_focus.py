@@ -14,6 +14,7 @@ ROW = {
     **{"cost_micro": 3_000_001, "list_micro": 3_750_000, "corrected_micro": -750_000},
     **{"active_gpu_us": HOUR_US // 4, "sampled_gpu_us": HOUR_US, "active_by": "nvml"},
     "energy_mj": 1_800_000_000,
+    "energy_by": "dcgm-power",
 }
 PAGE = {"since": 0, "until": 1, "items": [ROW], "total": {}, "currency": "EUR"}
 
@@ -42,7 +43,7 @@ def test_what_was_charged_and_its_correction_are_rows_of_their_own(
         **{"ServiceName": "Ganglion", "ServiceProviderName": "Ganglion", "SkuId": "H100"},
         **{"SubAccountId": "vision", "SubAccountName": "vision"},
         **{"Tags": '{"kind": "train", "user": "ada"}', "x_ActiveGpuHours": "0.250000000"},
-        **{"x_ActiveSource": "nvml", "x_EnergyKwh": "0.500000000"},
+        **{"x_ActiveSource": "nvml", "x_EnergyKwh": "0.500000000", "x_EnergySource": "dcgm-power"},
         **{"x_SampledGpuHours": "1.000000000"},
     }
     assert (corrected["BilledCost"], corrected["ChargeClass"]) == ("-0.75", "Correction")

@@ -90,7 +90,7 @@ def test_what_gpus_did_is_shown_where_anything_looked_with_how_much_of_it_is_kno
     server: FakeServer, ganglion: Ganglion
 ) -> None:
     done = {"active_gpu_us": 3 * HOUR_US, "sampled_gpu_us": 5 * HOUR_US, "active_by": "nvml"}
-    done |= {"energy_mj": 4_500_000_000, "energy_gpu_us": 5 * HOUR_US}
+    done |= {"energy_mj": 4_500_000_000, "energy_gpu_us": 5 * HOUR_US, "energy_by": "dcgm"}
     vision = {**MONEY["items"][0], **done}  # type: ignore[index]
     items, total = [vision, MONEY["items"][1]], {**MONEY["total"], **done}  # type: ignore[index, dict-item]
     lent = [{"queue": "speech", "borrowed_gpu_us": HOUR_US}, {"queue": "a", "lent_gpu_us": 7}]
@@ -104,7 +104,7 @@ def test_what_gpus_did_is_shown_where_anything_looked_with_how_much_of_it_is_kno
     assert "active 3.00 of 5.00 GPU-hours sampled (25% of held), by nvml\n" in shown.err
     assert "\nspeech: lent 0.00, borrowed 1.00\n" in shown.err
     assert "a: lent" not in shown.err
-    assert "energy 1.250 kWh in 5.00 GPU-hours\n" in shown.err
+    assert "energy 1.250 kWh in 5.00 GPU-hours, by dcgm\n" in shown.err
 
 
 def test_every_group_fits_a_terminal_of_80_columns(
@@ -124,8 +124,8 @@ def test_programs_get_values_alone(server: FakeServer, ganglion: Ganglion) -> No
     server.on(ROUTE, PAGE)
     done = ganglion("usage", "--by", "queue", "-o", "csv", "-n", "1")
     assert done.out.splitlines() == [
-        "QUEUE,HELD,SHARE,REQUESTED,TRIES,ACTIVE,SAMPLED,ACTIVE BY,KWH",
-        "vision,15.00,75%,0.00,1200,unknown,0%,-,unknown",
+        "QUEUE,HELD,SHARE,REQUESTED,TRIES,ACTIVE,SAMPLED,ACTIVE BY,KWH,KWH BY",
+        "vision,15.00,75%,0.00,1200,unknown,0%,-,unknown,-",
     ]
     assert done.err == ""
 

@@ -166,8 +166,13 @@ def test_a_server_goes_up_runs_work_and_goes_down(home: Path) -> None:
     def call(*args: str) -> "subprocess.CompletedProcess[str]":
         return ganglion_process(home, *args)
 
-    up = call("up", "--port", "0", "--nodes", "2", "--fake-gpus", "H100:4")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        where = ("--port", "0", "--services-port", str(port))
+        up = call("up", *where, "--nodes", "2", "--fake-gpus", "H100:4")
     assert up.returncode == 0, up.stderr
+    assert f"have no address: port {port}, where the router listens, is in use" in up.stderr
+    assert "up --services-port" in up.stderr
     assert "2 nodes, 8 GPUs" in up.stdout
     assert "ganglion run --gpus 1" in up.stderr
     assert "already running" in call("up").stdout

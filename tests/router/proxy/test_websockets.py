@@ -9,7 +9,7 @@ import aiohttp
 from aiohttp import WSMsgType, web
 
 from ganglion.router.balancing.table import Limits, ReplicaEndpoint, RoutedService, RoutingState
-from ganglion.router.process import bind
+from ganglion.router.port import bind
 from ganglion.transport.hosts import LOOPBACK
 from tests.router.stage import Stage, act, request, says, stage, until
 

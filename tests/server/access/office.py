@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from ganglion.api.use import ModelStore, StoredModel
 from ganglion.identity.roles import Role
 from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM, Effects
@@ -25,6 +26,9 @@ QUEUES = (
     Queue("secretlab", "org"),
     Queue("default"),
 )
+
+KEPT = ModelStore("/models", 0, models=(StoredModel("hf://lab/zeppelin@1", "git:1", 1, 1),))
+"""Models of others, which the server names only to callers who see the whole fleet."""
 
 
 class Office:
@@ -115,6 +119,7 @@ def office(
         sign=sign,
         questions=questions,
         notices=NoticeChoices(rig.home.root, effects),
+        model_store=lambda: KEPT,
     )
     made = Office(rig, guarded(make_app(context), "secret", loopback=True))
     with made.owner:

@@ -233,6 +233,13 @@ def test_what_was_used_longest_ago_goes_first_and_never_what_is_in_use(
         assert cache.path_of(first)  # so that it was used last
         assert fetched(cache, third).state == "cached"
         assert [bool(cache.path_of(each)) for each in (first, second, third)] == [True, False, True]
+        store = cache.store()
+        assert store
+        assert (store.limit, {each.uri for each in store.models}) == (
+            2 << 20,
+            {first.uri, third.uri},
+        )
+        assert {each.bytes for each in store.models} == {len(WEIGHTS)}
         cache.use([first, third])
         assert "do not fit: what lies there is in use" in fetched(cache, fourth).trouble
         assert cache.path_of(first)
@@ -253,6 +260,9 @@ def test_a_folder_is_of_one_server_and_of_its_account_alone(
         reading = other.reading(HF)
         assert reading
         assert "in use by another server" in reading.trouble
+        store = other.store()
+        assert store
+        assert (store.models, store.trouble) == ((), reading.trouble)
         assert other.path_of(HF) == ""
     (tmp_path / "models").chmod(0o777)
     with caching(tmp_path / "home", fake) as cache:

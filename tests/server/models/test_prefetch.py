@@ -168,7 +168,9 @@ def test_people_see_whether_a_model_lies_there(
         return [row["kept"], client.get("/api/v1/workloads/chat").json()["model_kept"]]
 
     assert seen() == [None, None]
-    context.model_kept = cache.reading
+    context.model_kept, context.model_store = cache.reading, cache.store
+    store = client.get("/api/v1/models").json()["store"]
+    assert (store["limit"], store["trouble"], store["models"]) == (0, "", [])
     assert seen() == 2 * [{"state": "absent", "bytes": 0, "of": 0, "trouble": ""}]
 
 

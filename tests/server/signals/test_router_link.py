@@ -2,16 +2,22 @@
 
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.router import launch, record
 from ganglion.router.balancing.stats import ReplicaStats, ServiceStats, Stats
 from ganglion.router.balancing.table import ReplicaEndpoint, RoutedService, RoutingState
 from ganglion.router.link import RoleDecider, RouterReading
+from ganglion.router.port import bind
+from ganglion.router.record import RouterRecord
+from ganglion.seams.processes import SystemProcesses
 from ganglion.server.signals import router_link as module
 from ganglion.server.signals.router_link import STALE_MS, Door
 from ganglion.server.signals.router_loads import load_view
+from ganglion.server.signals.router_place import RouterPlace, unreached
 from tests.server.process import until
 
 
@@ -19,11 +25,14 @@ class FakeLink:
     """A router that follows a table on request."""
 
     def __init__(self, refusals: int = 0) -> None:
-        self.url, self.refusals = "", refusals
+        self.url, self.refusals, self.taken = "", refusals, ""
         self.stats, self.age_ms = Stats("boot", 7), 0
         self.version = 7
         self.wanted: tuple[RoutedService, ...] = ()
         self.stopped: list[bool] = []
+
+    def blocked(self) -> str:
+        return self.taken
 
     def start(self) -> str:
         if self.refusals:
@@ -90,6 +99,54 @@ def test_no_router_is_started_before_it_is_needed(door: Door, link: FakeLink) ->
     assert (door.url, link.version) == ("", 7)
     assert not door.heard().fresh
     assert not [each for each in threading.enumerate() if each.name == "door"]
+
+
+def test_before_a_service_needs_it_the_port_is_tried(door: Door, link: FakeLink) -> None:
+    assert door.trouble == ""
+    link.taken = "port 7078 is in use"
+    assert door.trouble == link.taken
+    _open(door, link, _chat())
+    until(lambda: door.url)
+    assert door.trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("port", "holder", "said"),
+    [
+        (None, "python (pid 7)", "in use (python (pid 7)); it is the one after --port."),
+        (7078, "", "have no address: in use. They get one once it is free"),
+    ],
+)
+def test_a_person_who_starts_the_server_reads_what_does_not_work_and_what_to_change(
+    door: Door, link: FakeLink, port: int | None, holder: str, said: str
+) -> None:
+    class Known(SystemProcesses):
+        def listener(self, port: int) -> str:
+            assert port == 7078
+            return holder
+
+    place = RouterPlace(Path("/nowhere"), "127.0.0.1", 7077, port)
+    assert unreached(place, door, Known()) == ""
+    link.taken = "in use"
+    found = unreached(place, door, Known())
+    assert said in found
+    assert found.endswith("another port: ganglion up --services-port PORT")
+
+
+def test_a_port_is_free_taken_or_of_the_own_router(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bind("127.0.0.1", 0) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = launch.blocked(tmp_path, "127.0.0.1", port)
+        assert said == f"port {port}, where the router listens, is in use by another program"
+        own = RouterRecord(1, "0", "127.0.0.1", port, "http://127.0.0.1", "http://none", "t")
+        record.write(tmp_path, own)
+        monkeypatch.setattr(launch, "answers", lambda _home, found: found == own)
+        assert launch.blocked(tmp_path, "127.0.0.1", port) == ""
+    assert launch.blocked(tmp_path / "other", "127.0.0.1", port) == ""
+    assert "cannot listen on 192.0.2.1:9" in launch.blocked(tmp_path, "192.0.2.1", 9)
 
 
 def test_services_of_all_keepers_are_routed_together(door: Door, link: FakeLink) -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from httpx2 import MockTransport, Response
 from msgspec.structs import replace
 
 from ganglion import __version__
@@ -22,6 +23,7 @@ from ganglion.server.recovery.verify import verified
 from ganglion.server.telemetry.activity import GpuActivity, WritingTurn
 from ganglion.server.views.usage import opened, usage_report
 from ganglion.server.views.use import activity_looks, snapshot
+from ganglion.worlds.dcgm import DcgmCounters
 from ganglion.worlds.local.machine.gpu_use import NvmlCounters
 from tests.server.conftest import NODES, Rig
 
@@ -50,8 +52,9 @@ class Looked:
             self.rig.machine.time = self.at
             whose = ("default", "ada", self.job, f"{self.job}/0", 1, "train", "H100", "n0", "nvml")
             said = DeviceCounters(250, self.at)
-            devices = {0: said, 1: said}
-            self.activity.look(self.at, [AttemptLook(ActivityInterval(0, 0, *whose), devices)])
+            devices = {"GPU-0": said, "GPU-1": said}
+            of = ActivityInterval(0, 0, *whose, energy_source="dcgm")
+            self.activity.look(self.at, [AttemptLook(of, devices)])
 
     def flush(self, ask: Callable[[Command], Any] | None = None) -> None:
         self.activity.flush(ask or self.rig.do, everything=True)
@@ -68,7 +71,7 @@ def looked(rig: Rig) -> Looked:
 
 def quarter(looks: int) -> ActivitySum:
     lasted = looks * LOOK_MS * 2_000
-    return ActivitySum(lasted, lasted // 4, lasted, looks * LOOK_MS * 2, {"nvml"})
+    return ActivitySum(lasted, lasted // 4, lasted, looks * LOOK_MS * 2, {"nvml"}, {"dcgm"})
 
 
 def test_a_report_shows_it_before_and_after_it_is_written(looked: Looked) -> None:
@@ -84,7 +87,7 @@ def test_a_report_shows_it_before_and_after_it_is_written(looked: Looked) -> Non
     one, other = (replace(each, held_gpu_us=0, requested_gpu_us=0) for each in rows)
     assert one == other
     assert (one.sampled_gpu_us, one.active_gpu_us) == (120_000_000, 30_000_000)
-    assert (one.active_by, one.energy_mj) == ("nvml", 120_000)
+    assert (one.active_by, one.energy_mj, one.energy_by) == ("nvml", 120_000, "dcgm")
     assert one.sampled_gpu_us <= rows[0].held_gpu_us
     assert looked.activity.unwritten(FOR_EVER) == ()
     assert looked.written() == quarter(6)
@@ -222,6 +225,20 @@ def test_gpus_that_several_share_or_that_are_made_up_are_not_looked_at(rig: Rig)
         nvmlDeviceGetTotalEnergyConsumption={"GPU-0": 77}.__getitem__,
     )
     (look,) = activity_looks(found, NvmlCounters(nvml))
+    assert (look.of.source, look.of.energy_source) == ("nvml", "nvml")
     assert look.of.workload == jobs[0]
     assert look.of.begin_ms == look.of.end_ms == placed > 0
     assert [*look.devices.values()] == [DeviceCounters(250, 77), DeviceCounters(250, None)]
+    page = 'DCGM_FI_PROF_SM_ACTIVE{UUID="GPU-1"} 0.125\nDCGM_FI_DEV_POWER_USAGE{UUID="GPU-0"} 70.5'
+    exporter = DcgmCounters(
+        "http://gpus:9400", transport=MockTransport(lambda _: Response(200, text=page))
+    )
+    (look,) = activity_looks(found, exporter)
+    assert (look.of.source, look.of.energy_source) == ("dcgm-sm", "dcgm-power")
+    assert look.devices == {
+        "GPU-0": DeviceCounters(None, None, 70_500),
+        "GPU-1": DeviceCounters(125),
+    }
+    absent = DcgmCounters("http://gpus:9400", transport=MockTransport(lambda _: Response(503)))
+    (look,) = activity_looks(found, absent)
+    assert set(look.devices.values()) == {DeviceCounters()}

@@ -1,36 +1,48 @@
 """A replay of a cluster keeps the budgets that its scheduler kept."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from tests.server.whatif.test_clusters import PRICE
-from tests.whatif.samples import cycles_of
+from tests.whatif import test_spent_budgets as spent
+from tests.whatif.samples import Happened, cycles_of
 from tests.worlds.simulated.samples import S, job, scenario
+from tests.worlds.simulated.test_budgets import PRICE as DEAR
+from tests.worlds.simulated.test_budgets import SECOND
 
 from ganglion.api.whatif.report import WhatIfReport
 from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.metering.clusters import ClusterMeters
 from ganglion.model.events import (
+    AlarmSet,
     BudgetRaised,
     BudgetRequested,
     BudgetSet,
     Delivered,
     DeliveredEvent,
     Event,
+    GangStopping,
     GangSubmitted,
+    PriceSet,
     SchedulerSettled,
     SchedulerStarted,
     ServerStarted,
 )
+from ganglion.model.plan import Plan
 from ganglion.model.queue import Budget
 from ganglion.pricing.zones import month_of
+from ganglion.seams.effects import SYSTEM
 from ganglion.server.whatif.answering import WhatIfTask, answer
+from ganglion.server.whatif.clusters import read_cluster
 from ganglion.whatif.changes import WhatIfChange
-from ganglion.whatif.replay import at_once
+from ganglion.whatif.replay import at_once, beginning
 from ganglion.whatif.wishes import OtherPrice
+from ganglion.worlds.simulated.run import simulate
 
 EUR = 1_000_000
 LIMIT, MORE, RAISED_S, UNTIL = 2_500_000, 1_200_000, 600, 1_000 * S
@@ -51,8 +63,23 @@ PAST = cycles_of(
 """Three of six jobs fit the budget, and a fourth once it is raised."""
 
 
-def written(path: Path, *, budgets: bool) -> Path:
-    """The ledger of a server to which a cluster delivered that, with what it metered."""
+def written(
+    path: Path,
+    *,
+    budgets: bool,
+    past: Sequence[Happened] = PAST,
+    price: PriceSet = PRICE,
+    more: Sequence[Event] = (),
+) -> Path:
+    """The ledger of a server to which a cluster delivered that, with what it metered.
+
+    Args:
+        path: where it is made.
+        budgets: whether the server had the budget of `PAST`.
+        past: what the cluster delivered.
+        price: of its GPUs.
+        more: other events of the server, by time.
+    """
     ledger, books, meters = Ledger.open(path), ClusterBooks(), ClusterMeters()
     number = 0
 
@@ -73,9 +100,12 @@ def written(path: Path, *, budgets: bool) -> Path:
         books.close()
         ledger.append(Batch(at, events, usage=meters.drain()[0]))
 
-    turn(0, [PRICE, ServerStarted(0, "1", metered=True, meters_clusters=True)])
+    rest = list(more)
+    turn(0, [price, ServerStarted(0, "1", metered=True, meters_clusters=True)])
     turn(0, [], [SchedulerStarted(0, "1"), SchedulerSettled(0)])
-    for count, each in enumerate(PAST):
+    for count, each in enumerate(past):
+        while rest and rest[0].at <= each.at:
+            turn(rest[0].at, [rest.pop(0)])
         parts = (
             [_named(e) for e in events if isinstance(e, Delivered)]
             for events in (each.incoming, each.decisions)
@@ -121,3 +151,31 @@ def test_another_price_changes_what_a_budget_of_a_cluster_holds(tmp_path: Path) 
     found = asked(path, change=cheap)
     assert {each.workload for each in found.winners} >= {"j3", "j4"}
     assert not found.losers
+
+
+@pytest.mark.parametrize("since_s", [100, 3_740])
+def test_what_a_cluster_suspended_is_suspended_in_a_replay_that_begins_in_the_grace(
+    tmp_path: Path, since_s: int
+) -> None:
+    said = "it is spent"
+    path = written(
+        tmp_path / "ledger.db",
+        budgets=False,
+        past=spent.PAST,
+        price=DEAR,
+        more=(
+            BudgetSet(10 * S, Budget("east:q", 3_700 * SECOND, grace_ms=60 * S), user="ada"),
+            AlarmSet(3_710 * S, "queues/east:q", "budget.100", said),
+        ),
+    )
+    reader, stops = Reader.at_rest(path, SYSTEM), list[int]()
+    try:
+        past = read_cluster(reader, "east", since_s * S, spent.UNTIL * S)
+    finally:
+        reader.leave()
+
+    def note(events: list[Event], _plan: Plan) -> None:
+        stops.extend(each.at // S for each in events if isinstance(each, GangStopping))
+
+    simulate(past.scenario, state=beginning(past.state), observe=note, check=True)
+    assert stops == [3_776]

@@ -57,13 +57,14 @@ FOLDERS: dict[str, dict[str, str]] = {
     "router": {
         "balancing": "",
         "decisions": "",
+        "port": "",
         "record": "",
-        "launch": "record",
+        "launch": "port record",
         "metrics": "balancing",
         "link": "balancing decisions record launch",
         "proxy": "balancing decisions metrics",
         "control": "balancing decisions metrics proxy",
-        "process": "balancing decisions record proxy control",
+        "process": "balancing decisions port record proxy control",
         "__main__": "link process",
     },
     "lifecycle": {
@@ -92,6 +93,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "units": "",
         "work": "",
         "attempt": "job work",
+        "budgets": "",
         "readers": "job",
         "watcher": "job",
         "faults": "heap units watcher",
@@ -100,7 +102,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "scenario": "job attempt faults",
         "setup": "job units attempt readers faults scenario",
         "world": "heap job attempt watcher faults running scenario",
-        "run": "metrics scenario world",
+        "run": "budgets metrics scenario world",
         "report": "attempt faults metrics run",
     },
     "worlds.local": {

@@ -45,6 +45,7 @@ LEFT: Sequence[Left] = (
     Left("router.launch", "files processes", OUTLIVES),
     Left("router.launch", "http", SOCKET),
     Left("router.proxy.probe", "http", SOCKET),
+    Left("server.cluster.activity.exporters", "http", SOCKET),
     Left("server.cluster.controllers.onlooker", "http", SOCKET),
     Left("server.cluster.scheduling", "processes", OWN_END),
     Left("server.cluster.outbox.post", "http", SOCKET),

@@ -7,6 +7,7 @@ import { address } from "../../api/client";
 import { auditRecords } from "../../api/reads";
 import type { TrailRecord } from "../../api/schema";
 import { useVisitor } from "../../entrance";
+import { clusterName, knownAs } from "../../ui/cluster_name";
 import { may } from "../../ui/may";
 import { Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { PeriodFields, periodOptions } from "../../ui/period";
@@ -91,6 +92,15 @@ const SAVED: readonly Column<TrailRecord>[] = (["rule", "request", "checksum"] a
 
 function About({ row }: { row: TrailRecord }) {
   const subject = subjectOf(row);
+  if (row.cluster) {
+    const away = `${row.cluster}:${subject}`;
+    if (!clusterName(away)) return subject ? <Name text={subject} most={48} /> : "–";
+    return (
+      <RowLink job={away}>
+        <Name text={knownAs(away)} most={48} />
+      </RowLink>
+    );
+  }
   if (!row.workload) return subject ? <Name text={subject} most={48} /> : "–";
   return (
     <RowLink job={row.workload}>

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { drainLine } from "../nodes/drain";
 import { stateOf } from "../nodes/nodes";
 import { idleRule } from "../workspaces/workspaces";
-import { modelOf, rolloutOf } from "../services/services";
+import { modelOf } from "../services/services";
 import { bodyOf, instant, lineOf, EMPTY } from "./booking";
 import { found } from "../../ui/listing";
 import type { NodeView } from "../../api/schema";
@@ -33,13 +33,6 @@ it("reads from a file which model a service has, and when a workspace sleeps", (
     ["MODEL_REVISION", "abc"],
   ]);
   expect(idleRule({ idle_timeout: "1h", idle: { warn: "5m", hours: null } })).toBe("suspended after 1h; warn: 5m");
-});
-
-it("tells how far a rollout of a model is", () => {
-  const row = { fresh: 1, outdated: 2, moved: false, trouble: "", now: null };
-  expect(rolloutOf(row)).toBe("1 of 3 replicas have it");
-  expect(rolloutOf({ ...row, outdated: 0 })).toBe("");
-  expect(rolloutOf({ ...row, outdated: 0, moved: true })).toBe("its name means another version by now");
 });
 
 it("finds rows by any of their words", () => {

@@ -4,18 +4,22 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { change, part } from "../../api/client";
 import { models, ofKind, workload } from "../../api/reads";
-import type { ModelRow, RoutedLoad, WorkloadDetail, WorkloadView } from "../../api/schema";
+import type { RoutedLoad, WorkloadDetail, WorkloadView } from "../../api/schema";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
 import { count } from "../../ui/numbers";
 import { OpenButton } from "../../ui/open";
-import { Badge, Empty, Name, Time } from "../../ui/parts";
+import { Badge, Empty, Meter, Name, Time } from "../../ui/parts";
+import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { Facts } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
+import { NoAddress, Unreached } from "../../ui/unreached";
 import { idOf, QUEUE, STATE, USER } from "../../ui/work_columns";
 import { WorkSide } from "../../ui/work_side";
+import { keptOf, rolloutOf, versionIn } from "./kept";
+import { ModelButtons, Models } from "./models";
 
 const route = getRouteApi("/services");
 /** Services whose load is read; the load is no event, so it is asked for. */
@@ -25,10 +29,11 @@ const AGAIN_MS = 5_000;
 export interface Service extends WorkloadView {
   load: RoutedLoad | null;
   wanted: number;
+  version: string;
 }
 
 export function withLoad(view: WorkloadView, detail: WorkloadDetail | undefined): Service {
-  return { ...view, load: detail?.load ?? null, wanted: detail?.scaling?.wanted ?? view.gangs };
+  return { ...view, load: detail?.load ?? null, wanted: detail?.scaling?.wanted ?? view.gangs, version: detail?.model?.version ?? "" };
 }
 
 const ms = (value: number | null | undefined) => (value === null || value === undefined ? "–" : `${count(value)} ms`);
@@ -75,6 +80,14 @@ const COLUMNS: readonly Column<Service>[] = [
     value: (row) => row.gpus_held,
     cell: (row) => count(row.gpus_held),
   },
+  {
+    key: "version",
+    title: "Model version",
+    width: "7.5rem",
+    roomy: true,
+    value: (row) => row.version,
+    cell: (row) => (row.version ? <Name text={row.version} most={16} /> : "–"),
+  },
   QUEUE,
   USER,
 ];
@@ -91,31 +104,35 @@ export function ServicesPage() {
   const rows = items?.map((each) => withLoad(each, details.get(each.id)));
   const set = (more: Partial<typeof search>) => void go({ search: (was) => ({ ...was, ...more }), replace: true });
   return (
-    <Listing
-      title="Services"
-      lead="Programs that answer requests. The router counts requests and times answers, each of the last minute."
-      file="services"
-      rows={rows}
-      error={found.error}
-      columns={COLUMNS}
-      id={(row) => row.id}
-      words={(row) => [row.id, row.queue, row.user, row.message]}
-      state={(row) => row.state}
-      search={search}
-      set={set}
-      line="ganglion ps --kind service"
-      empty={
-        <Empty title="No service runs or waits">
-          <p>A service has `kind: service` and a `port`; the router leads requests to its replicas.</p>
-          <p>
-            <Link to="/submit" search={{ template: "service" }} className="button primary">
-              Submit a service
-            </Link>
-          </p>
-        </Empty>
-      }
-      panel={search.at && <ServicePanel id={search.at} close={() => set({ at: undefined })} />}
-    />
+    <>
+      <Listing
+        title="Services"
+        lead="Programs that answer requests. The router counts requests and times answers, each of the last minute."
+        file="services"
+        rows={rows}
+        error={found.error}
+        columns={COLUMNS}
+        id={(row) => row.id}
+        words={(row) => [row.id, row.queue, row.user, row.message]}
+        state={(row) => row.state}
+        search={search}
+        set={set}
+        notice={<Unreached />}
+        line="ganglion ps --kind service"
+        empty={
+          <Empty title="No service runs or waits">
+            <p>A service has `kind: service` and a `port`; the router leads requests to its replicas.</p>
+            <p>
+              <Link to="/submit" search={{ template: "service" }} className="button primary">
+                Submit a service
+              </Link>
+            </p>
+          </Empty>
+        }
+        panel={search.at && <ServicePanel id={search.at} close={() => set({ at: undefined })} />}
+      />
+      <Models />
+    </>
   );
 }
 
@@ -138,16 +155,6 @@ export function modelOf(document: Record<string, unknown>): [string, string][] {
       if (/model|version|revision/i.test(key) && typeof value !== "object") found.push([key, String(value)]);
   }
   return found;
-}
-
-/** How far replicas are with the model of their service, and whether its name means another one by now. */
-export function rolloutOf(row: Pick<ModelRow, "fresh" | "outdated" | "moved" | "trouble" | "now"> | undefined): string {
-  if (!row) return "";
-  const parts: string[] = [];
-  if (row.outdated) parts.push(`${row.fresh} of ${row.fresh + row.outdated} replicas have it`);
-  if (row.moved) parts.push(`its name means ${row.now?.version || "another version"} by now`);
-  if (row.trouble) parts.push(row.trouble);
-  return parts.join("; ");
 }
 
 function About({ job }: { job: WorkloadDetail }) {
@@ -174,12 +181,16 @@ function About({ job }: { job: WorkloadDetail }) {
           ["because", harmless(scaling?.cause ?? "", 300)],
           ["reached at", job.url && <code>{harmless(job.url, 300)}</code>],
           ["model", job.model && <code>{harmless(job.model.uri || job.model.reference, 300)}</code>],
-          ["model version", job.model && harmless(job.model.version, 80)],
-          ["model digest", job.model && harmless(job.model.digest, 80)],
+          ["model version", job.model && <Name text={job.model.version} most={28} />],
+          ["model digest", job.model && <Name text={job.model.digest} most={28} />],
+          ["kept", harmless(keptOf(job.model_kept), 400)],
           ["rollout", harmless(rolloutOf(row), 400)],
           ...modelOf(job.document).map(([key, value]) => [harmless(key, 40), harmless(value, 200)] as const),
         ]}
       />
+      {row && row.outdated > 0 && (
+        <Meter label={rolloutOf(row)} used={row.fresh} of={row.fresh + row.outdated} />
+      )}
       <h3>Load</h3>
       {load ? (
         <Facts
@@ -195,51 +206,60 @@ function About({ job }: { job: WorkloadDetail }) {
         <p className="quiet">Unknown: the router has not reported about it.</p>
       )}
       <Replicas job={job} />
+      {job.document["port"] != null && <NoAddress job={job} />}
       <div className="buttons">
         {job.url && <OpenButton id={job.id} />}
         <ScaleButton job={job} />
+        {row && <ModelButtons row={row} />}
       </div>
     </>
   );
 }
 
+const REPLICAS: readonly PlainColumn<Replica>[] = [
+  { key: "index", title: "Replica", value: (row) => row.index, cell: (row) => row.index },
+  { key: "phase", title: "Phase", value: (row) => row.phase, cell: (row) => row.phase },
+  { key: "node", title: "Node", value: (row) => row.node, cell: (row) => <Name text={row.node || "–"} most={30} /> },
+  { key: "model", title: "Model", value: (row) => row.model, cell: (row) => <span title={harmless(row.model, 300)}>{harmless(versionIn(row.model) || "–", 12)}</span> },
+  { key: "requests", title: "Requests", align: "end", value: (row) => row.requests, cell: (row) => row.requests ?? "–" },
+];
+
+interface Replica {
+  id: string;
+  index: number;
+  phase: string;
+  node: string;
+  model: string;
+  requests: number | null;
+}
+
+/** Replicas that have not ended. */
+export function replicasOf(job: WorkloadDetail): Replica[] {
+  return job.gangs
+    .filter((each) => each.phase !== "ended")
+    .map((each) => ({
+      id: each.id,
+      index: each.index,
+      phase: each.draining ? "draining" : each.phase,
+      node: each.placement?.pods[0]?.node ?? "",
+      model: each.model,
+      requests: job.load?.replicas[each.id] ?? null,
+    }));
+}
+
 function Replicas({ job }: { job: WorkloadDetail }) {
-  const live = job.gangs.filter((each) => each.phase !== "ended");
-  if (!live.length) return <p className="quiet">It has no replica.</p>;
+  const rows = replicasOf(job);
+  if (!rows.length) return <p className="quiet">It has no replica.</p>;
   return (
-    <div className="scroll-x" tabIndex={0} role="region" aria-label="Replicas">
-      <table className="plain-table">
-        <caption>Replicas</caption>
-        <thead>
-          <tr>
-            <th scope="col">Replica</th>
-            <th scope="col">Phase</th>
-            <th scope="col">Node</th>
-            {job.model && <th scope="col">Model</th>}
-            <th scope="col" className="end">
-              Requests
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {live.slice(0, 100).map((each) => (
-            <tr key={each.id}>
-              <th scope="row">{each.index}</th>
-              <td>{each.draining ? "draining" : each.phase}</td>
-              <td>
-                <Name text={each.placement?.pods[0]?.node ?? "–"} most={30} />
-              </td>
-              {job.model && (
-                <td>
-                  <Name text={each.model || "–"} most={40} />
-                </td>
-              )}
-              <td className="end">{job.load?.replicas[each.id] ?? "–"}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <PlainTable
+      label="Replicas"
+      caption="Replicas"
+      file={`replicas-${job.id}`}
+      one="replica"
+      columns={job.model ? REPLICAS : REPLICAS.filter((each) => each.key !== "model")}
+      rows={rows}
+      id={(row) => row.id}
+    />
   );
 }
 

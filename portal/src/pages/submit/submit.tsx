@@ -1,7 +1,7 @@
 /** A workload file, what would become of it now, and its submission. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Button } from "react-aria-components";
 import { stringify } from "yaml";
 import { Problem, change } from "../../api/client";
@@ -9,6 +9,8 @@ import { queues, workload } from "../../api/reads";
 import type { Accepted, Verdict } from "../../api/schema";
 import { Command, Failure, Name } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
+import { atMost } from "../../ui/cost";
+import { heldBy, isOf, type Plan } from "./plan";
 import { harmless, word } from "../../ui/text";
 import { FIELDS, fieldOf, parsed, withField } from "./file";
 import { withCount } from "../workload/suggested";
@@ -18,6 +20,8 @@ import { TEMPLATES } from "./templates";
 const route = getRouteApi("/submit");
 const KEPT = "submit";
 const QUIET_MS = 500;
+/** The server's word for a plan that does not hold any more. */
+const OVERTAKEN = "state.plan";
 
 /** What was written last is there after a reload, or a new session. */
 function draft(): string {
@@ -46,7 +50,9 @@ export function SubmitPage() {
   useEffect(() => sessionStorage.setItem(KEPT, text), [text]);
 
   const file = useMemo(() => parsed(text), [text]);
-  const plan = usePlan(file.body);
+  const [plan, again] = usePlan(file.body);
+  const agreed = heldBy(plan, file.body);
+  const [overtaken, setOvertaken] = useState("");
   const never =
     (plan.step === "told" && plan.verdict.reason?.never) ||
     (plan.step === "wrong" && plan.error instanceof Problem && plan.error.code === "input.never");
@@ -57,18 +63,22 @@ export function SubmitPage() {
   const submit = async () => {
     setBusy(true);
     setError(null);
+    setOvertaken("");
     key.current ||= crypto.randomUUID(); // repeated after a lost answer, it is submitted once
     try {
       const made = await change<Accepted>("POST", "/workloads", file.body, {
         key: key.current,
-        query: { force: forced || undefined },
+        query: { force: forced || undefined, if_plan: agreed || undefined },
       });
       sessionStorage.removeItem(KEPT);
       await go({ to: "/workloads/$ref", params: { ref: made.id } });
     } catch (found) {
       // A refusal is an answer; where none came, the same submission is tried again.
       if (found instanceof Problem) key.current = "";
-      setError(found as Error);
+      if (found instanceof Problem && found.code === OVERTAKEN) {
+        setOvertaken(text);
+        again();
+      } else setError(found as Error);
     } finally {
       setBusy(false);
     }
@@ -107,6 +117,15 @@ export function SubmitPage() {
         </label>
         <section className="verdict" aria-label="What would happen" aria-live="polite">
           <h2>If submitted now</h2>
+          {overtaken === text && (
+            <p className="notice warn" role="alert">
+              <strong>What would become of it is another by now</strong> than was shown, so nothing was submitted. This is
+              how it is now: submit again if that will do.
+            </p>
+          )}
+          {plan.step === "told" && file.body && !isOf(plan, file.body) && (
+            <p className="quiet">Of the file as it was before; what is written now is being tried …</p>
+          )}
           <PlanPanel plan={plan} />
           {error && <Failure error={error} />}
           {(never || forced) && (
@@ -164,14 +183,10 @@ function Fields({ text, set }: { text: string; set(text: string): void }) {
   );
 }
 
-type Plan =
-  | { step: "none" }
-  | { step: "asking" }
-  | { step: "wrong"; error: Error }
-  | { step: "told"; verdict: Verdict };
-
-function usePlan(body: Record<string, unknown> | null): Plan {
+/** What would become of a file, and what asks for it anew. */
+function usePlan(body: Record<string, unknown> | null): [Plan, () => void] {
   const [plan, setPlan] = useState<Plan>({ step: "none" });
+  const [turn, setTurn] = useState(0);
   const asked = useMemo(() => (body ? JSON.stringify(body) : ""), [body]);
   useEffect(() => {
     if (!asked) {
@@ -185,7 +200,7 @@ function usePlan(body: Record<string, unknown> | null): Plan {
         query: { dry_run: true },
         signal: stopped.signal,
       }).then(
-        (verdict) => setPlan({ step: "told", verdict }),
+        (verdict) => setPlan({ step: "told", verdict, of: asked }),
         (error: Error) => {
           if (!stopped.signal.aborted) setPlan({ step: "wrong", error });
         },
@@ -195,15 +210,15 @@ function usePlan(body: Record<string, unknown> | null): Plan {
       clearTimeout(timer);
       stopped.abort();
     };
-  }, [asked]);
-  return plan;
+  }, [asked, turn]);
+  return [plan, useCallback(() => setTurn((was) => was + 1), [])];
 }
 
 function PlanPanel({ plan }: { plan: Plan }) {
   if (plan.step === "none") return <p className="quiet">Write a file to see where it would start.</p>;
   if (plan.step === "asking") return <p className="quiet">Trying it on a copy of the present state …</p>;
   if (plan.step === "wrong") return <Failure error={plan.error} />;
-  const { placement, reason, stops, suggestions } = plan.verdict;
+  const { placement, reason, stops, suggestions, cost, model } = plan.verdict;
   const where = [...new Set(placement?.pods.map((pod) => pod.node))];
   return (
     <>
@@ -232,6 +247,24 @@ function PlanPanel({ plan }: { plan: Plan }) {
           ))}
           {stops.length > 10 && ` and ${stops.length - 10} more`}
         </p>
+      )}
+      {(cost || model) && (
+        <dl className="facts">
+          {cost && (
+            <div>
+              <dt>cost</dt>
+              <dd>{harmless(atMost(cost), 200)}</dd>
+            </div>
+          )}
+          {model && (
+            <div>
+              <dt>model</dt>
+              <dd>
+                <code>{harmless(model.uri || model.reference, 300)}</code> {harmless(model.version, 80)}
+              </dd>
+            </div>
+          )}
+        </dl>
       )}
       {suggestions.length > 0 && (
         <>

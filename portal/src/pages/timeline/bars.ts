@@ -80,7 +80,8 @@ export function rowsOf(
   const known = nodes.map((each) => ({ name: each.name, gpus: each.devices.length }));
   // Nodes that have left are known by what they held.
   const names = new Set(known.map((each) => each.name));
-  for (const [name, held] of of)
+  const others = [...of].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
+  for (const [name, held] of others)
     if (!names.has(name)) known.push({ name, gpus: Math.max(...held.map((each) => Math.ceil(each.milli / 1000))) });
   if (chosen === undefined)
     return known.map(({ name, gpus }) => ({

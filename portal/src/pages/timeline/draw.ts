@@ -1,4 +1,5 @@
 /** Draws the rows of a timeline. */
+import { knownAs } from "../../ui/cluster_name";
 import { fitted, hue, type Colors } from "../../ui/drawing";
 import { ticks, type Bar, type Row, type Window } from "./bars";
 
@@ -183,7 +184,7 @@ function drawBar(
       const from = solid || span.kind !== "run" ? left : done;
       const room = (solid ? done : right) - from - 8;
       if (room < 20) continue;
-      const name = fitted(context, span.workload, room);
+      const name = fitted(context, knownAs(span.workload), room);
       context.fillStyle = solid ? plate(context, left + 3, y + height / 2 - 7, context.measureText(name).width + 4, colors) : colors.text;
       context.fillText(name, from + 5, y + height / 2 + 0.5);
     }

@@ -6,6 +6,7 @@ import { Button } from "react-aria-components";
 import { bookings, drains, nodes, timeline } from "../../api/reads";
 import type { BookingView, DrainView, TimelineSpan } from "../../api/schema";
 import { useNow } from "../../ui/clock";
+import { knownAs } from "../../ui/cluster_name";
 import { Drawing, useWidth, type Colors } from "../../ui/drawing";
 import { absolute, count, duration, plural } from "../../ui/numbers";
 import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
@@ -233,7 +234,7 @@ function Chart(props: {
 
 function title(span: TimelineSpan, now: number, zone: "utc" | "local"): string {
   const end = span.end === null ? "no known end" : absolute(span.end, now, zone);
-  return `${harmless(span.gang, 80)} of ${harmless(span.user, 40)}: ${WORDS[span.kind]}, ${absolute(span.begin, now, zone)} to ${span.open ? "now, at the latest " : ""}${end}`;
+  return `${harmless(knownAs(span.gang), 80)} of ${harmless(span.user, 40)}: ${WORDS[span.kind]}, ${absolute(span.begin, now, zone)} to ${span.open ? "now, at the latest " : ""}${end}`;
 }
 
 const KEY: readonly (readonly [string, string])[] = [
@@ -266,7 +267,7 @@ function Picked({ spans, close }: { spans: readonly TimelineSpan[]; close(): voi
       <div className="side-head">
         <h2>
           <Link to="/workloads/$ref" params={{ ref: first.workload }}>
-            <Name text={first.gang} most={60} />
+            <Name text={knownAs(first.gang)} most={60} />
           </Link>
         </h2>
         <Button className="small plain" onPress={close}>
@@ -404,7 +405,7 @@ export function entries(
       id: `${each.kind}/${each.gang}/${each.attempt}/${each.node}/${each.begin}`,
       node: each.node,
       what: each.kind === "run" ? (each.open ? "runs" : "ran") : (WORDS[each.kind] ?? each.kind),
-      name: each.gang,
+      name: knownAs(each.gang),
       workload: each.workload,
       queue: each.queue,
       user: each.user,

@@ -4,6 +4,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { queues, usage } from "../../api/reads";
 import type { FlavorUsage, LentRow, UsagePage as Page, UsageRow } from "../../api/schema";
+import { knownAs } from "../../ui/cluster_name";
 import { count, gpuHours, hours, money, plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Figure, Loading, Meter, Name, Time } from "../../ui/parts";
 import { PeriodFields, periodOptions } from "../../ui/period";
@@ -136,7 +137,7 @@ function Totals({ page }: { page: Page }) {
       {total.active_gpu_us !== null && (
         <Figure label="Active GPU-hours" value={hours(gpuHours(total.active_gpu_us))}>
           of {hours(gpuHours(total.sampled_gpu_us))} sampled by {total.active_by}, {sampled(total)} of what was held
-          {total.energy_mj !== null && <>; {energy(total)} drawn</>}
+          {total.energy_mj !== null && <>; {energy(total)} drawn, by {total.energy_by || "a counter"}</>}
           <Meter label="Active of what was sampled" used={total.active_gpu_us} of={total.sampled_gpu_us} />
         </Figure>
       )}
@@ -301,10 +302,10 @@ function Group({ by, name }: { by: By; name: string }) {
   if (by === "workload" && name)
     return (
       <RowLink job={name}>
-        <Name text={name} most={64} />
+        <Name text={knownAs(name)} most={64} />
       </RowLink>
     );
-  if (by === "queue" && name)
+  if (by === "queue" && name && !name.includes(":"))
     return (
       <Link to="/queues" search={{ queue: name }} tabIndex={-1}>
         <Name text={name} most={64} />

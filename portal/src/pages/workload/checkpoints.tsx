@@ -7,9 +7,9 @@ import { harmless } from "../../ui/text";
 import { checkpointsOf, type CheckpointRow } from "./marks";
 
 const COLUMNS: readonly PlainColumn<CheckpointRow>[] = [
-  { key: "at", title: "Saved", value: (row) => new Date(row.mark.at).toISOString(), cell: (row) => <Time at={row.mark.at} /> },
+  { key: "at", title: "Saved", className: "path", value: (row) => new Date(row.mark.at).toISOString(), cell: (row) => <Time at={row.mark.at} /> },
   { key: "step", title: "Step", align: "end", value: (row) => row.mark.step || null, cell: (row) => (row.mark.step ? count(row.mark.step) : "–") },
-  { key: "attempt", title: "By attempt", align: "end", value: (row) => row.mark.attempt, cell: (row) => row.mark.attempt },
+  { key: "attempt", title: "Attempt", align: "end", value: (row) => row.mark.attempt || null, cell: (row) => row.mark.attempt || "–" },
   {
     key: "resumed",
     title: "Resumed by",

@@ -8,13 +8,16 @@ import { may } from "../../ui/may";
 import { Empty, Name } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { harmless } from "../../ui/text";
+import { clusterOf } from "./gang_choice";
 
 const MOST = 64;
 
 export function PlacementPanel({ job }: { job: WorkloadDetail }) {
   const { me } = useVisitor();
-  const fleet = useQuery({ ...nodes, enabled: may(me, "view") });
-  const known = new Map(fleet.data?.items.map((each) => [each.name, each]));
+  // A node of a cluster may be called as one of the server is.
+  const own = !clusterOf(job);
+  const fleet = useQuery({ ...nodes, enabled: own && may(me, "view") });
+  const known = own ? new Map(fleet.data?.items.map((each) => [each.name, each])) : null;
   const placed = job.gangs.filter((each) => each.placement ?? each.promise);
   if (!placed.length)
     return (
@@ -49,11 +52,12 @@ export function within(level: string, domain: string): string {
   return domain.split("/").reverse().map((each) => each.replace("=", " ")).join(" of ");
 }
 
-function GangPlace({ gang, known }: { gang: GangView; known: Map<string, NodeView> }) {
+/** `known`: nodes of the server by name; null = it lies in a cluster. */
+function GangPlace({ gang, known }: { gang: GangView; known: ReadonlyMap<string, NodeView> | null }) {
   const place = (gang.placement ?? gang.promise) as Placement;
   const groups = new Map<string, Map<string, typeof place.pods>>();
   for (const pod of place.pods) {
-    const domain = lies(known.get(pod.node)) || "fleet";
+    const domain = lies(known?.get(pod.node)) || (known ? "fleet" : "cluster");
     const inside = groups.get(domain) ?? new Map<string, typeof place.pods>();
     inside.set(pod.node, [...(inside.get(pod.node) ?? []), pod]);
     groups.set(domain, inside);
@@ -69,7 +73,7 @@ function GangPlace({ gang, known }: { gang: GangView; known: Map<string, NodeVie
           <div key={domain} className="rack">
             <h4>{harmless(domain, 100)}</h4>
             {[...inside].map(([name, pods]) => (
-              <NodeBox key={name} name={name} node={known.get(name)} pods={pods} />
+              <NodeBox key={name} name={name} node={known?.get(name)} linked={known !== null} pods={pods} />
             ))}
           </div>
         ))}
@@ -78,15 +82,19 @@ function GangPlace({ gang, known }: { gang: GangView; known: Map<string, NodeVie
   );
 }
 
-function NodeBox(props: { name: string; node: NodeView | undefined; pods: Placement["pods"] }) {
+function NodeBox(props: { name: string; node: NodeView | undefined; linked: boolean; pods: Placement["pods"] }) {
   const mine = new Map<number, number>();
   for (const pod of props.pods) for (const device of pod.devices) mine.set(device, pod.index);
   const total = Math.max(props.node?.devices.length ?? 0, ...[...mine.keys()].map((each) => each + 1));
   return (
     <div className="node-box">
-      <Link to="/fleet" search={{ node: props.name }}>
+      {props.linked ? (
+        <Link to="/fleet" search={{ node: props.name }}>
+          <Name text={props.name} most={48} />
+        </Link>
+      ) : (
         <Name text={props.name} most={48} />
-      </Link>
+      )}
       <ul className="devices" aria-label={`GPUs of ${harmless(props.name, 60)}`}>
         {Array.from({ length: total }, (_, n) => (
           <li key={n} className={mine.has(n) ? "mine" : ""} title={mine.has(n) ? `pod ${mine.get(n)}` : "not its own"}>

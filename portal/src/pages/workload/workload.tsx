@@ -1,17 +1,19 @@
 /** Everything about one workload. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { Suspense, lazy } from "react";
+import { Suspense, lazy, useEffect } from "react";
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import { change, part } from "../../api/client";
-import { attempts, workload } from "../../api/reads";
+import { attempts, idOfKey, workload } from "../../api/reads";
 import type { WaitedFor, WorkloadCost, WorkloadDetail } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { useNow } from "../../ui/clock";
+import { clusterName, type ClusterName } from "../../ui/cluster_name";
 import { Confirm } from "../../ui/confirm";
+import { atMost } from "../../ui/cost";
 import { may } from "../../ui/may";
 import { count, duration, gpuHours as gpuHoursOf, hours, money, plural } from "../../ui/numbers";
-import { Command, Failure, Figure, Loading, Name, Silent, StateBadge, Time } from "../../ui/parts";
+import { Command, Empty, Failure, Figure, Loading, Name, Silent, StateBadge, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
 import { Checkpoints } from "./checkpoints";
@@ -31,6 +33,31 @@ type TabName = "why" | "logs" | "use" | "placement" | "spec";
 
 export function WorkloadPage() {
   const { ref } = route.useParams();
+  const away = clusterName(ref);
+  return away ? <Sought of={away} /> : <Known ref_={ref} />;
+}
+
+/** Usage and events name work of clusters by its key there: its page is sought by that. */
+function Sought({ of: { cluster, name, key } }: { of: ClusterName }) {
+  const go = route.useNavigate();
+  const found = useQuery(idOfKey(cluster, name, key));
+  const id = found.data;
+  useEffect(() => {
+    if (id) void go({ params: { ref: id }, replace: true });
+  }, [id, go]);
+  if (found.error) return <Failure error={found.error} />;
+  if (found.data !== "") return <Loading what="which work it is" />;
+  return (
+    <Empty title="It is not in the history any more">
+      <p>
+        Of <Name text={name} most={80} /> in cluster <Name text={cluster} most={63} />, the server has what it held and what was
+        decided, and no page.
+      </p>
+    </Empty>
+  );
+}
+
+function Known({ ref_: ref }: { ref_: string }) {
   const search = route.useSearch();
   const go = route.useNavigate();
   const found = useQuery(workload(ref));
@@ -119,9 +146,13 @@ function Head({ job }: { job: WorkloadDetail }) {
         </h1>
         <p className="lead">
           {job.kind} of <Name text={job.user} most={60} /> in queue{" "}
-          <Link to="/queues" search={{ queue: job.queue }}>
+          {elsewhere ? (
             <Name text={job.queue} most={60} />
-          </Link>
+          ) : (
+            <Link to="/queues" search={{ queue: job.queue }}>
+              <Name text={job.queue} most={60} />
+            </Link>
+          )}
           , priority {job.priority}
           {job.url && (
             <>
@@ -212,11 +243,13 @@ function Head({ job }: { job: WorkloadDetail }) {
 }
 
 function Cost({ cost, over }: { cost: WorkloadCost; over: boolean }) {
-  const most = cost.most_micro === null ? cost.unknown || "no bound" : money(cost.most_micro, cost.currency);
+  const said = [
+    ...(over ? [] : [harmless(atMost(cost), 100)]),
+    ...(cost.unpriced_gpu_us > 0 ? [`${hours(gpuHoursOf(cost.unpriced_gpu_us))} GPU-hours have no price`] : []),
+  ];
   return (
     <Figure label={over ? "Cost" : "Cost so far"} value={money(cost.so_far_micro, cost.currency)}>
-      {!over && `at most ${harmless(most, 100)}`}
-      {cost.unpriced_gpu_us > 0 && ` ${hours(gpuHoursOf(cost.unpriced_gpu_us))} GPU-hours have no price`}
+      {said.join("; ")}
     </Figure>
   );
 }

@@ -12,6 +12,7 @@ import { Badge, Empty, Failure, Loading, Time } from "../../ui/parts";
 import { Facts } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
+import { NoAddress, Unreached } from "../../ui/unreached";
 import { idOf, STATE, USER } from "../../ui/work_columns";
 import { WorkSide } from "../../ui/work_side";
 
@@ -91,6 +92,7 @@ export function WorkspacesPage() {
       state={(row) => row.state}
       search={search}
       set={set}
+      notice={<Unreached />}
       line="ganglion ps --kind workspace"
       actions={
         items?.length ? (
@@ -160,6 +162,7 @@ function About({ job }: { job: WorkloadDetail }) {
           ["reached at", job.url && <code>{harmless(job.url, 300)}</code>],
         ]}
       />
+      <NoAddress job={job} />
       <div className="buttons">
         {job.url && job.state === "RUNNING" && <OpenButton id={job.id} primary />}
         {!asleep && !over && <Suspend id={job.id} />}

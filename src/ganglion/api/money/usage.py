@@ -30,10 +30,12 @@ class UsageRow(Struct, gc=False):
         unpriced_gpu_us: GPU time held that has no price, and no part in the cost.
         active_gpu_us: GPU time in which GPUs that attempts had alone were active; None = unknown.
         sampled_gpu_us: the GPU time held for which that is known.
-        active_by: what said so: `nvml`: some kernel ran; several are joined by `+`; empty =
-            nothing did.
+        active_by: what said so: `nvml` and `dcgm-util`: some kernel ran; `dcgm-sm`: multiprocessors
+            were active; several are joined by `+`; empty = nothing did.
         energy_mj: what these GPUs drew, in thousandths of a joule; None = unknown.
         energy_gpu_us: the GPU time held for which that is known.
+        energy_by: what said so: `nvml` and `dcgm`: a counter; `dcgm-power`: power times time;
+            several are joined by `+`; empty = nothing did.
     """
 
     queue: str = ""
@@ -55,6 +57,7 @@ class UsageRow(Struct, gc=False):
     active_by: str = ""
     energy_mj: int | None = None
     energy_gpu_us: int = 0
+    energy_by: str = ""
 
 
 class FlavorUsage(Struct):

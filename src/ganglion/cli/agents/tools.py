@@ -113,7 +113,9 @@ class AgentTools:
         with self._client() as client:
             page = client.order_page(limit=limit, **narrow)
         empty = "nothing waits that you may see"
-        return _told(page, lambda: print_list(page.items, columns(), "table", empty=empty))
+        return _told(
+            page, lambda: print_list(page.items, columns("table", {}), "table", empty=empty)
+        )
 
     def why(self, job: str) -> ToolAnswer:
         """Say why a workload waits."""

@@ -389,6 +389,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     **dict.fromkeys(("budget_requested", "budget_raised", "budget_denied"), _asked),
     "reasons_changed": lambda event: ", ".join(event["reasons"]),
     "wait_order": lambda event: f"{len(event['gangs'])} gangs",
+    "gpus_sampled": lambda event: f"of {len(event['attempts'])} attempts",
     "wait_groups": lambda event: f"{sum(map(len, event['groups'].values()))} gangs",
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,

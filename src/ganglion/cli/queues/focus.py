@@ -26,7 +26,8 @@ COLUMNS = (
     *("HostProviderName", "InvoiceIssuerName", "ListCost", "PricingCategory"),
     *("PricingQuantity", "PricingUnit", "ResourceId", "ResourceType", "ServiceCategory"),
     *("ServiceName", "ServiceProviderName", "SkuId", "SubAccountId", "SubAccountName", "Tags"),
-    *("x_ActiveGpuHours", "x_ActiveSource", "x_EnergyKwh", "x_SampledGpuHours"),
+    *("x_ActiveGpuHours", "x_ActiveSource", "x_EnergyKwh", "x_EnergySource"),
+    "x_SampledGpuHours",
 )
 """Names of the columns, in alphabetical order as the specification lists them."""
 NAME, UNIT = "Ganglion", "GPU-hours"
@@ -113,6 +114,7 @@ def _done(row: "UsageRow") -> dict[str, str]:
         "x_ActiveGpuHours": "" if row.active_gpu_us is None else _gpu_hours(row.active_gpu_us),
         "x_ActiveSource": row.active_by,
         "x_EnergyKwh": energy or "",
+        "x_EnergySource": row.energy_by,
         "x_SampledGpuHours": _gpu_hours(row.sampled_gpu_us),
     }
 

@@ -9,7 +9,7 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, moment, output, since_ms
 from ganglion.cli.output.formats import DASH, age, clock, now_ms
 from ganglion.cli.output.tables import Column, print_data, print_list
-from ganglion.cli.queues.usage import hours, of_period
+from ganglion.cli.queues.usage import activity_told, hours, kwh, of_period
 
 if TYPE_CHECKING:
     from ganglion.api.use import OverheadRow, Report, ReportSpan, UtilisationRow, WaitRow
@@ -32,10 +32,11 @@ def report(since: str, until: str | None, queues: Sequence[str], form: str) -> N
     Of the fleet and by queue, with history by day, by week in more than 62 days. What is not
     measured is unknown.
 
-    ALLOCATED are GPU-hours that were held, USED the part of all that there were. ACTIVE NOW is
-    the part of the GPUs held at this moment that compute, LOST the GPU-hours of work that was
-    thrown away since the server started. A wait is the time from the submission of a workload to
-    its first place; P50 and P95 are at most a quarter too large.
+    ALLOCATED are GPU-hours that were held, USED the part of all that there were. ACTIVE and KWH
+    are what GPUs did in the period, as far as it was sampled, as in `usage`. ACTIVE NOW is the
+    part of the GPUs held at this moment that compute, LOST the GPU-hours of work that was thrown
+    away since the server started. A wait is the time from the submission of a workload to its
+    first place; P50 and P95 are at most a quarter too large.
     """
     now = now_ms()
     begin, end = since_ms(since, now), moment(until, now, "--until") if until else ""
@@ -58,15 +59,30 @@ def report(since: str, until: str | None, queues: Sequence[str], form: str) -> N
 
 
 def _print_utilisation(found: "Report") -> None:
+    every = next((each for each in found.utilisation if not each.queue), None)
     columns: list[Column[UtilisationRow]] = [
         Column("QUEUE", lambda row: row.queue or ALL),
         Column("ALLOCATED", lambda row: hours(row.allocated_gpu_us), right=True),
         Column("USED", _used, right=True),
+        *(_ACTIVITY if every and (every.sampled_gpu_us or every.energy_gpu_us) else ()),
         Column("HELD NOW", lambda row: f"{row.held_milli / 1000:g}", right=True),
         Column("ACTIVE NOW", _active, right=True),
         Column("LOST", lambda row: hours(row.lost_gpu_ms * 1000), right=True),
     ]
     print_list(found.utilisation, columns, "table", empty="nothing was held")
+    for line in activity_told(every, every.allocated_gpu_us) if every else ():
+        click.echo(line)
+
+
+def _done(row: "UtilisationRow") -> str:
+    return UNKNOWN if row.active_gpu_us is None else hours(row.active_gpu_us)
+
+
+def _drawn(row: "UtilisationRow") -> str:
+    return UNKNOWN if row.energy_mj is None else kwh(row.energy_mj)
+
+
+_ACTIVITY = (Column("ACTIVE", _done, right=True), Column("KWH", _drawn, right=True))
 
 
 def _used(row: "UtilisationRow | ReportSpan") -> str:

@@ -16,6 +16,7 @@ from ganglion.cli.queues.focus import print_focus
 
 if TYPE_CHECKING:
     from ganglion.api.money.usage import FlavorUsage, UsagePage, UsageRow
+    from ganglion.api.use import UtilisationRow
 
 HUNDREDTH_US = 36_000_000
 """A hundredth of a GPU-hour, in GPU-microseconds."""
@@ -151,12 +152,16 @@ def _activity_columns(page: "UsagePage") -> "list[Column[UsageRow]]":
         Column("SAMPLED", lambda row: sampled(row) or DASH, right=True, wide=True),
         Column("ACTIVE BY", lambda row: row.active_by or DASH, wide=True),
         Column("KWH", energy, right=True, wide=True),
+        Column("KWH BY", lambda row: row.energy_by or DASH, wide=True),
     ]
 
 
 def sampled(row: "UsageRow") -> str:
     """Return the part of what was held of which it is known how active it was: `63%`."""
-    known, held = row.sampled_gpu_us, row.held_gpu_us
+    return _part(row.sampled_gpu_us, row.held_gpu_us)
+
+
+def _part(known: int, held: int) -> str:
     return f"{known * 100 // held}%" if held else ""
 
 
@@ -203,7 +208,7 @@ def told(page: "UsagePage") -> list[str]:
         f"{each}: some parts of GPUs count as whole GPUs, as it is unknown which part they are"
         for each in page.guessed
     ]
-    lines += _activity_told(page.total)
+    lines += activity_told(page.total, page.total.held_gpu_us)
     lines += [
         f"{each.queue}: lent {hours(each.lent_gpu_us)}, borrowed {hours(each.borrowed_gpu_us)}"
         for each in sorted(page.lent, key=lambda row: -row.lent_gpu_us - row.borrowed_gpu_us)
@@ -217,14 +222,17 @@ def told(page: "UsagePage") -> list[str]:
     return lines
 
 
-def _activity_told(total: "UsageRow") -> list[str]:
+def activity_told(total: "UsageRow | UtilisationRow", held_gpu_us: int) -> list[str]:
     """Return how much is known of what GPUs did; nothing where that is nothing."""
     lines: list[str] = []
     if total.active_gpu_us is not None:
-        known = f"{hours(total.sampled_gpu_us)} GPU-hours sampled ({sampled(total)} of held)"
+        part = _part(total.sampled_gpu_us, held_gpu_us)
+        known = f"{hours(total.sampled_gpu_us)} GPU-hours sampled ({part} of held)"
         lines.append(f"active {hours(total.active_gpu_us)} of {known}, by {total.active_by}")
     if total.energy_mj is not None:
-        lines.append(f"energy {kwh(total.energy_mj)} kWh in {hours(total.energy_gpu_us)} GPU-hours")
+        by = f", by {total.energy_by}" if total.energy_by else ""
+        known = f"{hours(total.energy_gpu_us)} GPU-hours"
+        lines.append(f"energy {kwh(total.energy_mj)} kWh in {known}{by}")
     return lines
 
 

@@ -3,7 +3,7 @@
 Money is exact: thousandths of GPUs times ms times millionths for a GPU-hour.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
@@ -23,6 +23,11 @@ Rates = tuple[tuple[Rate, int], ...]
 def rates_of(kind: str, used: Iterable[tuple[str, Usage]]) -> Rates:
     """What a workload of a kind uses, by flavor, as rates."""
     return tuple([((flavor, kind), each.gpu_milli) for flavor, each in used if each.gpu_milli])
+
+
+def rates_in(kind: str, milli: Mapping[str, int]) -> Rates:
+    """Thousandths of GPUs that a workload of a kind holds, by flavor, as rates."""
+    return tuple([((flavor, kind), each) for flavor, each in milli.items() if each])
 
 
 class HeldCost(Struct, frozen=True, gc=False):

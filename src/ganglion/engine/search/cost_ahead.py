@@ -1,9 +1,11 @@
 """What gangs may still cost at most, by the prices that are known."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
@@ -54,12 +56,13 @@ class CostsAhead:
 
     def _at(self, record: GangRecord, placement: Placement, left_ms: int | None) -> CostAhead:
         """At a place, for so long; None = without an end."""
-        total, used = 0, self._state.holdings.usage_of(record, placement)
-        for flavor, usage in used.items():
+        total, holdings = 0, self._state.holdings
+        used = holdings.usage_of(record, placement).items()
+        for (flavor, _), milli in holdings.costs.rates(record, placement, used):
             price = self._price(flavor, record)
-            if usage.gpu_milli and price is None:
+            if price is None:
                 return CostAhead(unknown=f"{flavor} has no price")
-            total += usage.gpu_milli * (price or 0)
+            total += milli * price
         return NO_LIMIT if left_ms is None else CostAhead(total * left_ms)
 
     def _anywhere(self, record: GangRecord, left_ms: int | None) -> CostAhead:
@@ -67,19 +70,30 @@ class CostsAhead:
         usable = self._state.fleet.totals.flavors_for(record.shapes)
         if not usable:
             return NO_NODE
-        dearest = 0
+        prices = dict[str, int]()
         for flavor in usable:
             price = self._price(flavor, record)
             if price is None:
                 return CostAhead(unknown=f"{flavor} has no price")
-            dearest = max(dearest, price)
+            prices[flavor] = price
         if left_ms is None:
             return NO_LIMIT
-        milli = 0
-        for each in record.gang.pod_sets:
-            gpu = each.request.gpu
-            milli += each.count * gpu.count * (WHOLE if gpu.share_mib else gpu.milli)
-        return CostAhead(milli * dearest * left_ms)
+        total = 0
+        for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True):
+            total += each.count * each.request.gpu.count * self._dearest(shape, prices)
+        return CostAhead(total * left_ms)
+
+    def _dearest(self, shape: Shape, prices: Mapping[str, int]) -> int:
+        """What a pod pays at most for one ms of each of its devices."""
+        gpu = shape.request.gpu
+        whole = max(prices.values()) * (WHOLE if gpu.share_mib else gpu.milli)
+        parts = self._state.fleet.parts
+        if not parts.are_there():
+            return whole
+        held = parts.of(shape).items()
+        return max(
+            (prices[name] * most for name, (_, most) in held if name in prices), default=whole
+        )
 
     def _price(self, flavor: str, record: GangRecord) -> int | None:
         key = flavor, record.gang.kind.value

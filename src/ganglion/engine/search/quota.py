@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.queues.budget_account import rates_of
 from ganglion.engine.queues.limits import Passed
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.placement import Placement
@@ -73,8 +72,8 @@ def means_of(state: ClusterState, record: GangRecord, off: Mapping[str, Reason])
         return Means(state, record)
     if not state.queues.budgets.accounts:
         return None
-    # A gang of fixed size that can afford every flavor can afford every place.
-    if off:
+    # A gang of fixed size that can afford every flavor can afford every place of whole GPUs.
+    if off or state.fleet.parts.are_there():
         return Means(state, record)
     for each in record.gang.pod_sets:
         if each.min_count or each.request.gpu.share_mib:
@@ -83,14 +82,14 @@ def means_of(state: ClusterState, record: GangRecord, off: Mapping[str, Reason])
 
 
 def unaffordable(
-    state: ClusterState, record: GangRecord, used: Mapping[str, Usage]
+    state: ClusterState, record: GangRecord, placement: Placement, used: Mapping[str, Usage]
 ) -> Reason | None:
-    """The budget that a gang would pass with an amount of each flavor; None = none."""
+    """The budget that a gang would pass at a place, where it uses that much; None = none."""
     gang, budgets = record.gang, state.queues.budgets
     if not budgets.accounts:
         return None
     path = state.queues.payers(gang)
-    rates = rates_of(gang.kind, used.items())
+    rates = state.holdings.costs.rates(record, placement, used.items())
     return budgets.refuses(path, rates, gang.time_limit_ms or 0, gang.id)
 
 
@@ -98,7 +97,7 @@ def unaffordable_at(state: ClusterState, record: GangRecord, placement: Placemen
     """The budget that a gang would pass at a place; None = none."""
     if not state.queues.budgets.accounts:
         return None
-    return unaffordable(state, record, state.holdings.usage_of(record, placement))
+    return unaffordable(state, record, placement, state.holdings.usage_of(record, placement))
 
 
 def _over_budget(
@@ -111,14 +110,28 @@ def _over_budget(
         return None, {}
     usable = state.fleet.totals.flavors_for(record.shapes)
     path, limit = state.queues.payers(gang), gang.time_limit_ms or 0
-    refusals = dict[str, Reason]()
+    refusals, divided = dict[str, Reason](), state.fleet.parts.are_there()
     for flavor in usable:
+        if divided:
+            milli = _least_milli(state, record, flavor)
         reason = budgets.refuses(path, (((flavor, gang.kind), milli),), limit, gang.id)
         if reason:
             refusals[flavor] = reason
     if not usable or len(refusals) < len(usable):
         return None, refusals
     return min(refusals.values(), key=lambda each: each.evidence["asked_micro"]), {}
+
+
+def _least_milli(state: ClusterState, record: GangRecord, flavor: str) -> int:
+    """The least of a flavor that a gang starts with, as it is metered; no share given in memory."""
+    total = 0
+    for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True):
+        gpu = each.request.gpu
+        if gpu.count and not gpu.share_mib:
+            held = state.fleet.parts.of(shape)
+            low, _ = held.get(flavor) or min(held.values(), default=(gpu.milli, 0))
+            total += gpu.count * each.least * low
+    return total
 
 
 def passed(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Passed | None:
@@ -147,7 +160,7 @@ class Means:
         """Whether the queue and all above it may use that much."""
         state, record = self._state, self._record
         used = state.holdings.usage_of(record, placement)
-        self.refusal = unaffordable(state, record, used)
+        self.refusal = unaffordable(state, record, placement, used)
         if self.refusal:
             return False
         if not state.queues.shares.is_governed(record.gang.queue):

@@ -27,10 +27,13 @@ def node_added(state: Components, event: ev.NodeAdded) -> bool:
         if any(fleet_events.lacks(node, record, pod) for pod in pods):
             state.holdings.stranded[record.gang.id] = None
         record.relocated |= before is not None and before.domains != node.domains
-    if here and before and (before.kind, before.cpu_kind) != (node.kind, node.cpu_kind):
+    if before and (before.kind, before.cpu_kind) != (node.kind, node.cpu_kind):
         state.fleet.tree.settle()
         for record in here:
             state.holdings.recharge(record)
+    if before and (before.kind, before.parts) != (node.kind, node.parts):
+        for gang in (*(each.gang.id for each in here), *state.holdings.leaving.get(node.name, ())):
+            state.holdings.costs.count(state.gangs.records[gang])
     return changed
 
 

@@ -87,7 +87,7 @@ def updated(state: Store, event: ev.GangUpdated) -> bool:
     state.progress.changed("floor" in changes)
     if record.phase in SETTLED:
         state.holdings.measure(record)
-        state.holdings.count_cost(record)
+        state.holdings.costs.count(record)
     if record.phase is Phase.PENDING:
         reshape(state, record)
     return True
@@ -126,7 +126,7 @@ def placed(state: Store, event: ev.GangPlaced) -> bool:
     record.phase, record.attempt, record.placed_at = Phase.STARTING, event.attempt, event.at
     record.started, record.committed_at, record.reason, record.cause = 0, 0, None, None
     record.resized_at = 0
-    state.holdings.count_cost(record)
+    state.holdings.costs.count(record)
     state.gangs.gates.started(record.gang)
     state.progress.changed(bool(record.gang.floor))
     state.progress.turn += 1
@@ -140,7 +140,7 @@ def started(state: Store, event: ev.GangStarted) -> bool:
     if event.attempt != record.attempt or record.phase is not Phase.STARTING:
         return False
     record.phase, record.started = Phase.RUNNING, event.at
-    state.holdings.count_cost(record)
+    state.holdings.costs.count(record)
     state.gangs.floors.runs(record)
     state.progress.changed(
         bool(record.gang.floor)

@@ -7,14 +7,13 @@ from itertools import chain
 from operator import attrgetter
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
-from ganglion.engine.queues.budget_account import rates_of
-from ganglion.engine.queues.budgets import growing, promised
+from ganglion.engine.queues.budgets import promised
 from ganglion.engine.queues.queues import Queues
 from ganglion.engine.runtimes.occupants import Occupants
+from ganglion.engine.store.costs import GangCosts, usage_of
 from ganglion.engine.store.gangs import Gangs
 from ganglion.engine.topology.fleet import EngineProgress, NodeFleet
 from ganglion.engine.topology.node_state import ShapeView
-from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
@@ -36,6 +35,7 @@ class Holdings:
     Attributes:
         occupants: whose pods count on which node.
         leaving: node -> gangs with pods that are still there but count no more.
+        costs: counts what is held and promised against budgets.
         promised: gangs that hold a promise, in the order they got it.
         promises: changes of promises so far: made, taken back, or their gang waits for them now.
         short: gangs that run with fewer pods than they might.
@@ -47,7 +47,7 @@ class Holdings:
         self, fleet: NodeFleet, queues: Queues, gangs: Gangs, progress: EngineProgress
     ) -> None:
         self._fleet, self._queues, self._gangs, self._progress = fleet, queues, gangs, progress
-        self.occupants = Occupants()
+        self.occupants, self.costs = Occupants(), GangCosts(fleet, queues, progress)
         self.leaving: dict[str, dict[str, None]] = {}
         self.promised: dict[str, None] = {}
         self.promises = 0
@@ -71,7 +71,7 @@ class Holdings:
         return found
 
     def usage_of(self, record: GangRecord, placement: Placement) -> dict[str, Usage]:
-        """What a placement uses, by flavor."""
+        """What a placement uses, by flavor, as the queue of its gang is charged for it."""
         return usage_of(self._fleet.tree, record, placement)
 
     def hold(self, record: GangRecord, placement: Placement) -> None:
@@ -129,7 +129,7 @@ class Holdings:
         record.charged = tuple(self.usage_of(record, placement).items())
         self._queues.charge(record.gang, record.charged, 1)
         self._remember(record, 1)
-        self.count_cost(record)
+        self.costs.count(record)
         self.measure(record)
         if dropped:
             self._leaves(record, dropped)
@@ -141,7 +141,6 @@ class Holdings:
         self._queues.charge(record.gang, record.charged, -1)
         record.charged = tuple(self.usage_of(record, record.placement).items())
         self._queues.charge(record.gang, record.charged, 1)
-        self.count_cost(record)
 
     def measure(self, record: GangRecord) -> None:
         """Note whether a gang runs with fewer pods than it might."""
@@ -167,7 +166,7 @@ class Holdings:
         self._queues.charge(record.gang, record.pledged, 1)
         self.promised[record.gang.id] = None
         self.promises += 1
-        self._count_promise(record)
+        self.costs.count_promise(record)
 
     def redeem(self, record: GangRecord) -> None:
         """Take a promise back, if there is one."""
@@ -212,42 +211,12 @@ class Holdings:
                 tree.pods[rank] = pods
                 tree.move(rank, condition)
 
-    def count_cost(self, record: GangRecord) -> None:
-        """Count what a gang holds against budgets, until it has left."""
-        budgets, gang = self._queues.budgets, record.gang
-        if not budgets.accounts or record.placement is None:
-            return
-        used = record.charged or self.usage_of(record, record.placement).items()
-        rates = rates_of(gang.kind, used)
-        since = record.started or record.placed_at
-        end = since + gang.time_limit_ms if gang.time_limit_ms else 0
-        path = self._queues.payers(gang)
-        budgets.hold(gang.id, path, rates, end, self._progress.clock)
-
     def count_costs(self) -> None:
         """Count what all gangs hold and are promised against budgets, from nothing."""
         self._queues.budgets.forget_held()
         for record in self._gangs.records.values():
-            self.count_cost(record)
-            self._count_promise(record)
-
-    def count_growth(self, record: GangRecord, more: tuple[PodPlacement, ...]) -> None:
-        """Count against budgets what a gang would grow by; nothing = it does not any more."""
-        place = record.placement
-        if place and more and self._queues.budgets.accounts:
-            used = self.usage_of(record, Placement(more, place.level)).items()
-            self._pledge(growing(record.gang.id), record, used)
-        else:
-            self._queues.budgets.drop(growing(record.gang.id), self._progress.clock)
-
-    def _count_promise(self, record: GangRecord) -> None:
-        if record.promise is not None and self._queues.budgets.accounts:
-            self._pledge(promised(record.gang.id), record, record.pledged)
-
-    def _pledge(self, key: str, record: GangRecord, used: Iterable[tuple[str, Usage]]) -> None:
-        gang, now = record.gang, self._progress.clock
-        path, limit = self._queues.payers(gang), gang.time_limit_ms
-        self._queues.budgets.promise(key, path, rates_of(gang.kind, used), limit, now)
+            self.costs.count(record)
+            self.costs.count_promise(record)
 
     def _remember(self, record: GangRecord, sign: int) -> None:
         self._queues.remember(record.gang, record.charged, sign, self._progress.clock)
@@ -299,8 +268,8 @@ class Holdings:
             self._gangs.floors.came(record)
             if record.phase is Phase.RUNNING:
                 self._gangs.floors.runs(record)
-        self.count_cost(record)
-        self._count_promise(record)
+        self.costs.count(record)
+        self.costs.count_promise(record)
         for pod in record.leaving:
             self.leaving.setdefault(pod.node, {})[record.gang.id] = None
         if record.promise:
@@ -358,28 +327,6 @@ class Holdings:
         for node in sorted({*by_node, *self._fleet.tree.names}):
             here = {gang: Counter(pods) for gang, pods in occupants.on(node).items()}
             _require(here == by_node.get(node, {}), f"the gangs on node {node} are miscounted")
-
-
-def usage_of(tree: Tree, record: GangRecord, placement: Placement) -> dict[str, Usage]:
-    """What a placement uses, by flavor, as the queue of its gang is charged for it."""
-    requests = {s.name: s.request for s in record.gang.pod_sets}
-    if len(placement.pods) == len(requests) == 1:
-        (pod,), (request,) = placement.pods, requests.values()
-        gpu, rank = len(pod.devices) * pod.milli, tree.index[pod.node]
-        flavor = tree.flavors[rank]
-        if flavor == tree.cpu_flavors[rank]:
-            return {flavor: Usage(gpu, request.cpu_milli, request.memory_mib)}
-    sums: dict[str, list[int]] = {}
-    for pod in placement.pods:
-        rank, request = tree.index[pod.node], requests[pod.pod_set]
-        if pod.devices:
-            total = sums.setdefault(tree.flavors[rank], [0, 0, 0])
-            total[0] += len(pod.devices) * pod.milli
-        if request.cpu_milli or request.memory_mib or not pod.devices:
-            total = sums.setdefault(tree.cpu_flavors[rank], [0, 0, 0])
-            total[1] += request.cpu_milli
-            total[2] += request.memory_mib
-    return {flavor: Usage(*total) for flavor, total in sums.items()}
 
 
 def counted(record: GangRecord) -> list[Placement]:

@@ -5,7 +5,7 @@ from collections import Counter
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.node_state_table import NodeStateTable
-from ganglion.engine.topology.totals import Totals
+from ganglion.engine.topology.totals import GpuParts, Totals
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.fleet.node import Node
@@ -60,6 +60,7 @@ class NodeFleet:
         tree: the topology with the state of each node.
         indexes: what fits where.
         totals: what is free, summed up.
+        parts: what devices count as where usage is metered.
         version: grows whenever nodes come, go or change.
     """
 
@@ -98,12 +99,13 @@ class NodeFleet:
 
     def followers(self) -> list[object]:
         """What follows from table and tree: no copy of the fleet has to copy it."""
-        return [self.indexes, self.totals, *([self._empty] if self._empty else ())]
+        return [self.indexes, self.totals, self.parts, *([self._empty] if self._empty else ())]
 
     def index_anew(self) -> None:
         """Compute what follows from table and tree anew."""
         self.indexes = Indexes(self.table, self.tree)
         self.totals = Totals(self.table, self.tree)
+        self.parts = GpuParts(self.table, self.tree)
 
     def copied(self) -> None:
         """Replace what was left out of this copy of a fleet."""

@@ -6,6 +6,8 @@ from ganglion.engine.topology.node_state import ShapeView, Visible
 from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.engine.topology.tree import Tree
+from ganglion.model.fleet.node import milli_of, part_of
+from ganglion.model.placement import Placement
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE
 
@@ -136,6 +138,65 @@ class Totals:
             views = [self._table.view(sight, each) for each in range(len(self._table.classes))]
             sight.visible = tuple(() if each.obstacle else each.devices for each in views)
         return sight.visible
+
+
+class GpuParts:
+    """What devices count as where usage is metered: parts of GPUs as their part of one.
+
+    Args:
+        table: node states.
+        tree: the nodes, which say what their devices are parts of.
+    """
+
+    def __init__(self, table: NodeStateTable, tree: Tree) -> None:
+        self._table, self._tree = table, tree
+        self._seen = -1
+        self._layouts: dict[tuple[int, tuple[int, ...]], None] = {}
+        self._known: dict[Shape, dict[str, tuple[int, int]]] = {}
+
+    def are_there(self) -> bool:
+        """Whether some devices are parts of GPUs; else all that follows is known otherwise."""
+        if self._seen != self._tree.descriptions:
+            self._look()
+        return bool(self._layouts)
+
+    def held(self, placement: Placement) -> dict[str, int]:
+        """Thousandths of GPUs that a placement holds, by flavor."""
+        tree, milli = self._tree, dict[str, int]()
+        for pod in placement.pods:
+            rank = tree.index[pod.node]
+            flavor, parts = tree.flavors[rank], tree.nodes[rank].parts
+            milli[flavor] = milli.get(flavor, 0) + milli_of(pod, parts)
+        return milli
+
+    def of(self, shape: Shape) -> dict[str, tuple[int, int]]:
+        """By flavor: the least and the most that a pod of a shape holds of each of its devices.
+
+        Flavors are those of the nodes that there are.
+        """
+        if self._seen != self._tree.descriptions:
+            self._look()
+        known = self._known.get(shape)
+        if known is None:
+            known = self._known[shape] = {}
+            for node_class, parts in self._layouts:
+                view = self._table.view(self._table.sight(shape), node_class)
+                held = [part_of(parts, i) * view.milli[i] // WHOLE for i in view.devices]
+                if held and not view.obstacle:
+                    flavor = self._table.classes[node_class].flavor
+                    both = *known.get(flavor, ()), *held
+                    known[flavor] = min(both), max(both)
+        return known
+
+    def _look(self) -> None:
+        """Find out which parts nodes of each class have, where some have any."""
+        tree = self._tree
+        tree.settle()
+        self._seen, self._known, self._layouts = tree.descriptions, {}, {}
+        if any(node.parts for node in tree.nodes):
+            classes = (self._table.known[each].node_class for each in tree.conditions)
+            layouts = zip(classes, (node.parts for node in tree.nodes), strict=True)
+            self._layouts = dict.fromkeys(layouts)
 
 
 class _Sum:

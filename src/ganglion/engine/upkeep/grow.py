@@ -100,7 +100,7 @@ class _Season:
         finally:
             self._tentative.undo()
             for each in growers.values():
-                state.holdings.count_growth(each.record, ())
+                state.holdings.costs.count_growth(each.record, ())
         if state.agenda.growth_cut:
             state.agenda.again_at = self._now + 1
         self._emit()
@@ -182,7 +182,7 @@ class _Season:
         """Budgets know what it gets in this round."""
         assert grower.record.placement
         more = grower.pods[len(grower.record.placement.pods) :]
-        self._state.holdings.count_growth(grower.record, tuple(more))
+        self._state.holdings.costs.count_growth(grower.record, tuple(more))
 
     def _keeps(self, grower: Grower, asker: GangRecord, place: Placement) -> bool:
         """Whether no other gang gains a right to what the gang would get.

@@ -41,6 +41,7 @@ def _upgrade(connection: Connection, where: str, found: str, progress: Progress)
 
     config = Config()
     config.set_main_option("script_location", "ganglion.ledger:migrations")
+    config.set_main_option("recursive_version_locations", "true")
     config.attributes["connection"], config.attributes["progress"] = connection, progress
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if found and found not in known:

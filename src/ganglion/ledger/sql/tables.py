@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0012"
+SCHEMA = "0013"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -171,6 +171,7 @@ activity = Table(
     Column("active_gpu_us", LONG, nullable=False),
     Column("energy_gpu_us", LONG, nullable=False),
     Column("energy_mj", LONG, nullable=False),
+    Column("energy_source", String, nullable=False, default="nvml"),
 )
 
 lent = Table(

@@ -7,7 +7,7 @@ workspace only while it is quiet as a whole; then no program on it does anything
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ganglion.lifecycle.workspaces.observations import Sight, Witness, doubtful
 from ganglion.model.behaviour import Idle
@@ -33,6 +33,24 @@ class GpuReading(Struct, frozen=True):
     bytes_per_s: int | None
     memory_mib: int = 0
     name: str = "GPU"
+
+
+class GpuFigures(Struct):
+    """What can be counted of one device, as integers; None = unknown.
+
+    Attributes:
+        pods: namespaces and names of the pods that an exporter names as its users.
+        sm_milli: thousandths of the time in which its multiprocessors were active, on average.
+        utilised_milli: thousandths of the time in which some kernel ran.
+        energy_mj: a counter of what it has drawn, in thousandths of a joule.
+        power_mw: what it draws, in thousandths of a watt.
+    """
+
+    pods: set[tuple[str, str]] = field(default_factory=set)
+    sm_milli: int | None = None
+    utilised_milli: int | None = None
+    energy_mj: int | None = None
+    power_mw: int | None = None
 
 
 def gpu_sight(

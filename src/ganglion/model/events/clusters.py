@@ -28,6 +28,7 @@ from ganglion.model.events.gangs import (
     GangStopping,
     GangSubmitted,
     GangUpdated,
+    GpusSampled,
     ImagesReported,
     PodsLeft,
     ReasonsChanged,
@@ -144,6 +145,7 @@ Delivered = (
     | ReasonsChanged
     | WaitGroups
     | WaitOrder
+    | GpusSampled
     | SchedulerStarted
     | SchedulerSettled
     | SchedulerEnded

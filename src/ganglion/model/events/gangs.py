@@ -234,3 +234,43 @@ class WaitGroups(EventBase, frozen=True, tag="wait_groups"):
     """
 
     groups: dict[str, tuple[str, ...]]
+
+
+class SampledAttempt(Struct, frozen=True, omit_defaults=True):
+    """What the GPUs that one attempt had alone on one node did; see `ActivityInterval`.
+
+    Attributes:
+        gang: its id.
+        attempt: its number.
+        node: the node.
+        begin_ms, end_ms: from and before when.
+        source: what said how active they were: `dcgm-sm`: multiprocessors were active;
+            `dcgm-util`: some kernel ran; empty = nothing did.
+        sampled_gpu_us: GPU-microseconds for which that is known.
+        active_gpu_us: those of them in which they were active.
+        energy_source: what said how much was drawn: `dcgm`: a counter; `dcgm-power`: power times
+            time; empty = nothing did.
+        energy_gpu_us: GPU-microseconds for which that is known.
+        energy_mj: what was drawn then, in thousandths of a joule.
+    """
+
+    gang: str
+    attempt: int
+    node: str
+    begin_ms: int
+    end_ms: int
+    source: str = ""
+    sampled_gpu_us: int = 0
+    active_gpu_us: int = 0
+    energy_source: str = ""
+    energy_gpu_us: int = 0
+    energy_mj: int = 0
+
+
+class GpusSampled(EventBase, frozen=True, tag="gpus_sampled"):
+    """What GPUs did, summed up between looks at the exporters of a cluster's nodes.
+
+    What an attempt did before it ends is said before its end.
+    """
+
+    attempts: tuple[SampledAttempt, ...]

@@ -1,10 +1,13 @@
 """Nodes and their devices."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct, field
 
 from ganglion.model.causes import CordonKind
 from ganglion.model.causes.former import cordon_of
 from ganglion.model.fleet.levels import Level
+from ganglion.model.placement import PodPlacement
 from ganglion.model.resources import WHOLE
 
 
@@ -77,9 +80,21 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
     def part(self, device: int) -> int:
         """Thousandths of a GPU that one of its devices counts as, as far as that is known."""
-        return self.parts[device] or WHOLE if device < len(self.parts) else WHOLE
+        return part_of(self.parts, device)
 
     @property
     def cpu_kind(self) -> str:
         """The flavor that quota of its CPU and memory is charged in."""
         return self.cpu_flavor or self.kind
+
+
+def part_of(parts: Sequence[int], device: int) -> int:
+    """Thousandths of a GPU that a device counts as, by the `parts` of its node."""
+    return parts[device] or WHOLE if device < len(parts) else WHOLE
+
+
+def milli_of(pod: PodPlacement, parts: Sequence[int]) -> int:
+    """Thousandths of GPUs that a pod holds, as they are charged, by the `parts` of its node."""
+    if not parts:
+        return len(pod.devices) * pod.milli
+    return sum(part_of(parts, device) * pod.milli // WHOLE for device in pod.devices)

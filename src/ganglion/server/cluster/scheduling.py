@@ -12,6 +12,7 @@ from msgspec import Struct
 from ganglion.collector import relax
 from ganglion.extensions import load
 from ganglion.seams.processes import SYSTEM_PROCESSES
+from ganglion.server.cluster.activity.sampler import GpuSampler
 from ganglion.server.cluster.outbox.figures import OutboxFigures
 from ganglion.server.cluster.outbox.outbox import Outbox, OutboxWish
 from ganglion.server.rest.listening.address import bind, url_of
@@ -105,6 +106,10 @@ def schedule(
             stack.callback(outbox.stop)
         scheduler.start()
         stack.callback(scheduler.stop)
+        if outbox:
+            sampler = GpuSampler(scheduler, outbox.sums)
+            stack.callback(sampler.stop)
+            sampler.start()
         url = url_of(taken, wish.host)
         log.info("scheduling", clusters=list(endpoints), url=url, pid=SYSTEM_PROCESSES.own())
         # Loading the web framework takes a second of the interpreter that decides, too.

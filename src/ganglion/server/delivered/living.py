@@ -101,6 +101,7 @@ def living_why(cluster: str, found: DeliveredGang, word: ClusterWord, now: int) 
         phase=phase,
         text=_text(cluster, found, word),
         preemptions=found.preemptions,
+        lost_gpu_ms=found.lost_gpu_ms,
         waited=waited_view(found.wait.parts(word.said)),
         reason=reasons.Reason(Token(said.token), said.message, said.never) if said else None,
         position=place,

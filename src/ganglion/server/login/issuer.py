@@ -1,6 +1,5 @@
 """An issuer of ID tokens over HTTP: its metadata and its keys, which are kept for an hour."""
 
-import ssl
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from msgspec import Struct
 from ganglion.model.errors import EnvironmentFault
 from ganglion.seams.effects import Effects
 from ganglion.server.login.id_tokens import usable
+from ganglion.transport.tls.authorities import Authorities
 
 PATIENCE_S = 10.0
 """How long an issuer may take for an answer."""
@@ -55,7 +55,8 @@ class Issuer:
     """
 
     def __init__(self, url: str, ca_file: str, effects: Effects) -> None:
-        self.url, self._ca_file, self._effects = url, ca_file, effects
+        self.url, self._effects = url, effects
+        self._trusted = Authorities(ca_file, effects.files)
         self._known: IssuerMetadata | None = None
         self._keys: KeySet | None = None
         self._known_at = self._keys_at = 0.0
@@ -126,7 +127,7 @@ class Issuer:
         body = bytearray()
         try:
             async with (
-                httpx2.AsyncClient(timeout=PATIENCE_S, verify=self._trusted()) as client,
+                httpx2.AsyncClient(timeout=PATIENCE_S, verify=self._trusted.context()) as client,
                 client.stream(method, url, data=form, auth=auth) as answer,
             ):
                 async for part in answer.aiter_bytes():
@@ -136,10 +137,6 @@ class Issuer:
                 return IssuerAnswer(answer.status_code, bytes(body))
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise self.down(str(error) or type(error).__name__) from error
-
-    def _trusted(self) -> ssl.SSLContext:
-        """By what certificates it is recognised."""
-        return ssl.create_default_context(cafile=self._ca_file or None)
 
     def down(self, why: str) -> EnvironmentFault:
         """The fault that it does not answer as it should."""

@@ -34,8 +34,8 @@ from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.waiting import delivered, sums
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
+from ganglion.metering import activity, lending, meter, supply
 from ganglion.metering import clusters as cluster_meters
-from ganglion.metering import lending, meter, supply
 from ganglion.model import (
     behaviour,
     causes,
@@ -64,6 +64,7 @@ MODEL: tuple[ModuleType, ...] = (
 """Modules and packages whose frozen structs and enumerations documents hold as events do."""
 
 KINDS: Mapping[str, type] = {
+    "activity": activity.ActivityInterval,
     "budget_request": budget_requests.BudgetRequest,
     "budget_requests": budget_requests.BudgetRequests,
     "census": Census,

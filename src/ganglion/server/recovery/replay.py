@@ -78,7 +78,8 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> ClosedBy:
         set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
     mind.state.gangs.fresh.clear()  # the cycle that followed has turned to them
-    return *mind.book.metered(), mind.book.lending.drain()
+    usage, supply, _ = mind.book.metered()
+    return usage, supply, mind.book.lending.drain()
 
 
 def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:

@@ -15,7 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from ganglion.api.reasons import ModelKept
-from ganglion.api.use import RoutedLoad
+from ganglion.api.use import ModelStore, RoutedLoad
 from ganglion.lifecycle.clusters import place_of
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
@@ -47,8 +47,10 @@ from ganglion.server.telemetry.curves import AttemptCurves
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.whatif.questions import WhatIfQuestions
 from ganglion.transport.tls.certificate import ServedCertificate
+from ganglion.worlds.dcgm import DcgmCounters
 from ganglion.worlds.local.machine.gpu_use import NvmlCounters
 from ganglion.worlds.local.machine.use import UseReader
+from ganglion.worlds.local.workspaces.onlooker import counters_of
 
 DRY_RUNS = 60
 """Dry runs that one user may have in a minute, by default."""
@@ -118,6 +120,7 @@ class ServerContext(Struct):
         model_now: what a reference that is watched meant last; None = nothing is known.
         model_kept: whether a model lies on this machine for programs of an account, or of the
             server's; None = none are kept.
+        model_store: the folder in which models are kept; None = none are.
         verifying: held while the audit trail is verified, which one caller at a time may ask for.
         made_by: who makes the request that this is for; None = it is for none.
     """
@@ -152,7 +155,7 @@ class ServerContext(Struct):
     portal_links: PortalLinks = field(default_factory=lambda: PortalLinks(SYSTEM.randomness))
     portal_trouble: str = ""
     uses: UseReader = field(default_factory=UseReader)
-    counters: NvmlCounters = field(default_factory=NvmlCounters)
+    counters: DcgmCounters | NvmlCounters = field(default_factory=counters_of)
     curves: AttemptCurves = field(default_factory=lambda: AttemptCurves(Path("/nonexistent"), int))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     contacts: SchedulerContacts = field(default_factory=SchedulerContacts)
@@ -164,6 +167,7 @@ class ServerContext(Struct):
     find_model: Callable[[str], Awaitable[ResolvedModel]] = no_registry
     model_now: Callable[[str], ModelReading | None] = lambda _reference: None
     model_kept: ModelReader = lambda _model, _account: None
+    model_store: Callable[[], ModelStore | None] = lambda: None
     verifying: threading.Lock = field(default_factory=threading.Lock)
     made_by: Caller | None = None
 

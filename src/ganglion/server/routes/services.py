@@ -38,6 +38,11 @@ def open_service(here: Here, ref: str) -> Opening:
     """Make an address that lets one browser in to a service or workspace, once."""
     found = shown(here, ref)
     if not found.url:
+        if trouble := here.door_trouble():
+            raise Conflict(
+                f"{found.id} has no address: {trouble}",
+                "free the port, or: ganglion down, then ganglion up --services-port PORT",
+            )
         raise Conflict(
             f"{found.id} is not reached by the router", "give it a `port`, and see that it runs"
         )

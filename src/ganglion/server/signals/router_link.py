@@ -67,6 +67,9 @@ class Link(Protocol):
     def url(self) -> str:
         """Where services are reached."""
 
+    def blocked(self) -> str:
+        """Why no router could be started; empty = one could be, or runs."""
+
     def start(self) -> str:
         """Find or start the router."""
 
@@ -91,9 +94,6 @@ class Door:
     Args:
         link: makes the link to a router.
         sealed: puts the key of a service in: see `ganglion.server.signals.access.Keys`.
-
-    Attributes:
-        trouble: why there is no router; empty = there is one, or none is needed yet.
     """
 
     def __init__(
@@ -111,7 +111,13 @@ class Door:
         self._decide: RoleDecider | None = None
         self._leaving = threading.Event()
         self._thread: threading.Thread | None = None
-        self.trouble = ""
+        self._trouble = ""
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no router, or could be none; empty = there is one, or could be."""
+        # Once a service needs it, its thread says so; until then the port is tried.
+        return self._trouble if self._thread else self._make().blocked()
 
     @property
     def url(self) -> str:
@@ -179,18 +185,21 @@ class Door:
             }
 
     def _start(self) -> None:
+        logged = ""
         while not self._leaving.is_set():
             link = self._make()
+            self._trouble = self._trouble or link.blocked()  # to start one takes a while
             try:
                 link.start()
             except GanglionError as error:
-                if error.message != self.trouble:
+                self._trouble = link.blocked() or error.message
+                if self._trouble != logged:
                     log.error("no router", error=error.message, hint=error.hint)
-                self.trouble = error.message
+                    logged = self._trouble
                 self._leaving.wait(RETRY_S)
                 continue
             with self._lock:
-                self._link, self.trouble = link, ""
+                self._link, self._trouble = link, ""
                 if self._decide:
                     link.decide_by(self._decide)
                 self._send()

@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ganglion.router.link import RouterLink
+from ganglion.seams.processes import Processes
 from ganglion.server.signals.access import Keys
 from ganglion.server.signals.router_link import Door
 from ganglion.transport.tls.files import TlsFiles
@@ -50,6 +51,30 @@ def door_of(place: RouterPlace, keys: Keys, tls: TlsFiles | None, session_cookie
         session_cookie=session_cookie,
     )
     return Door(link, keys.sealed)
+
+
+def unreached(place: RouterPlace, door: Door, processes: Processes) -> str:
+    """What a person should know who starts a server whose services cannot be reached.
+
+    Args:
+        place: where the router is to listen.
+        door: leads to the router.
+        processes: name the one that has the port.
+
+    Returns:
+        the line; empty = nothing is wrong.
+    """
+    trouble = door.trouble
+    if not trouble:
+        return ""
+    port = _beside(place.server_port, place.port)
+    holder = processes.listener(port)
+    by = f" ({holder})" if holder else ""
+    which = "" if place.port is not None else "; it is the one after --port"
+    return (
+        f"services and workspaces start, but have no address: {trouble}{by}{which}."
+        " They get one once it is free; another port: ganglion up --services-port PORT"
+    )
 
 
 def _beside(port: int, wanted: int | None) -> int:

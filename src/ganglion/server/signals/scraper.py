@@ -165,13 +165,20 @@ async def _pages(client: httpx2.AsyncClient, job: Job, clock: Clock) -> Pages:
 async def _page(client: httpx2.AsyncClient, url: str) -> MetricsPage | str:
     """A replica's page, or why there is none."""
     try:
-        return read((await _get(client, url)).decode("utf-8", "replace"))
+        return read((await body_of(client, url)).decode("utf-8", "replace"))
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         return f"{url} does not answer: {_words(error)}"
 
 
-async def _get(client: httpx2.AsyncClient, url: str, params: dict[str, str] | None = None) -> bytes:
-    """The body, within patience as a whole: a trickle of bytes is no answer."""
+async def body_of(
+    client: httpx2.AsyncClient, url: str, params: dict[str, str] | None = None
+) -> bytes:
+    """The body, within patience as a whole: a trickle of bytes is no answer.
+
+    Raises:
+        TimeoutError, httpx2.HTTPError, httpx2.InvalidURL: there is none.
+        ValueError: it is too long.
+    """
     body = bytearray()
     async with asyncio.timeout(PATIENCE_S), client.stream("GET", url, params=params) as response:
         response.raise_for_status()
@@ -204,7 +211,7 @@ async def _answers(client: httpx2.AsyncClient, job: Job) -> tuple[dict[Signal, f
 async def _answer(client: httpx2.AsyncClient, url: str, query: str) -> float | str | None:
     """The sum of what a query yields; a sentence = why there is none; None = it yields nothing."""
     try:
-        body = await _get(client, f"{url}/api/v1/query", {"query": query})
+        body = await body_of(client, f"{url}/api/v1/query", {"query": query})
         return _value(msgspec.json.decode(body, type=_Answer))
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         return f"{url} does not answer {query!r}: {_words(error)}"

@@ -15,11 +15,12 @@ from ganglion.lifecycle.budgets import ClusterBudgets
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
-from ganglion.lifecycle.past.life import GangLife
+from ganglion.lifecycle.past.life import GangLife, LifeNews
 from ganglion.lifecycle.reports.hearing import MISSING, OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
 from ganglion.lifecycle.waiting.sums import WaitSums
 from ganglion.lifecycle.waiting.untold import UntoldReasons
+from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.clusters import ClusterMeters
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.metering.lending import LendingMeter
@@ -81,7 +82,6 @@ class Trail(Struct):
         metrics: what its programs reported last, by name.
         saved: its last checkpoints, newest first.
         life: what happened to it.
-        attempt: number of the last one; 0 = none was placed.
     """
 
     placement: Placement | None = None
@@ -97,7 +97,6 @@ class Trail(Struct):
     metrics: dict[str, MetricReported] = field(default_factory=dict)
     saved: tuple[SavePoint, ...] = ()
     life: GangLife = field(default_factory=GangLife)
-    attempt: int = 0
 
 
 class LiveWorkload(Struct):
@@ -270,13 +269,12 @@ class Registry:
                 if event.alarm == MISSING and event.message and event.subject in self.trails:
                     self.trails[event.subject].life.miss(event.message)
 
-    def _went_on(self, event: GangPlaced | GangResized | GangUpdated | CheckpointCommitted) -> None:
+    def _went_on(self, event: LifeNews) -> None:
         trail = self.trails[event.gang]
-        trail.life.take(event, trail.attempt, trail.placement, trail.saved)
+        trail.life.take(event, trail.placement, trail.saved)
         match event:
             case GangPlaced(placement=place):
                 trail.placement, trail.span = place, AttemptSpan(placement=place)
-                trail.attempt = event.attempt
                 for alarm in OF_ATTEMPTS if self.alarms else ():
                     self.alarms.pop((event.gang, alarm), None)
             case GangResized():
@@ -336,11 +334,16 @@ class Registry:
         if not named:
             self._names.pop(name, None)
 
-    def metered(self) -> tuple[list[UsageInterval], list[SupplyInterval]]:
-        """The intervals that were closed since this was asked last, in order; then none are."""
+    def metered(
+        self,
+    ) -> tuple[list[UsageInterval], list[SupplyInterval], list[ActivityInterval]]:
+        """The intervals that were closed since this was asked last, in order; then none are.
+
+        Those of activity are of clusters: what GPUs of this machine did follows from no event.
+        """
         usage, supply = self.meter.drain()
-        more_usage, more_supply = self.cluster_meters.drain()
-        return usage + more_usage, supply + more_supply
+        more_usage, more_supply, activity = self.cluster_meters.drain()
+        return usage + more_usage, supply + more_supply, activity
 
     def open_usage(self, until: int) -> Iterator[UsageInterval]:
         """What attempts hold here and in clusters, as if it ended then."""

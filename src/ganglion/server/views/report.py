@@ -15,17 +15,26 @@ from ganglion.api.use import (
 )
 from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import UsageWanted, supply_held, usage_sums
+from ganglion.ledger.metering import UsageWanted, activity_sums, supply_held, usage_sums
 from ganglion.ledger.sql.waits import WaitCount, last_workload, wait_counts
 from ganglion.lifecycle.cluster_gangs import asked_milli
 from ganglion.lifecycle.clusters import live_id, place_of
 from ganglion.metering.clusters import ClusterMeter
 from ganglion.metering.intervals import DAY_MS, UsageInterval
-from ganglion.metering.sums import Group, UsageBy, UsageSum, add_usage, date_of, overlap_ms
+from ganglion.metering.sums import (
+    ActivitySum,
+    Group,
+    UsageBy,
+    UsageSum,
+    add_activity,
+    add_usage,
+    date_of,
+    overlap_ms,
+)
 from ganglion.metering.waits import percentile_ms, size_of, span_of, step_of
 from ganglion.model.resources import WHOLE
 from ganglion.server.state.transaction import Mind
-from ganglion.server.views.usage import OpenIntervals
+from ganglion.server.views.usage import OpenIntervals, with_activity
 from ganglion.server.views.workloads import gpus_of
 
 WEEKLY_MS = 62 * DAY_MS
@@ -154,6 +163,9 @@ def report(
     mine = [each for each in found.usage if _counts(each.queue, wanted.queues)]
     sums = usage_sums(ledger, asked)
     add_usage(sums, mine, by, since, wanted.until)
+    done = activity_sums(ledger, asked)
+    unwritten = (each for each in found.activity if _counts(each.queue, wanted.queues))
+    add_activity(done, unwritten, by, since, wanted.until)
     capacity = _capacity(ledger, found, since, wanted.until) if wanted.fleet else None
     first = list(_first_places(mine, waits, since, wanted.until))
     away = [
@@ -169,12 +181,24 @@ def report(
         since=wanted.since,
         until=wanted.until,
         metered_since=found.since,
-        utilisation=tuple(_utilisation(sums, capacity, holders, figures.lost, wanted.queues)),
+        utilisation=tuple(
+            with_activity(each, _sum_of(done, each.queue))
+            for each in _utilisation(sums, capacity, holders, figures.lost, wanted.queues)
+        ),
         waits=tuple(_waits(counts, waiting, now)),
         overhead=figures.overhead if wanted.fleet else (),
         cpu_ms=figures.cpu_ms if wanted.fleet else None,
         spans=tuple(_spans(sums, capacity, counts, (since, wanted.until), weekly=weekly)),
     )
+
+
+def _sum_of(done: Mapping[Group, ActivitySum], queue: str) -> ActivitySum:
+    """What GPUs did for one queue, or for all."""
+    total = ActivitySum()
+    for (name, _), each in done.items():
+        if queue in ("", name):
+            total.plus(each)
+    return total
 
 
 def _counts(queue: str, queues: Collection[str] | None) -> bool:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.api.money.usage import CorrectionView, FlavorUsage, LentRow, UsageRow
+from ganglion.api.use import UtilisationRow
 from ganglion.ledger.intervals import lent_between
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, activity_sums, supply_sums, usage_sums
@@ -39,6 +40,7 @@ from ganglion.server.views.costs import (
     usage_charges,
 )
 
+AnyRow = TypeVar("AnyRow", UsageRow, UtilisationRow)
 Unwritten = Callable[[int], tuple[ActivityInterval, ...]]
 
 
@@ -235,11 +237,12 @@ def _rows(
         )
         for key, name in zip(keys, group, strict=True):
             setattr(row, key, name)
-        made.append(row if done is unknown else _with_activity(row, done))
+        made.append(row if done is unknown else with_activity(row, done))
     return made
 
 
-def _with_activity(row: UsageRow, done: ActivitySum) -> UsageRow:
+def with_activity(row: AnyRow, done: ActivitySum) -> AnyRow:
+    """A row that says what GPUs did; what nothing said is unknown."""
     return replace(
         row,
         active_gpu_us=done.active_gpu_us if done.sampled_gpu_us else None,
@@ -247,6 +250,7 @@ def _with_activity(row: UsageRow, done: ActivitySum) -> UsageRow:
         active_by="+".join(sorted(done.sources)),
         energy_mj=done.energy_mj if done.energy_gpu_us else None,
         energy_gpu_us=done.energy_gpu_us,
+        energy_by="+".join(sorted(filter(None, done.energy_sources))),
     )
 
 

@@ -2,17 +2,25 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
 from ganglion.api.use import DeviceUse, GangUse, UsePage
 from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.metering.activity import ActivityInterval, AttemptLook, DeviceCounters
+from ganglion.lifecycle.workspaces.gpus import GpuFigures
+from ganglion.metering.activity import (
+    COUNTER,
+    NVML,
+    UTILISATION,
+    ActivityInterval,
+    AttemptLook,
+    attempt_look,
+)
 from ganglion.metering.meter import MeteredAttempt
 from ganglion.model.resources import WHOLE
 from ganglion.server.views.workloads import held_by
-from ganglion.worlds.local.machine.gpu_use import SOURCE, NvmlCounters
 from ganglion.worlds.local.machine.use import GpuUse, TreeUse, UseReader
 from ganglion.worlds.local.run_files import paths, records
 
@@ -98,7 +106,18 @@ def _holder(record: GangRecord) -> _Holder:
     )
 
 
-def activity_looks(found: UseSnapshot, reader: NvmlCounters) -> list[AttemptLook]:
+class CounterReader(Protocol):
+    """Reads what GPUs of this machine did; see `NvmlCounters` and `DcgmCounters`."""
+
+    @property
+    def by_dcgm(self) -> bool:
+        """Whether an exporter of DCGM says so, else the driver."""
+
+    def read(self, uuids: Iterable[str]) -> Sequence[GpuFigures]:
+        """GPUs by the vendor's identifiers."""
+
+
+def activity_looks(found: UseSnapshot, reader: CounterReader) -> list[AttemptLook]:
     """What GPUs say that did something for one attempt alone, by attempt and node.
 
     Args:
@@ -111,25 +130,27 @@ def activity_looks(found: UseSnapshot, reader: NvmlCounters) -> list[AttemptLook
         if len(holders) == 1 and holders[0].devices[place] == WHOLE and place in found.devices
     }
     places = sorted(place for place in alone if found.devices[place][1])
-    counters = reader.read(found.devices[place][1] for place in places)
-    said = {place: DeviceCounters(*each) for place, each in zip(places, counters, strict=True)}
-    return [look for holder in found.holders for look in _looks(holder, found, said)]
+    figures = reader.read(found.devices[place][1] for place in places)
+    said, sources = dict(zip(places, figures, strict=True)), (NVML, NVML)
+    if reader.by_dcgm:
+        sources = (UTILISATION, COUNTER)
+    return [look for holder in found.holders for look in _looks(holder, found, said, sources)]
 
 
 def _looks(
-    holder: _Holder, found: UseSnapshot, said: Mapping[Device, DeviceCounters]
+    holder: _Holder,
+    found: UseSnapshot,
+    said: Mapping[Device, GpuFigures],
+    sources: tuple[str, str],
 ) -> Iterator[AttemptLook]:
     for node in holder.nodes:
-        devices = {
-            index: said[name, index]
-            for name, index in holder.devices
-            if name == node and (name, index) in said
-        }
-        if devices:
+        mine = [each for each in holder.devices if each[0] == node and each in said]
+        if mine:
             whose = (holder.queue, holder.user, holder.workload, holder.gang, holder.attempt)
             since, flavor = found.since.get((holder.gang, node), 0), found.flavors[node]
-            of = ActivityInterval(since, since, *whose, holder.kind, flavor, node, SOURCE)
-            yield AttemptLook(of, devices)
+            of = ActivityInterval(since, since, *whose, holder.kind, flavor, node)
+            by_uuid = {found.devices[each][1]: said[each] for each in mine}
+            yield attempt_look(of, by_uuid, *sources)
 
 
 def measured(found: UseSnapshot, home: Path, reader: UseReader, at: int) -> UsePage:

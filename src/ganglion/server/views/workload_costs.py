@@ -1,6 +1,6 @@
 """What workloads have cost so far, and cost at most."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -11,13 +11,14 @@ from ganglion.engine.search.cost_ahead import NO_LIMIT, NO_NODE, CostAhead, Cost
 from ganglion.engine.store.queue_rules import shapes_for
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted
-from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
+from ganglion.lifecycle.cluster_gangs import DeliveredGang
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.metering.clusters import ClusterMeter
 from ganglion.metering.intervals import UsageInterval
 from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
 from ganglion.metering.sums import UsageBy
-from ganglion.model.workload import Workload
+from ganglion.metering.supply import MeteredNode
+from ganglion.model.workload import Gang, Workload
 from ganglion.pricing.book import PriceBook
 from ganglion.server.state.transaction import Mind
 from ganglion.server.views.costs import rated_period, usage_charges
@@ -117,27 +118,39 @@ def _left_ms(found: DeliveredGang, now: int) -> int:
 
 
 def _away_ahead(mind: Mind, cluster: str, found: DeliveredGang, now: int) -> CostAhead:
-    """What one of a cluster may still cost: where it is, or at the dearest flavor there."""
+    """What one of a cluster may still cost: where it is, or at the dearest place for it there."""
     gang, known = found.gang, mind.book.cluster_meters.of.get(cluster, ClusterMeter())
-    nodes, limit = known.meter.nodes, gang.time_limit_ms
     if found.holds and found.placement:
-        milli = known.held(found.placement)
-        left = _left_ms(found, now)
+        places, left = [known.held(found.placement)], _left_ms(found, now)
     else:
-        asked, left = asked_milli(gang), limit
-        milli = {e.flavor: asked for e in nodes.values() if asked and e.healthy and not e.lost}
-        if asked and not milli:
+        places, left = _each_most(gang, known.meter.nodes.values()), gang.time_limit_ms
+    total = 0
+    for milli in places:
+        if not milli:
             return NO_NODE
-    worth = dict[str, int]()
-    for flavor, amount in milli.items():
-        price = mind.book.prices.highest(now, flavor, gang.kind.value)
-        if amount and price is None:
-            return CostAhead(unknown=f"{flavor} has no price")
-        worth[flavor] = amount * (price or 0)
-    if any(milli.values()) and not limit:
+        worth = list[int]()
+        for flavor, amount in milli.items():
+            price = mind.book.prices.highest(now, flavor, gang.kind.value)
+            if amount and price is None:
+                return CostAhead(unknown=f"{flavor} has no price")
+            worth.append(amount * (price or 0))
+        total += sum(worth) if found.holds else max(worth)
+    if any(map(any, (each.values() for each in places))) and not gang.time_limit_ms:
         return NO_LIMIT
-    total = sum(worth.values()) if found.holds else max(worth.values(), default=0)
     return CostAhead(total * left)
+
+
+def _each_most(gang: Gang, nodes: Iterable[MeteredNode]) -> list[dict[str, int]]:
+    """The most that each pod set with GPUs may hold, by flavor that it may get."""
+    there, places = [each for each in nodes if not each.lost], list[dict[str, int]]()
+    for each in gang.pod_sets:
+        gpu, most = each.request.gpu, dict[str, int]()
+        for node in there if gpu.count else ():
+            if milli := each.count * gpu.count * node.most(gpu):
+                most[node.flavor] = max(milli, most.get(node.flavor, 0))
+        if gpu.count:
+            places.append(most)
+    return places
 
 
 def costs_of(ledger: Ledger, found: OpenCosts) -> dict[str, WorkloadCost]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from ganglion.api.whatif.report import WhatIfReport
 from ganglion.collector import relax
 from ganglion.ledger.reader import Reader
+from ganglion.lifecycle.budgets import spent_since
 from ganglion.model.errors import GanglionError
 from ganglion.model.policy import Policy
 from ganglion.seams.effects import SYSTEM, Effects
@@ -114,7 +115,10 @@ def read_past(reader: Reader, since: int, until: int) -> PastPeriod:
     """
     mind, begin, cycles = as_of(reader, Policy(), since)
     period, prices = (begin, max(until, begin)), mind.book.prices.records
-    past = PastReader(mind.state, period, prices, len(mind.book.flaws))
+    alarms, flaws = mind.book.alarms, len(mind.book.flaws)
+    known = {name: spent_since(alarms, name) for name in mind.state.queues.budgets.accounts}
+    spent = {name: at for name, at in known.items() if at is not None}
+    past = PastReader(mind.state, period, prices, flaws, spent)
     for cycle in cycles:
         past.take(cycle.incoming, cycle.decisions, len(cycle.flaws))
     return past.past()

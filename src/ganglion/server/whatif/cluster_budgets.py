@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ganglion.ledger.reader import Reader
+from ganglion.lifecycle.budgets import QUEUES, spent_since
 from ganglion.lifecycle.clusters import cluster_of
 from ganglion.metering.intervals import UsageInterval
 from ganglion.model.events import (
+    AlarmSet,
     BudgetRaised,
     BudgetRemoved,
     BudgetSet,
@@ -65,6 +67,15 @@ class ReplayedBudgets:
                 if view.raised:
                     yield BudgetRaised(at, 0, queue, view.raised)
 
+    def spent_since(self) -> dict[str, int]:
+        """Queue -> since when people know that its budget is spent, in ms; of those that are."""
+        book, found = self._mind.book, dict[str, int]()
+        for queue in book.cluster_budgets.of:
+            own, since = self._own(queue), spent_since(book.alarms, queue)
+            if own is not None and since is not None:
+                found[own] = since
+        return found
+
     def follow(self, event: Event, cycle: int) -> Iterator[Event]:
         """Take in the next event, of a cycle; what of it a replay is to be given."""
         self._turn(cycle)
@@ -93,6 +104,10 @@ class ReplayedBudgets:
         book.clusters.note(event)
         book.prices.note(event)
         book.cluster_budgets.note(event)
+        if isinstance(event, AlarmSet) and event.subject.startswith(QUEUES):
+            book.alarms.pop((event.subject, event.alarm), None)
+            if event.message:
+                book.alarms[event.subject, event.alarm] = event
         if isinstance(event, DeliveredEvent):
             self._closed += book.cluster_meters.drain()[0]
 

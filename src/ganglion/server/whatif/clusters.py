@@ -75,7 +75,8 @@ class _Begin:
                 self._try(each)
             self._state.gangs.fresh.clear()
             period = begin, max(until, begin)
-            self._reader = PastReader(self._state, period, damaged=self.damaged)
+            spent = self._budgets.spent_since()
+            self._reader = PastReader(self._state, period, (), self.damaged, spent)
             self.damaged = 0
         return self._reader
 

@@ -195,7 +195,7 @@ class ClusterController:
         self._ring(now)
         self._attend(now)
         self._admit(feasible, now)
-        self._suspended.resume(scene, now)
+        self._suspended.resume(scene, now, knows_budgets=self.budgets.is_told)
         self.budgets.look(scene, now)
         isolate = scene.settings.isolate
         self.plan = feasible.decide(lambda: cycle(scene.state, [], now, isolate=isolate))

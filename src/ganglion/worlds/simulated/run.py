@@ -11,11 +11,13 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.events import (
     Event,
+    GangStopping,
     NodeAdded,
     QueueSet,
     TypicalPods,
 )
-from ganglion.model.plan import Phase, Plan
+from ganglion.model.plan import Phase, Plan, Stop
+from ganglion.worlds.simulated.budgets import BudgetWarden
 from ganglion.worlds.simulated.metrics.collector import Collector
 from ganglion.worlds.simulated.metrics.fragmentation import CapacityUnit
 from ganglion.worlds.simulated.metrics.typical import typical_pods
@@ -41,7 +43,10 @@ class Warden(Protocol):
         """Something happened, or was decided."""
 
     def tend(self, state: ClusterState, now: int) -> list[Event]:
-        """What is to be done, by the state before the newest facts; applied with them."""
+        """What is to be done, by the state before the newest facts; applied with them.
+
+        A gang that it stops is stopped in the world.
+        """
 
     def next_due(self, now: int) -> int | None:
         """When it wants to be asked again although nothing happens, in ms; None = need not."""
@@ -112,9 +117,10 @@ class _Loop:
         state: ClusterState | None,
     ) -> None:
         self.scenario, self.check, self.observe = scenario, check, observe
-        self.warden = warden
         self.known = state is not None
         self.state = state or ClusterState(scenario.policy, plugins)
+        self.budgets = BudgetWarden(self.state, scenario.spent_since)
+        self.wardens: tuple[Warden, ...] = (self.budgets, *((warden,) if warden else ()))
         start = scenario.start
         gpus = any(node.devices for node in scenario.nodes)
         self.collector = Collector(
@@ -178,7 +184,8 @@ class _Loop:
 
     def _cycle(self, events: list[Event]) -> None:
         state, now = self.state, self.world.now()
-        events = [*events, *self._tended(events, now)]
+        tended = self._tended(events, now)
+        events = [*events, *tended]
         plan = cycle(state, events, now)
         for first in plan.rejected:
             if id(first.event) in self._facts:
@@ -192,26 +199,27 @@ class _Loop:
         self._note(plan, now)
         idle = self.world.still and not (plan.starts or plan.stops or plan.resizes)
         self.fruitless = self.fruitless + 1 if idle else 0
+        stops = [Stop(e.gang, e.attempt, e.cause) for e in tended if isinstance(e, GangStopping)]
+        self.world.execute(Plan(now, stops=stops), {})
         self.world.execute(plan, {})
         self._withdraw(plan)
-        if self.warden:
+        for warden in self.wardens:
             for event in plan.decisions:
-                self.warden.note(event)
+                warden.note(event)
         self._plan_wake(now)
         if self.observe:
             self.observe(events, plan)
 
     def _tended(self, events: list[Event], now: int) -> list[Event]:
-        """What the warden does about the newest facts."""
-        if self.warden is None:
-            return []
-        for event in events:
-            self.warden.note(event)
+        """What the wardens do about the newest facts."""
         found: list[Event] = []
-        while more := self.warden.tend(self.state, now):
-            for event in more:
-                self.warden.note(event)
-            found += more
+        for warden in self.wardens:
+            for event in (*events, *found):
+                warden.note(event)
+            while more := warden.tend(self.state, now):
+                for event in more:
+                    warden.note(event)
+                found += more
         return found
 
     def _note(self, plan: Plan, now: int) -> None:
@@ -234,13 +242,15 @@ class _Loop:
     def _plan_wake(self, now: int) -> None:
         """Ask again when the time alone may change something.
 
-        A run is over although gangs would wake up without end: when no gang waits, or when all that
-        still happened for long was that they woke up.
+        A run is over although gangs would wake up without end: when no gang waits and no budget
+        will be spent, or when all that still happened for long was that they woke up.
         """
-        wakes = (self.state.next_wake(), self.warden.next_due(now) if self.warden else None)
+        spent, *others = (each.next_due(now) for each in self.wardens)
+        wakes = (self.state.next_wake(), spent, *others)
         wake = min((each for each in wakes if each is not None), default=None)
         due = wake if wake is not None and wake > now else None
-        over = not self.collector.waiting.value or self.fruitless > PATIENCE
+        waits = self.collector.waiting.value or spent is not None
+        over = not waits or self.fruitless > PATIENCE
         planned = (due, over)
         if planned != self.wake:
             self.wake = planned

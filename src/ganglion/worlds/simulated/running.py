@@ -22,7 +22,7 @@ from ganglion.worlds.simulated.watcher import SimulatedEnd, Watcher
 
 BEGIN, FINISH, FAIL, STOPPED, JOINED, LEFT, SAVED, CRASH = 2, 3, 4, 5, 7, 8, 9, 14
 
-RESTARTED = (Outcome.PREEMPTED, Outcome.NODE_LOST, Outcome.START_FAILED)
+RESTARTED = (Outcome.PREEMPTED, Outcome.SUSPENDED, Outcome.NODE_LOST, Outcome.START_FAILED)
 """Ends after which a job waits again: the trace says nothing of them, its work is not done."""
 
 

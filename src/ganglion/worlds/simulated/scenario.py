@@ -1,6 +1,6 @@
 """What a run is given: cluster, jobs, and how the world behaves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -48,6 +48,8 @@ class SimulatedScenario(Struct, frozen=True):
         standing: jobs that are there then.
         facts: what happens to nodes, queues, policy and waiting jobs, by time. One that
             contradicts what became of the run is left out.
+        spent_since: queue -> since when people knew, when it begins, that its budget is spent, in
+            ms; of budgets that are spent then.
         withdraws: whether the user of a gang that can never start takes it back at once.
         title: what is simulated, for people.
         notes: choices that were made for the user, for people.
@@ -63,6 +65,7 @@ class SimulatedScenario(Struct, frozen=True):
     begin_ms: int | None = None
     standing: tuple[StandingJob, ...] = ()
     facts: tuple[Event, ...] = ()
+    spent_since: Mapping[str, int] = field(default_factory=dict)
     withdraws: bool = True
     title: str = ""
     notes: tuple[str, ...] = ()

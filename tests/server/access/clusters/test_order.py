@@ -9,6 +9,7 @@ from ganglion.lifecycle.clusters import SILENT_MS
 from ganglion.model.events import (
     Delivered,
     OrderedReason,
+    Outcome,
     ReasonsChanged,
     SchedulerEnded,
     SchedulerSettled,
@@ -18,7 +19,7 @@ from ganglion.model.events import (
 )
 from ganglion.server.delivered.receive import receive
 from tests.server.access.office import API, Office
-from tests.server.delivered.stories import begun, gang, placed, submitted, turns
+from tests.server.delivered.stories import begun, ended, gang, placed, submitted, turns
 
 WHY = "0 of 16 GPUs of type H100 are free"
 
@@ -92,6 +93,16 @@ def test_a_gang_that_starts_leaves_the_order_and_others_move_up(east: Office) ->
     assert order(east.owner, "queue=east:org") == []
 
 
+def test_what_a_preemption_threw_away_is_said_of_what_waits_again(east: Office) -> None:
+    rig, at = east.rig, east.rig.machine.time
+    begun_again = ended(at, "first", Outcome.PREEMPTED, requeue=True, lost_gpu_ms=7_000)
+    batch = turns(([], [placed(at, "first", "n0")]), ([begun_again], []), first=2)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", batch))
+    (row,) = east.owner.get(f"{API}/workloads?name=first").json()["items"]
+    (told,) = east.owner.get(f"{API}/workloads/{row['id']}/why").json()["explanations"]
+    assert (told["phase"], told["preemptions"], told["lost_gpu_ms"]) == ("pending", 1, 7_000)
+
+
 def test_a_scheduler_that_is_silent_is_named_with_since_when(east: Office) -> None:
     rig = east.rig
     heard = rig.machine.time
@@ -119,8 +130,8 @@ def test_one_that_has_nothing_to_wait_for_is_heard_by_what_it_asks(east: Office)
     assert east.owner.get(f"{API}/clusters").json()["items"][0]["silent_since"]
     east.owner.post(f"{API}/clusters/east/records", json={"scheduler": "s1"})
     assert not east.owner.get(f"{API}/clusters").json()["items"][0]["silent_since"]
-    ended = turns(([SchedulerEnded(at)], []), first=3)
-    rig.service.ask(lambda draft: receive(draft, "east", "s1", ended))
+    over = turns(([SchedulerEnded(at)], []), first=3)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", over))
     assert east.owner.get(f"{API}/clusters").json()["items"][0]["silent_since"]
 
 

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from ganglion import __version__
 from ganglion.model.events import Delivered, NodeAdded, Outcome, SchedulerSettled, ServerStarted
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.policy import Policy
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet
@@ -173,10 +174,22 @@ def test_what_lives_in_a_cluster_costs_at_most_its_limit_where_it_may_be(east: O
     assert (costs["w"]["so_far_micro"], costs["w"]["most_micro"]) == (0, 2 * 4 * 2_000_000)
     assert costs["r"]["so_far_micro"] == pytest.approx(2_000_000, abs=2_000)
     assert costs["r"]["most_micro"] == pytest.approx(4 * 2_000_000, abs=2_000)
+    parts = (143, 143, 142)
+    slices = Node("n9", 64_000, 1 << 20, tuple(Device("MIG") for _ in parts), parts=parts)
+    put(east.owner, "MIG", 7_000_000, since=1, currency="EUR")
+    small = msgspec.structs.replace(submitted(at, "m"), gang=timed("m", limit, ("MIG",)))
+    more = turns(([NodeAdded(rig.machine.time, slices), small], []), first=7)
+    rig.service.ask(lambda draft: receive(draft, "east", "s1", more))
+    (cost,) = (
+        each["cost"]
+        for each in east.owner.get(f"{API}/workloads").json()["items"]
+        if each["name"] == "m"
+    )
+    assert cost["most_micro"] == 4 * 2 * 143 * 7_000
 
 
-def timed(name: str, limit_ms: int) -> Gang:
-    pods = (PodSet("main", 2, request=PodRequest(gpu=GpuRequest(1))),)
+def timed(name: str, limit_ms: int, types: tuple[str, ...] = ()) -> Gang:
+    pods = (PodSet("main", 2, request=PodRequest(gpu=GpuRequest(1, types=types))),)
     return msgspec.structs.replace(gang(name), time_limit_ms=limit_ms, pod_sets=pods)
 
 

@@ -14,6 +14,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Evict,
     Note,
     Say,
+    Spare,
     Unsuspend,
 )
 from ganglion.worlds.kubernetes.reporting.reports import ReportSubject, notes_on
@@ -211,6 +212,73 @@ def test_replicas_of_the_floor_go_on_and_others_stop() -> None:
     stopping = [e for e in stage.controller.scene.state.gangs.records.values() if e.stopping_at]
     assert len(stopping) == 2
     assert not any(isinstance(e, Unsuspend | GangStopping) for e in stage.orders)
+
+
+SPENT = "the budget of queue east:default"
+
+
+def _suspended() -> tuple[dict[str, Any], dict[str, Any]]:
+    """A Job that another scheduler has suspended for the budget, and its pod, which still runs."""
+    made = _job()
+    assert made.job
+    made.job["spec"]["suspend"] = True
+    made.job["metadata"]["annotations"] = {"ganglion.dev/suspended-for": SPENT}
+    return made.job, made.pod
+
+
+def test_a_scheduler_that_takes_over_goes_on_with_what_leaves_for_a_budget() -> None:
+    cluster = _Cluster(*_suspended())
+    stage = cluster.stage
+    (evict,) = stage.ordered(Evict)
+    assert (evict.beneficiary, evict.owner and evict.owner.name) == (SPENT, NAME)
+    assert not stage.ordered(Unsuspend)
+    stage.remove(cluster.pod)
+    stage.turn()
+    (ended,) = [each for each in stage.controller.scene.facts.taken if isinstance(each, GangEnded)]
+    assert (ended.outcome, ended.requeue) == (Outcome.SUSPENDED, True)
+    assert not stage.ordered(Unsuspend)  # it is not known yet whether the budget holds it
+    cluster.hear(10)
+    stage.turn()
+    assert [each.owner.name for each in stage.ordered(Unsuspend)] == [NAME]
+    assert cluster.job
+    cluster.job["spec"]["suspend"] = False
+    cluster.job["metadata"]["annotations"] = {}
+    stage.show(cluster.job, _pod("train-y"))
+    stage.turn()
+    assert not stage.ordered(Bind)
+    assert {each.message.partition(":")[0] for each in stage.ordered(Say)} == {"budget"}
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_an_owner_whose_pods_left_for_a_budget_before_goes_on_once_budgets_are_known(
+    is_told: bool,
+) -> None:
+    job, stage = _suspended()[0], Stage()
+    stage.show(manifests.node("n0", gpus=8), job)
+    stage.turn()
+    stage.turn(after_ms=OLD_MS - 1_000)
+    assert not stage.ordered(Unsuspend)
+    if is_told:
+        begin, _ = month_of(stage.now, "UTC")
+        standing = StandingBudget(Budget("", 10 * EUR), begin, 10 * EUR, stage.now)
+        said = ClusterMoney(stage.now, (), {"east:default": standing})
+        stage.controller.scene.state.hear_money(said, stage.now)
+        stage.controller.budgets.hear(MoneyWord(said, stage.now))
+    stage.turn(after_ms=1 if is_told else 1_000)
+    assert [each.owner.name for each in stage.ordered(Unsuspend)] == [NAME]
+
+
+def test_pods_that_are_marked_for_a_budget_go_on_leaving_under_another_scheduler() -> None:
+    pod = manifests.pod("alone", gpus=8, annotations={"ganglion.dev/victim-of": SPENT})
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    pod |= {"status": {"phase": "Running", "conditions": [condition]}}
+    pod["spec"]["nodeName"] = "n0"
+    stage = Stage()
+    stage.show(manifests.node("n0", gpus=8), pod)
+    stage.turn()
+    (evict,) = stage.ordered(Evict)
+    assert (evict.beneficiary, [each.name for each in evict.pods]) == (SPENT, ["alone"])
+    assert not stage.ordered(Spare)
 
 
 def test_a_queue_says_once_how_much_of_its_budget_is_spent() -> None:

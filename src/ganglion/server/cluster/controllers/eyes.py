@@ -3,14 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from ganglion.engine.upkeep.scale_down import to_release
+from ganglion.server.cluster.activity.exporters import exporters
 from ganglion.server.cluster.controllers.sight import ClusterSight
 from ganglion.worlds.kubernetes.controller_state.controller_state import ControllerState
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.types.pod import Pod
-
-EXPORTERS = ("nvidia-dcgm-exporter", "dcgm-exporter")
-"""Names by which DCGM exporters go, in the labels `app` and `app.kubernetes.io/name`."""
-EXPORTER_PORT = 9400
 
 
 def sight_of(scheduler: Scheduler, cluster: str) -> ClusterSight:
@@ -31,11 +28,10 @@ def sight_of(scheduler: Scheduler, cluster: str) -> ClusterSight:
         with scheduler.read() as controller:
             return _worst(controller.scene, among, count)
 
-    def exporters(node: str) -> Sequence[str]:
-        found = (each for each in known() if each.spec.node_name == node and _is_exporter(each))
-        return [f"http://{each.status.pod_ip}:{EXPORTER_PORT}/metrics" for each in found]
+    def exporters_on(node: str) -> Sequence[str]:
+        return exporters(each for each in known() if each.spec.node_name == node).get(node, ())
 
-    return ClusterSight(pods, worst, exporters)
+    return ClusterSight(pods, worst, exporters_on)
 
 
 def _worst(scene: ControllerState, pods: Sequence[Pod], count: int) -> Sequence[str]:
@@ -51,9 +47,3 @@ def _worst(scene: ControllerState, pods: Sequence[Pod], count: int) -> Sequence[
     released = to_release(scene.state, list(gangs), max(0, count - len(waiting)))
     ranked = [*waiting, *(uid for gang in released for uid in gangs[gang]), *bound]
     return list(dict.fromkeys(ranked))[:count]
-
-
-def _is_exporter(pod: Pod) -> bool:
-    labels = pod.metadata.labels
-    named = (labels.get("app"), labels.get("app.kubernetes.io/name"))
-    return bool(pod.status.pod_ip) and any(each in EXPORTERS for each in named)

@@ -1,12 +1,11 @@
 """Looks at a workspace of a cluster: its notebook server, and what DCGM reports of its GPUs."""
 
-import re
 from collections.abc import Callable, Sequence
 
 import httpx2
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.dcgm import readings
+from ganglion.lifecycle.workspaces.dcgm import labels_of, pod_of, readings
 from ganglion.lifecycle.workspaces.gpus import GpuReading, gpu_sight
 from ganglion.lifecycle.workspaces.kernels import Notebooks, kernel_sight
 from ganglion.lifecycle.workspaces.look import Look, Loss
@@ -16,7 +15,6 @@ from ganglion.worlds.dcgm import SPAN_MS
 from ganglion.worlds.jupyter import JupyterProbe
 
 TIMEOUT_S = 3.0
-_LABELS = re.compile(r'(\w+)="([^"]*)"')
 
 
 class WorkspacePlace(Struct, frozen=True):
@@ -96,12 +94,7 @@ class ClusterOnlooker:
         return "\n".join(each for each in response.text.splitlines() if self._is_own(each))
 
     def _is_own(self, line: str) -> bool:
-        labels = dict(_LABELS.findall(line))
-        # Prometheus renames the exporter's labels unless it is configured to leave them.
-        return (self._place.namespace, self._place.pod) in (
-            (labels.get("namespace"), labels.get("pod")),
-            (labels.get("exported_namespace"), labels.get("exported_pod")),
-        )
+        return (self._place.namespace, self._place.pod) == pod_of(labels_of(line))
 
 
 def _loss(notebooks: Notebooks | None, gpus: Sequence[GpuReading]) -> Loss:

@@ -17,6 +17,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.events import RecordLoss, SchedulerEnded
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import Files
+from ganglion.server.cluster.activity.sums import GpuSums
 from ganglion.server.cluster.outbox.folder import OutboxFolder
 from ganglion.server.cluster.outbox.money import Ask, HeardMoney
 from ganglion.server.cluster.outbox.post import DeliveryLine
@@ -96,6 +97,7 @@ class Outbox:
 
     Attributes:
         money: prices and budgets, as the server said last.
+        sums: what GPUs did, as far as it was not reported.
         late: turns that did not wait until they were written.
         failing: why nothing is delivered at present; empty = something is, or nothing is due.
         failures: how often delivering failed.
@@ -111,7 +113,8 @@ class Outbox:
     ) -> None:
         files, self._clock = effects.files, effects.clock
         self._folder = OutboxFolder(wish.folder, files, effects.clock, effects.randomness)
-        self._reports = TurnReports(identity, self._folder.left)
+        self.sums = GpuSums()
+        self._reports = TurnReports(identity, self._folder.left, self.sums)
         self._limit, self._lock = wish.limit, threading.Lock()
         self._size = self._folder.size()
         self.writer = OutboxWriter(self._folder.path, files, self._room, self._grown)
@@ -170,7 +173,8 @@ class Outbox:
 
     def stop(self) -> None:
         """Write that the scheduler ends in good order, and deliver what can be within a while."""
-        ended = TurnPart(self._clock.now_ms(), (SchedulerEnded(self._clock.now_ms()),), ())
+        now = self._clock.now_ms()
+        ended = TurnPart(now, (*self.sums.rest(now), SchedulerEnded(now)), ())
         self._turns.put(_Handed([ended], self._skipped))
         self._turns.put(None)
         self._threads[0].join(FLUSH_S)

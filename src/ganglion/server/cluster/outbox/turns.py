@@ -7,6 +7,7 @@ from msgspec import Struct
 from ganglion import __version__
 from ganglion.model.events import (
     Delivered,
+    GpusSampled,
     ObjectRefused,
     SchedulerSettled,
     SchedulerStarted,
@@ -14,6 +15,7 @@ from ganglion.model.events import (
     WaitOrder,
 )
 from ganglion.model.placement import Placement
+from ganglion.server.cluster.activity.sums import GpuSums
 from ganglion.server.cluster.outbox.waits import WaitReports
 from ganglion.worlds.kubernetes.controller import ClusterController
 
@@ -21,6 +23,7 @@ MOST_WEIGHT = 512
 """KiB of one record, about: a turn with more is several records."""
 PODS_OF_A_KIB = 10
 GANGS_OF_A_KIB = 10
+ATTEMPTS_OF_A_KIB = 3
 
 Refusals = Mapping[tuple[str, str], str]
 """Kind and name of an object -> why it is left out."""
@@ -51,13 +54,15 @@ class TurnReports:
     Args:
         identity: of the process, as in the Lease.
         follows: ids of schedulers whose records are delivered before.
+        sums: what GPUs did, as far as it was not reported.
     """
 
-    def __init__(self, identity: str, follows: Sequence[str]) -> None:
+    def __init__(self, identity: str, follows: Sequence[str], sums: GpuSums | None = None) -> None:
         self._identity, self._follows = identity, tuple(follows)
         self._is_first, self._is_settled = True, False
         self._refused: dict[tuple[str, str], str] = {}
         self._waits, self._lost = WaitReports(), 0
+        self._sums = sums or GpuSums()
 
     def of(self, controller: ClusterController, now: int, lost: int = 0) -> list[TurnPart]:
         """What the turn that is over reports; empty = nothing.
@@ -68,12 +73,13 @@ class TurnReports:
             lost: records that have not arrived and never will, so far.
         """
         scene = controller.scene
-        facts: list[Delivered] = [*self._begun(now), *delivered(scene.facts.taken)]
+        taken, decisions = [*delivered(scene.facts.taken)], [*delivered(controller.plan.decisions)]
+        facts: list[Delivered] = [*self._begun(now)]
+        facts += [*self._sums.before((*taken, *decisions), now), *taken]
         refused = dict(scene.facts.apart)
         refused |= {("gang", gang): why for gang, why in scene.gangs.complaints.items()}
         facts += changed(self._refused, refused, now)
         self._refused = refused
-        decisions = list(delivered(controller.plan.decisions))
         is_whole = not scene.gangs.touched and len(scene.sites) == len(controller.sites)
         if is_whole and not self._is_settled:
             self._is_settled = True
@@ -132,5 +138,7 @@ def _weight(event: Delivered) -> int:
         return 1 + sum(map(len, event.groups.values())) // GANGS_OF_A_KIB
     if isinstance(event, WaitOrder):
         return 1 + (len(event.gangs) + len(event.reasons)) // GANGS_OF_A_KIB
+    if isinstance(event, GpusSampled):
+        return 1 + len(event.attempts) // ATTEMPTS_OF_A_KIB
     place = getattr(event, "placement", None)
     return 1 + (len(place.pods) // PODS_OF_A_KIB if isinstance(place, Placement) else 0)

@@ -12,6 +12,7 @@ import structlog
 from msgspec import Struct
 
 from ganglion.api.reasons import ModelKept
+from ganglion.api.use import ModelStore
 from ganglion.model.errors import FieldError, GanglionError
 from ganglion.model.workload import ResolvedModel, UnixAccount
 from ganglion.seams.effects import SYSTEM, Effects
@@ -152,6 +153,14 @@ class ModelCache:
         folder = self._folder
         kept = list(folder.whole.values()) if folder else []
         return {each.digest: -(-each.size // MIB) for each in kept}
+
+    def store(self) -> ModelStore | None:
+        """The folder and what lies there; None = nothing is kept. Safe from any thread."""
+        settings, folder = self.settings, self._folder
+        if settings is None:
+            return ModelStore("", 0, self._trouble) if self._trouble else None
+        models = folder.stored() if folder else ()
+        return ModelStore(settings.folder, settings.limit_bytes, self._trouble, models)
 
     def reading(self, model: ResolvedModel, account: UnixAccount | None = None) -> ModelKept | None:
         """What is known of a model; None = nothing is kept. Safe from any thread.

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from ganglion.api.use import StoredModel
 from ganglion.ledger.lock import FileLock
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.workload import ResolvedModel
@@ -137,6 +138,15 @@ class CacheFolder:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return all(self._files.stat(root / path).st_size == size for path, size in model.files)
         return False
+
+    def stored(self) -> tuple[StoredModel, ...]:
+        """Whole models, the one that was used last first. Safe from any thread."""
+        used = dict(self._used)
+        found = sorted(self.whole.copy().items(), key=lambda each: -used.get(each[0], 0))
+        return tuple(
+            StoredModel(model.uri, model.digest, model.size, used.get(key, 0) // 1_000_000)
+            for key, model in found
+        )
 
     def use(self, keys: frozenset[str]) -> None:
         """Say which models attempts have that are not over. Until then, all stay."""

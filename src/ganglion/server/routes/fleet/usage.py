@@ -66,7 +66,7 @@ def show_report(here: Here, query: Annotated[PeriodQuery, Query()]) -> Report:
     now, caller = here.service.now(), here.caller
     since, until = past_period(query.since, query.until, now)
     with here.service.read() as mind:
-        found = opened(mind, here.service.ledger, now)
+        found = opened(mind, here.service.ledger, now, here.curves.activity.unwritten)
         waits, holding = open_waits(mind, here.service.ledger), snapshot(mind.state)
         away, tree = cluster_uses(mind), mind.tree()
     using = (*measured(holding, here.home.root, here.uses, now).gangs, *away)

@@ -42,11 +42,12 @@ class OtherModel(Input):
 
 @router.get("/models")
 def list_models(here: Here) -> ModelList:
-    """List live workloads with a model: what they have, and what their references mean by now."""
+    """List live workloads with a model, what references mean by now, and models that are kept."""
     want = narrowed(here.caller, RowFilter())
     with here.service.read() as mind:
         rows = [_row(here, mind, each) for each in live(mind, want) if each.workload.model]
-    return ModelList(items=tuple(rows))
+    # Names of models that others have fetched are for those who may see their work, too.
+    return ModelList(tuple(rows), here.model_store() if here.caller.sees_all else None)
 
 
 def _row(here: ServerContext, mind: Mind, entry: LiveWorkload) -> ModelRow:

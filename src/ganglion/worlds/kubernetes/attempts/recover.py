@@ -15,7 +15,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.timeline.nominations import condition_of, overfull
 from ganglion.engine.topology.pod_shape import shapes_of
 from ganglion.engine.upkeep.replace_pods import completed
-from ganglion.model.causes import Cause, CauseKind
+from ganglion.model.causes import Cause, CauseKind, suspends
 from ganglion.model.events import (
     GangEnded,
     GangPlaced,
@@ -30,6 +30,7 @@ from ganglion.model.fleet.node import Device
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import WHOLE, GpuRequest
 from ganglion.model.workload import Gang, PodSet
+from ganglion.worlds.causes import cause_for
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.attempts.admit import admit, gang_for, queue_of
 from ganglion.worlds.kubernetes.attempts.lifecycle import leave
@@ -303,11 +304,10 @@ def _see_off(
     place = PodPlacement("main", 0, node, devices, milli)
     scene.facts.apply(GangSubmitted(now, gang))
     scene.facts.apply(GangPlaced(now, gang_id, 1, Placement((place,))))
-    cause = Cause(CauseKind.PREEMPTED, gang=victim_of(pod) or "")
+    cause = cause_for(victim_of(pod) or "")
     scene.facts.apply(GangStopping(now, gang_id, 1, cause))
-    attempt = Attempt(
-        gang_id, 1, site.name, {("main", 0): place}, stage=AttemptStage.LEAVING, cause=cause
-    )
+    places = {("main", 0): place}
+    attempt = Attempt(gang_id, 1, site.name, places, stage=AttemptStage.LEAVING, cause=cause)
     attempt.take(Member(pod, "main", 0), ("main", 0))
     attempt.evicted.add(uid)
     scene.attempts.begin(attempt)
@@ -327,15 +327,15 @@ def _wards(scene: ControllerState) -> set[str]:
 
 
 def _resume_victim(scene: ControllerState, gang: str, wards: set[str], now: int) -> None:
-    """Go on with a victim whose beneficiary still waits for it."""
+    """Go on with a victim whose beneficiary still waits for it, or that leaves for a budget."""
     attempt = scene.attempts.by_gang[gang]
     site = scene.sites[attempt.cluster]
     marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
     beneficiary = _suspended_for(site, attempt) or (marked and victim_of(marked[0]))
     if not beneficiary or attempt.stage is AttemptStage.LEAVING:
         return
-    if beneficiary in wards:
-        cause = Cause(CauseKind.PREEMPTED, gang=beneficiary)
+    cause = cause_for(beneficiary)
+    if beneficiary in wards or suspends(cause):
         scene.facts.apply(GangStopping(now, gang, attempt.number, cause))
         leave(scene, attempt, cause, now)
 

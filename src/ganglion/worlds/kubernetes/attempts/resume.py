@@ -6,7 +6,9 @@ victims that are still to go and the bindings of the gang that they leave for.
 
 from collections.abc import Container
 
+from ganglion.lifecycle.budgets import OLD_MS
 from ganglion.model.errors import InvariantBroken
+from ganglion.worlds.causes import BUDGET_OF
 from ganglion.worlds.kubernetes.cluster_view.attempt import AttemptStage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.orders import Unsuspend
@@ -31,10 +33,11 @@ class SuspendedOwners:
         self._resumed: dict[str, int] = {}
         self._emptied: dict[str, int] = {}
 
-    def resume(self, scene: ControllerState, now: int) -> None:
+    def resume(self, scene: ControllerState, now: int, *, knows_budgets: bool) -> None:
         """Order every owner that we have suspended to go on, unless its pods are still to leave.
 
-        One whose pods are gone waits up to `HOLD_MS` for the gang that they left for to be bound.
+        One whose pods are gone waits up to `HOLD_MS` for the gang that they left for to be bound;
+        one that was suspended for a budget, up to `OLD_MS` for what the server says of budgets.
         """
         self._forget(_suspended(scene))
         leaving = {
@@ -42,7 +45,7 @@ class SuspendedOwners:
             for each in scene.attempts.by_gang.values()
             if each.stage is AttemptStage.LEAVING and each.owner
         }
-        on_their_way: dict[str, bool] = {}
+        holds: dict[str, int] = {}
         for site in scene.sites.values():
             for uid, thing in site.suspended.items():
                 if uid in leaving:
@@ -52,9 +55,10 @@ class SuspendedOwners:
                 if told is not None and now - told < AGAIN_MS:
                     continue
                 asker = thing.metadata.annotations.get(SUSPENDED_FOR, "")
-                if asker not in on_their_way:
-                    on_their_way[asker] = _is_on_its_way(scene, asker)
-                if on_their_way[asker] and now - self._emptied.setdefault(uid, now) < HOLD_MS:
+                if asker not in holds:
+                    unsure = asker.startswith(BUDGET_OF) and not knows_budgets
+                    holds[asker] = OLD_MS if unsure else HOLD_MS * _is_on_its_way(scene, asker)
+                if holds[asker] and now - self._emptied.setdefault(uid, now) < holds[asker]:
                     continue
                 self._resumed[uid] = now
                 try:

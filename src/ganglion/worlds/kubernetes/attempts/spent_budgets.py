@@ -33,11 +33,13 @@ class SpentBudgets:
 
     Attributes:
         due: when to look next, in ms; None = no budget is known.
+        is_told: whether a server said anything of budgets, if only before a restart.
         news: queue -> what is new, since the turn before, about how much of its budget is spent.
     """
 
     def __init__(self) -> None:
         self.due: int | None = None
+        self.is_told = False
         self.news: dict[str, list[str]] = {}
         self._crossed: dict[str, dict[str, str]] = {}
         self._since: dict[str, int] = {}
@@ -46,7 +48,7 @@ class SpentBudgets:
 
     def hear(self, word: MoneyWord) -> None:
         """Take in what the server said last: since when people know that a budget is spent."""
-        said, self._heard, self.due = word.said, word.at, 0
+        said, self._heard, self.due, self.is_told = word.said, word.at, 0, True
         self._since = {
             name.rpartition(CLUSTER_SIGN)[2]: word.at - (said.at - each.spent_at)
             for name, each in said.budgets.items()

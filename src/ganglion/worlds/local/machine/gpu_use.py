@@ -5,26 +5,12 @@ reports PCIe at the moment it is asked.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ganglion.lifecycle.workspaces.gpus import PER_CENT_MILLI, GpuReading
+from ganglion.lifecycle.workspaces.gpus import PER_CENT_MILLI, GpuFigures, GpuReading
 from ganglion.worlds.local.machine.nvml import BINDING, NvmlHandles, told
 
 KB, MIB = 1_000, 1 << 20
-SOURCE = "nvml"
-"""What says how active GPUs are: the utilisation that NVML reports."""
-
-
-class GpuCounters(NamedTuple):
-    """What one GPU did; None = unknown.
-
-    Attributes:
-        busy_milli: thousandths of the time since it was read before in which a kernel ran.
-        energy_mj: a counter of what it has drawn, in thousandths of a joule.
-    """
-
-    busy_milli: int | None = None
-    energy_mj: int | None = None
 
 
 class NvmlGpus:
@@ -91,25 +77,27 @@ class NvmlCounters:
         nvml: the NVML binding.
     """
 
+    by_dcgm = False
+
     def __init__(self, nvml: Any = BINDING) -> None:  # noqa: ANN401 - a module without types
         self._nvml, self._handles = nvml, NvmlHandles(nvml)
         self._seen: dict[str, int] = {}
 
-    def read(self, uuids: Iterable[str]) -> list[GpuCounters]:
+    def read(self, uuids: Iterable[str]) -> list[GpuFigures]:
         """GPUs by the vendor's identifiers; of one without, as pretend GPUs are, nothing is known.
 
         How busy one was is the mean of all samples that the driver has kept since then.
         """
-        return [self._read(uuid) if uuid else GpuCounters() for uuid in uuids]
+        return [self._read(uuid) if uuid else GpuFigures() for uuid in uuids]
 
-    def _read(self, uuid: str) -> GpuCounters:
+    def _read(self, uuid: str) -> GpuFigures:
         nvml = self._nvml
         try:
             handle = self._handles.of(uuid)
         except nvml.NVMLError:
-            return GpuCounters()
+            return GpuFigures()
         energy_mj = told(nvml, nvml.nvmlDeviceGetTotalEnergyConsumption, handle)
-        return GpuCounters(self._busy_milli(uuid, handle), energy_mj)
+        return GpuFigures(utilised_milli=self._busy_milli(uuid, handle), energy_mj=energy_mj)
 
     def _busy_milli(self, uuid: str, handle: Any) -> int | None:  # noqa: ANN401 - a handle without type
         nvml, before = self._nvml, self._seen.get(uuid, 0)

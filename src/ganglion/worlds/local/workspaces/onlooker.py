@@ -14,10 +14,10 @@ from ganglion.lifecycle.workspaces.look import Look, Loss
 from ganglion.lifecycle.workspaces.observations import Sight, Witness
 from ganglion.lifecycle.workspaces.processes import Attached, people_sight, process_sight
 from ganglion.model.behaviour import Idle
-from ganglion.worlds.dcgm import DcgmGpus
+from ganglion.worlds.dcgm import DcgmCounters, DcgmGpus
 from ganglion.worlds.jupyter import JupyterProbe
 from ganglion.worlds.local.machine import presence
-from ganglion.worlds.local.machine.gpu_use import NvmlGpus
+from ganglion.worlds.local.machine.gpu_use import NvmlCounters, NvmlGpus
 from ganglion.worlds.local.machine.presence import Total
 from ganglion.worlds.local.ranks.env import Gpu
 from ganglion.worlds.local.run_files import records
@@ -77,6 +77,12 @@ def gpus_of(environ: Mapping[str, str] = os.environ) -> Gpus:
     """The source of readings of this machine's GPUs."""
     url = environ.get(DCGM_URL, "")
     return DcgmGpus(url) if url else NvmlGpus()
+
+
+def counters_of(environ: Mapping[str, str] = os.environ) -> DcgmCounters | NvmlCounters:
+    """What says what this machine's GPUs did."""
+    url = environ.get(DCGM_URL, "")
+    return DcgmCounters(url) if url else NvmlCounters()
 
 
 class LocalOnlooker:

@@ -1,0 +1,1 @@
+"""Of what was held, done, drawn and lent."""
