@@ -18,7 +18,7 @@ import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
 import { Checkpoints } from "./checkpoints";
 import { Differences } from "./differences";
-import { clusterOf, gangOf } from "./gang_choice";
+import { askThere, clusterOf, gangOf } from "./gang_choice";
 import { attemptsOf, gpuHoursSoFar, lasting, stepsOf } from "./life";
 import { Logs } from "./logs";
 import { PlacementPanel } from "./placement";
@@ -232,7 +232,7 @@ function Head({ job }: { job: WorkloadDetail }) {
           <>
             <p className="quiet">It is work of the cluster {harmless(elsewhere.cluster, 63)}, which carries changes out:</p>
             <Command
-              line={`ganglion cancel ${word(elsewhere.name)} --namespace ${word(elsewhere.namespace)} --context CONTEXT`}
+              line={askThere("cancel", elsewhere)}
               label="Cancel it on the command line"
             />
           </>
