@@ -7,16 +7,18 @@ import { clusterOf } from "./gang_choice";
 import { differencesOf, nameOf, valueOf, type DifferenceRow } from "./marks";
 
 const COLUMNS: readonly PlainColumn<DifferenceRow>[] = [
-  { key: "what", title: "What", value: (row) => nameOf(row.change), cell: (row) => harmless(nameOf(row.change), 100) },
+  { key: "what", title: "What", className: "path", value: (row) => nameOf(row.change), cell: (row) => harmless(nameOf(row.change), 100) },
   {
     key: "before",
     title: "Before",
+    className: "path",
     value: (row) => row.change.before,
     cell: (row) => harmless(valueOf(row.change.name, row.change.before), 300),
   },
   {
     key: "after",
     title: "Since then",
+    className: "path",
     value: (row) => row.change.after,
     cell: (row) => harmless(valueOf(row.change.name, row.change.after), 300),
   },
