@@ -78,6 +78,21 @@ try {
   await open("/what-if", "What if");
   await open("/queues?queue=red-a&edit=rules", "Change red-a");
   await page.getByRole("region", { name: "Changes of yours" }).waitFor(); // the draft is kept
+
+  // It is tried on the past first: with all work, whose sums alone are shown of others.
+  await page.getByRole("link", { name: "Try it on the past" }).click();
+  await page.getByRole("heading", { name: "What if", level: 1 }).waitFor();
+  check((await page.getByLabel("All rules of queues (YAML)").inputValue()).includes("red-a:"), "the rules are taken along");
+  check(!(await page.getByLabel("Policy file (YAML)").count()), "what is of the whole fleet is not offered");
+  await button("Ask").click();
+  await page.getByRole("heading", { name: /queue red-a: / }).waitFor();
+  await page.getByRole("rowheader", { name: "work of others" }).first().waitFor();
+  check(!/blue|theirs|east|west/.test(await said()), `the answer names nothing of others: ${await said()}`);
+  for (const wish of [{ queues: ["blue=weight:2"] }, { queues: ["red=weight:2"] }, { nodes: ["+1xH100"] }]) {
+    const status = await api("POST", "/whatif", wish);
+    check(status === 403, `${JSON.stringify(wish)} is refused, not ${status}`);
+  }
+  await open("/queues?queue=red-a&edit=rules", "Change red-a");
   await button("Save").click();
   await see("was changed.");
 

@@ -279,6 +279,7 @@ GPUS = {
         }
     ]
 }
+BOUND = {"rule": "limit", "flavor": "*", "resource": "gpu_milli", "used": 0, "binds": False}
 QUEUES = {
     "items": [
         {"name": "acme", "gpu_used_milli": 8500, "running": 3, "waiting": 2},
@@ -289,6 +290,23 @@ QUEUES = {
             "limit": {"*": {"gpu_milli": 12_000}},
             "over_quota_weight": 2,
             "gpu_used_milli": 8500,
+            "deserved_gpu_milli": 8000,
+            "reclaimable_gpu_milli": 500,
+            "bounds": [
+                BOUND | {"queue": "research", "most": 12_000, "used": 8500},
+                BOUND | {"queue": "research", "rule": "quota", "flavor": "H100", "most": 8000},
+                BOUND | {"queue": "acme", "most": 10_000, "used": 8500, "binds": True},
+            ],
+            "past": {
+                "half_life_ms": 604_800_000,
+                "gpu_milli": 6200,
+                "deserved_without_gpu_milli": 9000,
+                "used_permille": 755,
+                "weight_permille": 500,
+                "place": 2,
+                "place_without": 1,
+                "beside": 2,
+            },
             "running": 3,
             "waiting": 2,
             "document": {
@@ -301,6 +319,50 @@ QUEUES = {
             },
         },
     ]
+}
+RECLAIMS = {
+    "since": 1_799_395_200_000,
+    "until": 1_800_000_000_000,
+    "items": [
+        {
+            "taker": "speech",
+            "giver": "research",
+            "cause": "reclaimed",
+            "why": "the giver used more than it is entitled to",
+            "count": 3,
+            "gpu_milli": 12_000,
+            "unknown": 1,
+            "last_at": 1_799_990_000_000,
+            "last": [
+                {
+                    "at": 1_799_990_000_000,
+                    "workload": "llama-sft-7",
+                    "for_workload": "asr-9",
+                    "gpu_milli": 4000,
+                }
+            ],
+        },
+        {
+            "taker": "research",
+            "giver": "",
+            "cause": "shared",
+            "why": "the share of the giver was larger than that of the taker",
+            "count": 1,
+            "gpu_milli": 2000,
+            "last_at": 1_799_900_000_000,
+            "last": [{"at": 1_799_900_000_000, "for_workload": "llama-sft-7", "gpu_milli": 2000}],
+        },
+    ],
+}
+USED_BY_DAY = {
+    "since": 1_799_395_200_000,
+    "until": 1_800_000_000_000,
+    "metered_since": 1_799_395_200_000,
+    "items": [
+        {"day": "2027-01-14", "held_gpu_us": 345_600_000_000},
+        {"day": "2027-01-13", "held_gpu_us": 691_200_000_000},
+    ],
+    "total": {"held_gpu_us": 1_036_800_000_000},
 }
 EVENTS = (
     "id: 1\ndata: "

@@ -43,6 +43,8 @@ def cluster(server: FakeServer) -> FakeServer:
     server.on(f"GET {api}/nodes", answers.NODES)
     server.on(f"GET {api}/gpus", answers.GPUS)
     server.on(f"GET {api}/queues", answers.QUEUES)
+    server.on(f"GET {api}/reclaims", answers.RECLAIMS)
+    server.on(f"GET {api}/usage", answers.USED_BY_DAY)
     events = httpx2.Response(
         200, text=answers.EVENTS, headers={"content-type": "text/event-stream"}
     )
@@ -67,6 +69,8 @@ SCREENS = {
     "nodes-wide": ["nodes", "-o", "wide"],
     "gpus": ["gpus"],
     "queues": ["queues"],
+    "queues-wide": ["queues", "-o", "wide"],
+    "queues-describe": ["queues", "describe", "research"],
     "events": ["events"],
 }
 

@@ -1,10 +1,12 @@
 """Replays of a past: as it was, and with something changed."""
 
+import pytest
 from msgspec.structs import replace
 from tests.whatif.samples import cycles_of, past_of
 from tests.worlds.simulated.samples import S, job, scenario
 
 from ganglion.api.whatif.report import WhatIfReport
+from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import PriceSet, QueueSet
 from ganglion.model.fleet.price import Price
 from ganglion.model.policy import Order, Policy
@@ -104,6 +106,47 @@ def test_a_queue_with_more_quota_goes_first() -> None:
     assert after < before
     assert {each.queue for each in report.winners} == {"b"}
     assert {each.queue for each in report.losers} == {"a"}
+
+
+def two_queues() -> SimulatedScenario:
+    queues = (Queue("top"), Queue("a", parent="top"), Queue("b", parent="top"), Queue("c"))
+    jobs = [job(f"{name}{n}", at=5 * n, gpus=8, queue=name) for n in range(3) for name in "abc"]
+    return replace(scenario(*jobs), queues=queues)
+
+
+def test_of_queues_that_are_not_the_askers_there_are_sums_alone() -> None:
+    given, weight = two_queues(), WhatIfChange(queue_rules=(Queue("b", "top", priority=500),))
+    past = past_of(cycles_of(given), 0, 1_000, given)
+    own = answered(past, weight, own={"top", "a"})
+    assert {each.queue for each in (*own.winners, *own.losers)} <= {"a"}
+    (others,) = (each for each in own.groups if each.by == "others")
+    assert (others.name, others.jobs) == ("", 6)
+    past = past_of(cycles_of(given), 0, 1_000, given)
+    every = answered(past, weight)
+    assert not [each for each in every.groups if each.by == "others"]
+    moved = [each.queue for each in every.winners], [each.queue for each in every.losers]
+    assert [len([q for q in each if q != "a"]) for each in moved] == [
+        own.others_shorter,
+        own.others_longer,
+    ]
+    assert own.others_shorter + own.others_longer > 0
+    held = sum(e.figures["held_gpu_ms"].past for e in every.groups if e.name in ("b", "c"))
+    assert others.figures["held_gpu_ms"].past == held
+
+
+def test_all_rules_of_a_queue_hold_from_the_begin() -> None:
+    def change(*rules: Queue) -> WhatIfChange:
+        return WhatIfChange(queue_rules=rules)
+
+    given = line()
+    closed = Queue("q", limit={"*": Amount(gpu_milli=0)})
+    (everything,) = (each for each in ask(given, change(closed)).groups if each.by == "all")
+    assert everything.waiting == 6
+    with pytest.raises(Conflict, match="queue q, which would have a queue below"):
+        ask(given, change(Queue("below", parent="q")))
+    with pytest.raises(NotFound, match="there was no queue nowhere"):
+        ask(given, change(Queue("new", parent="nowhere")))
+    assert waits(ask(given, change(Queue("new"), Queue("under", parent="new")))) == (450, 450, 450)
 
 
 def test_a_queue_that_is_set_later_keeps_the_wish() -> None:

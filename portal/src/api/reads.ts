@@ -178,6 +178,14 @@ export const usage = ({ by, since, until, queue }: UsageAsked) =>
     refetchInterval: until ? false : 60_000, // what runs counts until now
   });
 
+/** Who reclaimed from whom; events of work make it out of date as they do usage. */
+export const reclaims = (since: string, queue?: string) =>
+  queryOptions({
+    queryKey: ["usage", "reclaims", since, queue ?? ""],
+    queryFn: ({ signal }) => get("/reclaims", {}, { since, queue }, signal),
+    placeholderData: keepPreviousData,
+  });
+
 export interface RecordsAsked {
   actor?: string | undefined;
   kind?: string | undefined;

@@ -86,6 +86,16 @@ export interface BootstrapWish {
   if_needed: boolean;
 }
 
+export interface BoundView {
+  queue: string;
+  rule: string;
+  flavor: string;
+  resource: string;
+  most: number;
+  used: number;
+  binds: boolean;
+}
+
 export interface BrokenGlass {
   user: string;
   queue?: string | null;
@@ -191,6 +201,8 @@ export interface CapacityPage {
   items: Array<FlavorReport>;
   next: string | null;
 }
+
+export type CauseKind = "address_opened" | "asleep" | "beyond_means" | "blocked" | "budget_spent" | "cancelled" | "cleared" | "devices_gone" | "emptied" | "escalated" | "fewer_stand_by" | "fewer_wanted" | "given_up" | "grown" | "higher_priority" | "idle" | "load" | "model_updated" | "moved" | "moved_for_booking" | "nodes_booked" | "nodes_closed" | "other" | "other_terms" | "own_priority" | "part_taken" | "place_gone" | "place_late" | "pods_ended" | "pods_lost" | "policy_applied" | "policy_built_in" | "policy_of_server" | "policy_rolled_back" | "preempted" | "recalled" | "reclaimed" | "reclaimed_borrowing" | "released" | "repaired" | "resumed" | "scaled" | "scaled_down" | "shared" | "start_failed" | "suspended" | "woken" | "yielded";
 
 export type Chance = "even" | "likely" | "unknown" | "unlikely";
 
@@ -780,6 +792,17 @@ export interface PasswordWish {
   current: string;
 }
 
+export interface PastUseView {
+  half_life_ms: number;
+  gpu_milli: number;
+  deserved_without_gpu_milli: number;
+  used_permille: number | null;
+  weight_permille: number | null;
+  place: number | null;
+  place_without: number | null;
+  beside: number;
+}
+
 export interface Placement {
   pods: Array<PodPlacement>;
   level: Level;
@@ -911,6 +934,7 @@ export interface Question {
   policy?: OtherPolicy | null;
   nodes: Array<string>;
   queues: Array<string>;
+  rules: Record<string, Record<string, unknown>>;
   prices: Array<string>;
   workload?: Record<string, unknown> | null;
   at: string;
@@ -964,6 +988,8 @@ export interface QueueView {
   waiting: number;
   document: Record<string, unknown>;
   etag: string;
+  bounds: Array<BoundView>;
+  past: PastUseView | null;
 }
 
 export interface Raise {
@@ -978,6 +1004,33 @@ export interface Reason {
   never: boolean;
   evidence: Record<string, number>;
   remedy: Remedy;
+}
+
+export interface ReclaimPage {
+  since: number;
+  until: number;
+  known_since: number | null;
+  items: Array<ReclaimView>;
+  left_out: boolean;
+}
+
+export interface ReclaimView {
+  taker: string;
+  giver: string;
+  cause: CauseKind;
+  why: string;
+  count: number;
+  gpu_milli: number;
+  unknown: number;
+  last_at: number;
+  last: Array<ReclaimedAttempt>;
+}
+
+export interface ReclaimedAttempt {
+  at: number;
+  workload: string;
+  for_workload: string;
+  gpu_milli: number | null;
 }
 
 export interface Refusal {
@@ -1258,6 +1311,7 @@ export interface TimelineSpan {
   milli: number;
   devices: Array<number>;
   guess: boolean;
+  ahead_of: string;
 }
 
 export type Token = "budget" | "capacity" | "constraint" | "dependency" | "draining" | "held" | "order" | "policy" | "quota" | "topology";
@@ -1516,6 +1570,8 @@ export interface WhatIfReport {
   starts: Array<WhatIfStart>;
   assumptions: Array<string>;
   currency: string;
+  others_shorter: number;
+  others_longer: number;
 }
 
 export interface WhatIfStart {
@@ -1737,6 +1793,7 @@ export interface Gets {
   "/timeline": TimelinePage;
   "/usage": UsagePage;
   "/report": Report;
+  "/reclaims": ReclaimPage;
   "/prices": PricePage;
   "/prices:history": PricePage;
   "/budget-requests": BudgetRequestPage;

@@ -173,7 +173,7 @@ COMMANDS: dict[str, CommandEntry] = {
         CLUSTER,
     ),
     "queues": CommandEntry(
-        "ganglion.cli.queues.queues:queues", "List, set and delete queues.", CLUSTER
+        "ganglion.cli.queues.queues:queues", "List, describe, set and delete queues.", CLUSTER
     ),
     "policy": CommandEntry(
         "ganglion.cli.queues.policy:policy", "Check, apply and roll back policies.", CLUSTER

@@ -8,6 +8,7 @@ from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.timeline.nominations import is_clear
+from ganglion.engine.timeline.reservation import passed_by
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangPlaced, GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement
@@ -25,7 +26,8 @@ def start(state: ClusterState, record: GangRecord, placement: Placement, plan: P
     """Start a gang there, and keep what its nodes hold of what it loads."""
     rate = state.config.policy.fetch_per_second_mib
     placement = with_held(state.fleet.tree, record.gang, placement, rate)
-    event = GangPlaced(plan.at, record.gang.id, record.attempt + 1, placement)
+    passed = passed_by(record.gang, state.timeline.future.reservations())
+    event = GangPlaced(plan.at, record.gang.id, record.attempt + 1, placement, passed)
     decide(state, [event], plan)
     plan.starts.append(Start(record.gang, event.attempt, placement))
 

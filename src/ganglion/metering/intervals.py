@@ -35,6 +35,7 @@ class UsageInterval(Struct, frozen=True):
             while the ledger was metered has one.
         devices: indexes of the GPUs that all its pods there have, as `0-3,6`; empty = none, or
             those of an attempt that an early version metered.
+        ahead_of: id of the gang that the attempt started ahead of, see `GangPlaced`.
     """
 
     begin_ms: int
@@ -53,6 +54,7 @@ class UsageInterval(Struct, frozen=True):
     memory_mib: int
     begun: bool = False
     devices: str = ""
+    ahead_of: str = ""
 
 
 class SupplyInterval(Struct, frozen=True):

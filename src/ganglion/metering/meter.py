@@ -77,6 +77,7 @@ class MeteredAttempt(Struct):
         leaving: its pods that were asked to leave and are still there.
         open: node -> what it holds there.
         begun: whether an interval says that it was placed.
+        ahead_of: as of `UsageInterval`.
     """
 
     gang: str
@@ -90,6 +91,7 @@ class MeteredAttempt(Struct):
     leaving: tuple[PodPlacement, ...] = ()
     open: dict[str, OpenUsage] = field(default_factory=dict)
     begun: bool = False
+    ahead_of: str = ""
 
     def interval(self, node: str, found: OpenUsage, end: int) -> UsageInterval | None:
         """What it has held on a node until now; None = for no time, and it is not its first."""
@@ -113,6 +115,7 @@ class MeteredAttempt(Struct):
             memory_mib=share.memory_mib,
             begun=found.begun,
             devices=found.devices,
+            ahead_of=self.ahead_of,
         )
 
 
@@ -254,7 +257,9 @@ class Meter:
         before = self.attempts.get(event.gang)
         if before:  # its end was lost with a damaged row of the ledger
             self._move(before, (), ())
-        self._move(self._enter(gang, event.attempt), event.placement.pods, ())
+        attempt = self._enter(gang, event.attempt)
+        attempt.ahead_of = event.ahead_of
+        self._move(attempt, event.placement.pods, ())
 
     def _resized(self, event: ev.GangResized) -> None:
         attempt = self._attempt(event.gang, event.attempt)

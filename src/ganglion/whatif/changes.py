@@ -1,6 +1,6 @@
 """From a past and what should be otherwise to what a second replay is given."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,6 +41,7 @@ class WhatIfChange(Struct, frozen=True):
         policy: in force over the whole period.
         queues: the whole queue tree of it; None = as it was.
         nodes: that join or leave at the begin.
+        queue_rules: queues with all their rules, made where there were none.
         queue_wishes: settings of queues.
         prices: of the whole period.
         gangs: that are submitted in the period.
@@ -52,6 +53,7 @@ class WhatIfChange(Struct, frozen=True):
     queue_wishes: tuple[OtherQueue, ...] = ()
     prices: tuple[OtherPrice, ...] = ()
     gangs: tuple[Gang, ...] = ()
+    queue_rules: tuple[Queue, ...] = ()
 
 
 def scenario_with(past: PastPeriod, change: WhatIfChange) -> SimulatedScenario:
@@ -133,21 +135,47 @@ def _tree(state: ClusterState, queues: Sequence[Queue], at: int) -> list[Event]:
 def _queues(
     past: PastPeriod, change: WhatIfChange, facts: list[Event]
 ) -> tuple[list[Event], list[Event]]:
-    """Queues at the begin, and facts in which queues that are set later have the wishes too."""
-    by_name = {each.name: each for each in change.queues or past.state.queues.by_name.values()}
+    """Queues at the begin, and facts in which queues that are set later are as wished too."""
+    present = change.queues or past.state.queues.by_name.values()
+    by_name = {each.name: each for each in present}
+    rules = {each.name: each for each in change.queue_rules}
     wishes = {each.name: each for each in change.queue_wishes}
     later = {each.queue.name for each in facts if isinstance(each, QueueSet)}
-    for name in wishes:
-        if name not in by_name and name not in later:
+    known = {*by_name, *later, *rules}
+    above = {each.parent for each in rules.values() if each.parent}
+    for name in (*wishes, *above):
+        if name not in known:
             raise NotFound(f"there was no queue {name}", f"there were: {', '.join(by_name)}")
-    first = [QueueSet(past.since, w.of(by_name[n])) for n, w in wishes.items() if n in by_name]
+    _check_leaves(past, rules)
+    begin = {**by_name, **{n: each for n, each in rules.items() if n not in later}}
+    first = [
+        QueueSet(past.since, _as_wished(each, rules, wishes))
+        for each in parents_first(begin.values())
+        if (each.name in rules or each.name in wishes) and each.parent in {"", *begin}
+    ]
     changed = [
-        QueueSet(each.at, wishes[each.queue.name].of(each.queue))
-        if isinstance(each, QueueSet) and each.queue.name in wishes
+        replace(each, queue=_as_wished(each.queue, rules, wishes))
+        if isinstance(each, QueueSet)
         else each
         for each in facts
     ]
     return list(first), changed
+
+
+def _as_wished(queue: Queue, rules: Mapping[str, Queue], wishes: Mapping[str, OtherQueue]) -> Queue:
+    found, wish = rules.get(queue.name, queue), wishes.get(queue.name)
+    return wish.of(found) if wish else found
+
+
+def _check_leaves(past: PastPeriod, rules: Mapping[str, Queue]) -> None:
+    """No queue with jobs of the past gets another one below it. Raises Conflict."""
+    above = {each.parent for each in rules.values()}
+    for job in past.scenario.every_job:
+        if job.gang.queue in above:
+            raise Conflict(
+                f"jobs of the period are in queue {job.gang.queue}, which would have a queue below",
+                "work is charged to leaves: try it in a queue without work",
+            )
 
 
 def _nodes(

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ganglion.api.whatif.report import WhatIfFigure, WhatIfGroup, WhatIfMover
 from ganglion.whatif.fates import Fates, GangFate
-from ganglion.whatif.figures import RESOLUTION, Figures, GroupedBy, Key, Measure, nearest
+from ganglion.whatif.figures import RESOLUTION, Figures, GroupedBy, Key, Measure, Own, nearest
 
 MOVERS = 10
 """Most winners, and most losers, that are named."""
@@ -64,10 +64,29 @@ def figure(past: int, replay: int, changed: int, least: int, unknown: int = 0) -
     return WhatIfFigure(past, replay, changed, bar, abs(changed - replay) > max(bar, least))
 
 
+class Moved(Struct, frozen=True):
+    """Workloads whose wait changes.
+
+    Attributes:
+        shorter, longer: those whose wait becomes shorter, and longer, most first.
+        others_shorter, others_longer: how many more there are of queues that are not shown.
+    """
+
+    shorter: tuple[WhatIfMover, ...]
+    longer: tuple[WhatIfMover, ...]
+    others_shorter: int
+    others_longer: int
+
+
 def movers(
-    past: Fates, replay: Waits, changed: Waits, until: int, missing_ms: int = 0
-) -> tuple[tuple[WhatIfMover, ...], tuple[WhatIfMover, ...]]:
-    """The workloads whose wait becomes shorter, and those whose wait becomes longer, most first.
+    past: Fates,
+    replay: Waits,
+    changed: Waits,
+    until: int,
+    missing_ms: int = 0,
+    own: Own = None,
+) -> Moved:
+    """The workloads whose wait becomes shorter, and those whose wait becomes longer.
 
     A difference counts where it is larger than the error of that very wait, and than the error of
     half of all waits.
@@ -78,6 +97,7 @@ def movers(
         changed: with it.
         until: the end of the period, in ms.
         missing_ms: by how much a wait of the past may be known wrong.
+        own: queues whose workloads are named; those of others are counted.
     """
     there = waits_of(past, until)
     errors = {name: abs(wait - there[name]) for name, wait in replay.items() if name in there}
@@ -93,7 +113,9 @@ def movers(
     seen.sort(key=lambda each: (each.changed_ms - each.replay_ms, each.workload))
     shorter = [each for each in seen if each.changed_ms < each.replay_ms]
     longer = [each for each in reversed(seen) if each.changed_ms > each.replay_ms]
-    return tuple(shorter[:MOVERS]), tuple(longer[:MOVERS])
+    less, more = ([e for e in each if own is None or e.queue in own] for each in (shorter, longer))
+    others = len(shorter) - len(less), len(longer) - len(more)
+    return Moved(tuple(less[:MOVERS]), tuple(more[:MOVERS]), *others)
 
 
 def waits_of(fates: Fates, until: int) -> Waits:

@@ -1,6 +1,6 @@
 """Figures over the fates of gangs: what people compare policies by. Integers all through."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -45,8 +45,11 @@ class GroupedBy(StrEnum):
     QUEUE = "queue"
     SIZE = "size"
     CLASS = "class"
+    OTHERS = "others"
 
 
+Own = Collection[str] | None
+"""Queues that the user who asks may see; None = all there are."""
 Key = tuple[GroupedBy, str]
 """How it is grouped, and the name of the group."""
 
@@ -73,9 +76,11 @@ def size_of(fate: GangFate) -> str:
     return next(name for most, name in (*SIZES, *LARGER) if milli <= most)
 
 
-def keys_of(fate: GangFate) -> tuple[Key, ...]:
+def keys_of(fate: GangFate, own: Own = None) -> tuple[Key, ...]:
     """The groups that a gang belongs to."""
+    others = ((GroupedBy.OTHERS, ""),) if own is not None and fate.gang.queue not in own else ()
     return (
+        *others,
         (GroupedBy.ALL, ""),
         (GroupedBy.QUEUE, fate.gang.queue),
         (GroupedBy.SIZE, size_of(fate)),
@@ -83,20 +88,23 @@ def keys_of(fate: GangFate) -> tuple[Key, ...]:
     )
 
 
-def measured(fates: Fates, until: int, prices: PriceBook | None = None) -> dict[Key, Figures]:
+def measured(
+    fates: Fates, until: int, prices: PriceBook | None = None, own: Own = None
+) -> dict[Key, Figures]:
     """Figures of every group.
 
     Args:
         fates: of a period.
         until: its end in ms.
         prices: what it is rated by; None = nothing is.
+        own: work of other queues is a group, too.
     """
     groups: dict[Key, list[GangFate]] = {}
     for fate in fates.of.values():
-        for key in keys_of(fate):
+        for key in keys_of(fate, own):
             groups.setdefault(key, []).append(fate)
     found = {key: _group(members, until) for key, members in groups.items()}
-    held, spend = _usage(fates, until, prices)
+    held, spend = _usage(fates, until, prices, own)
     for key, gpu_us in held.items():
         if key in found:
             found[key].values[Measure.HELD] = gpu_us // 1000
@@ -149,7 +157,7 @@ def fairness_permille(values: Iterable[int | None]) -> int | None:
 
 
 def _usage(
-    fates: Fates, until: int, prices: PriceBook | None
+    fates: Fates, until: int, prices: PriceBook | None, own: Own
 ) -> tuple[dict[Key, int], dict[Key, int]]:
     """GPU-microseconds that were held, and what they cost in millionths, by group."""
     usage, _ = fates.meter.drain()
@@ -161,7 +169,7 @@ def _usage(
         if lasts <= 0:
             continue
         fate = fates.of[each.gang]
-        for key in keys_of(fate):
+        for key in keys_of(fate, own):
             held[key] = held.get(key, 0) + lasts * each.held_milli
             if table:
                 into = rated.setdefault((key, each.flavor, each.kind), {})

@@ -18,7 +18,7 @@ from ganglion.pricing.book import PriceBook
 from ganglion.whatif.changes import WhatIfChange, prices_with, scenario_with
 from ganglion.whatif.compare import Three, groups_of, movers, waits_of
 from ganglion.whatif.fates import Fates
-from ganglion.whatif.figures import Figures, Key, Measure, measured
+from ganglion.whatif.figures import Figures, Key, Measure, Own, measured
 from ganglion.whatif.past import PastLimits, PastPeriod
 from ganglion.worlds.simulated.run import FinishedRun, simulate
 from ganglion.worlds.simulated.scenario import SimulatedScenario
@@ -47,6 +47,7 @@ def answered(
     words: tuple[str, ...] = (),
     told: Told = lambda _: None,
     beside: Callable[[Work], Work] = at_once,
+    own: Own = None,
 ) -> WhatIfReport:
     """Replay a past as it was, and with something changed.
 
@@ -56,6 +57,7 @@ def answered(
         words: the same, for people.
         told: called with how far it is.
         beside: begins to compute something, and returns what waits for it: the replay of what was.
+        own: queues that the user who asks may see: of others there are sums alone; None = all.
 
     Raises:
         GanglionError: the change does not fit the past, see `scenario_with`.
@@ -66,7 +68,7 @@ def answered(
 
     def as_it_was() -> bytes:
         fates, _ = replayed(past, past.scenario, beginning(past.state), told if same else _silent)
-        return msgspec.msgpack.encode(_compared(past, fates, PriceBook(list(past.rated))))
+        return msgspec.msgpack.encode(_compared(past, fates, PriceBook(list(past.rated)), own))
 
     if same:
         replay = changed = msgspec.msgpack.decode(as_it_was(), type=Compared)
@@ -75,24 +77,26 @@ def answered(
         other = beginning(past.state, change.policy)
         awaited = beside(as_it_was)
         fates, run = replayed(past, scenario, other, told)
-        changed = _compared(past, fates, PriceBook(prices_with(past, change)))
+        changed = _compared(past, fates, PriceBook(prices_with(past, change)), own)
         starts = tuple(_start(run, fates, gang.id) for gang in change.gangs)
         replay = msgspec.msgpack.decode(awaited(), type=Compared)
     book = PriceBook(list(past.rated))
-    found = Three(measured(past.fates, until, book), dict(replay.groups), dict(changed.groups))
-    missing = past.missing_ms
-    winners, losers = movers(past.fates, replay.waits, changed.waits, until, missing)
+    was = measured(past.fates, until, book, own)
+    found = Three(was, dict(replay.groups), dict(changed.groups))
+    moved = movers(past.fates, replay.waits, changed.waits, until, past.missing_ms, own)
     return WhatIfReport(
         past.since,
         until,
         words,
         len(past.fates.of),
         groups_of(found, _unknown(past)),
-        winners,
-        losers,
+        moved.shorter,
+        moved.longer,
         starts,
         assumptions(past.limits),
         book.currency,
+        moved.others_shorter,
+        moved.others_longer,
     )
 
 
@@ -110,8 +114,8 @@ def _unknown(past: PastPeriod) -> dict[Measure, int]:
     return found | {Measure.FAIRNESS: 1000}
 
 
-def _compared(past: PastPeriod, fates: Fates, prices: PriceBook) -> Compared:
-    groups = measured(fates, past.until, prices)
+def _compared(past: PastPeriod, fates: Fates, prices: PriceBook, own: Own) -> Compared:
+    groups = measured(fates, past.until, prices, own)
     return Compared(tuple(groups.items()), dict(waits_of(fates, past.until)))
 
 

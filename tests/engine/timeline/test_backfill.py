@@ -47,6 +47,7 @@ class Replay:
         self.started: dict[str, int] = {}
         self.starts: dict[str, Start] = {}
         self.ends: list[tuple[int, str]] = []
+        self.passed: dict[str, str] = {}
         self.cycle([ev.QueueSet(0, Queue(name)) for name in (*make.LEAVES, "team")], 0)
         self.cycle([ev.NodeAdded(0, each) for each in nodes], 0)
         self.cycle([ev.BookingSet(0, each) for each in bookings], 0)
@@ -76,6 +77,8 @@ class Replay:
         for decision in plan.decisions:
             if isinstance(decision, ev.StartPlanned):
                 self._planned(decision)
+            if isinstance(decision, ev.GangPlaced) and decision.ahead_of:
+                self.passed[decision.gang] = decision.ahead_of
         for start in plan.starts:
             self._started(start, now)
         return plan
@@ -178,6 +181,7 @@ def test_a_short_gang_overtakes_a_blocked_one_and_a_long_one_does_not() -> None:
         ]
     )
     assert replay.started == {"running/0": 0, "short/0": 3, "blocked/0": 100, "long/0": 200}
+    assert replay.passed == {"short/0": "blocked/0"}
 
 
 def test_a_long_gang_starts_beside_the_reserved_place() -> None:

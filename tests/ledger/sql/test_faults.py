@@ -170,7 +170,8 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_
         raw.execute("DROP TABLE executors")
         for table in ("cuts", "usage", "supply", "activity", "lent", "people"):
             raw.execute(f"DROP TABLE {table}")
-        raw.execute("DROP INDEX workloads_first")
+        for index_name in ("workloads_first", "events_stops"):
+            raw.execute(f"DROP INDEX {index_name}")
         for column in ("metered", "first_at", "first_milli"):
             raw.execute(f"ALTER TABLE workloads DROP COLUMN {column}")
         raw.execute("UPDATE alembic_version SET version_num = '0001'")

@@ -21,7 +21,7 @@ ANYWHERE: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_workload", "submit_many", "retry_workload"), SUBMIT),
     **dict.fromkeys(("list_workloads", "history", "show_workload", "explain_workload"), EVERY),
     **dict.fromkeys(("list_usage", "show_report", "list_attempts", "list_curves"), EVERY),
-    "list_models": EVERY,
+    **dict.fromkeys(("list_models", "list_reclaims"), EVERY),
     **dict.fromkeys(("ask_what_if", "list_what_ifs", "show_what_if"), EVERY),
     **dict.fromkeys(("list_prices", "price_history", "list_budgets"), EVERY),
     **dict.fromkeys(("read_log", "list_queues", "show_queue", "stream_events"), EVERY),

@@ -60,7 +60,7 @@ def summary(mind: Mind) -> dict[str, Any]:
         later = book.meter.now + 60_000
         usage = [asdict(each) for each in book.meter.open_usage(later)]
         for each in usage:
-            each.pop("devices")  # which a later version added
+            del each["devices"], each["ahead_of"]  # which later versions added
         found["metered"] = [*usage, *book.meter.open_supply(later)]
     return dict(msgspec.json.decode(msgspec.json.encode(found)))
 

@@ -18,8 +18,9 @@ def mover(queue: str) -> WhatIfMover:
     return WhatIfMover(f"{queue}-1", queue, queue, "eve", 5_000, 1_000, 1_000)
 
 
-def test_names_and_sums_of_queues_that_a_caller_may_not_see_are_left_out() -> None:
+def test_of_queues_that_a_caller_may_not_see_there_is_no_name_and_one_sum() -> None:
     groups = [("all", "", 5), ("queue", "red", 2), ("queue", "blue", 3), ("size", "1 GPU", 5)]
+    groups += [("others", "", 3)]
     report = WhatIfReport(
         0,
         1,
@@ -31,9 +32,11 @@ def test_names_and_sums_of_queues_that_a_caller_may_not_see_are_left_out() -> No
         (WhatIfStart("x", "blue", 0, message="blue-1 holds it"),),
         ("3 gangs never ran",),
         "EUR",
+        others_shorter=4,
     )
     found = narrowed(report, cast("Caller", SeesRed()))
-    assert [(each.by, each.name) for each in found.groups] == [("queue", "red")]
-    assert (found.jobs, found.losers, found.assumptions) == (2, (), ())
+    assert [(each.by, each.name) for each in found.groups] == [("queue", "red"), ("others", "")]
+    assert (found.jobs, found.losers, found.assumptions) == (5, (), ())
+    assert (found.others_shorter, found.others_longer) == (4, 0)
     assert [each.name for each in found.winners] == ["red"]
     assert found.starts[0].message == ""

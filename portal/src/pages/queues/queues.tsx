@@ -13,7 +13,10 @@ import { Command, Failure, Loading, Meter, Name } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless, word } from "../../ui/text";
 import { standing } from "../overview/overview";
+import { tightest } from "./bounds";
 import { lineage, mayBelow, mayChange } from "./may";
+import { Reclaims } from "./reclaims";
+import { Bounds, Past } from "./standing";
 import { branches, type Branch } from "./tree";
 import { Try } from "./try";
 import { Undo, type Saved } from "./undo";
@@ -78,7 +81,8 @@ export function QueuesPage() {
             id={(row) => row.queue.name}
             chosen={chosen}
           />
-          <Command line="ganglion queues" />
+          <Command line="ganglion queues -o wide" />
+          {!picked && <Reclaims />}
         </div>
         {picked && (
           <QueuePanel
@@ -107,7 +111,7 @@ const QUEUES: readonly PlainColumn<Branch>[] = [
     title: "Queue",
     value: ({ queue }) => queue.name,
     cell: ({ queue, depth }) => (
-      <span style={{ paddingInlineStart: `${depth * 1.25}rem` }}>
+      <span className="branch" style={{ paddingInlineStart: `${depth * 1.25}rem` }}>
         <Link to="/queues" search={{ queue: queue.name }} replace>
           <Name text={queue.name} most={48} />
         </Link>
@@ -156,8 +160,8 @@ const QUEUES: readonly PlainColumn<Branch>[] = [
     title: "Limit",
     align: "end",
     wide: true,
-    value: ({ queue }) => milli(total(queue.limit)),
-    cell: ({ queue }) => most(total(queue.limit)),
+    value: ({ queue }) => milli(tightest(queue)?.most ?? null),
+    cell: ({ queue }) => <Limit queue={queue} />,
   },
   { key: "run", title: "Run", align: "end", value: ({ queue }) => queue.running, cell: ({ queue }) => queue.running },
   {
@@ -175,6 +179,24 @@ const QUEUES: readonly PlainColumn<Branch>[] = [
       ),
   },
 ];
+
+/** The limit that leaves it the least, and of which queue above it that is. */
+function Limit({ queue }: { queue: QueueView }) {
+  const bound = tightest(queue);
+  if (!bound) return <>none</>;
+  return (
+    <>
+      {gpus(bound.most)}
+      {bound.flavor !== "*" && ` ${harmless(bound.flavor, 20)}`}
+      {bound.queue !== queue.name && (
+        <span className="quiet">
+          {" "}
+          of <Name text={bound.queue} most={30} />
+        </span>
+      )}
+    </>
+  );
+}
 
 function InUse({ queue }: { queue: QueueView }) {
   const quota = total(queue.quota);
@@ -276,6 +298,7 @@ function QueuePanel(props: { queue: QueueView; items: readonly QueueView[]; clos
           id={(row) => row.flavor}
         />
       )}
+      <Bounds queue={queue} />
       <dl className="evidence">
         <div>
           <dt>weight beyond quota</dt>
@@ -290,6 +313,8 @@ function QueuePanel(props: { queue: QueueView; items: readonly QueueView[]; clos
           <dd>{queue.max_pending || "any number"}</dd>
         </div>
       </dl>
+      <Past queue={queue} />
+      <Reclaims queue={queue.name} />
       {queue.leaf && (
         <Command line={`ganglion queue -q ${word(queue.name)}`} label="What waits in it, on the command line" />
       )}

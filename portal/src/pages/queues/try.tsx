@@ -3,16 +3,23 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { stringify } from "yaml";
 import { policy } from "../../api/reads";
+import { useVisitor } from "../../entrance";
+import { may } from "../../ui/may";
 import { keepQuestion } from "../whatif/asked";
 import type { Rules } from "./may";
 
-/** Those who may not see the policy of the fleet have no such button. */
+/** Of the whole fleet the policy is taken along, with the queue in it; of a part the rules of the queue alone. */
 export function Try({ name, rules }: { name: string; rules: Rules | null }) {
-  const found = useQuery({ ...policy, retry: false });
-  if (!found.data) return null;
-  const { document } = found.data;
+  const { me } = useVisitor();
+  const fleet = may(me, "view");
+  const found = useQuery({ ...policy, retry: false, enabled: fleet });
+  if (fleet ? !found.data : rules === null) return null;
+  const keep = () =>
+    keepQuestion(
+      found.data ? { policy: stringify(policyWith(found.data.document, name, rules)) } : { rules: stringify({ [name]: rules }) },
+    );
   return (
-    <Link className="button" to="/what-if" onClick={() => keepQuestion({ policy: stringify(policyWith(document, name, rules)) })}>
+    <Link className="button" to="/what-if" onClick={keep}>
       Try it on the past
     </Link>
   );

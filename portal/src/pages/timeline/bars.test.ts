@@ -17,6 +17,7 @@ const span = (more: Partial<TimelineSpan>): TimelineSpan => ({
   milli: 1000,
   devices: [],
   guess: false,
+  ahead_of: "",
   ...more,
 });
 const window = { begin: 0, end: 1000 };

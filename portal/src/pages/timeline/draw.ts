@@ -164,6 +164,11 @@ function drawBar(
         context.fillRect(done, y, right - done, height);
         context.globalAlpha = 1;
       }
+      if (span.ahead_of) {
+        const edge = Math.min(3, Math.ceil(height / 3));
+        context.fillStyle = colors.text;
+        context.fillRect(left, y + height - edge, right - left, edge);
+      }
     } else {
       context.fillStyle = colors.surface;
       context.fillRect(left, y, right - left, height);

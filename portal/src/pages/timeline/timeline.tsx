@@ -234,12 +234,14 @@ function Chart(props: {
 
 function title(span: TimelineSpan, now: number, zone: "utc" | "local"): string {
   const end = span.end === null ? "no known end" : absolute(span.end, now, zone);
-  return `${harmless(knownAs(span.gang), 80)} of ${harmless(span.user, 40)}: ${WORDS[span.kind]}, ${absolute(span.begin, now, zone)} to ${span.open ? "now, at the latest " : ""}${end}`;
+  const ahead = span.ahead_of ? ` ahead of ${harmless(span.ahead_of, 80)}` : "";
+  return `${harmless(knownAs(span.gang), 80)} of ${harmless(span.user, 40)}: ${WORDS[span.kind]}${ahead}, ${absolute(span.begin, now, zone)} to ${span.open ? "now, at the latest " : ""}${end}`;
 }
 
 const KEY: readonly (readonly [string, string])[] = [
   ["queue", "held, a colour for each queue"],
   ["queue pale", "what is left of its time limit"],
+  ["queue backfill", "backfill: started ahead of older work that has a place reserved"],
   ["dashed", "reserved: shorter work may run before it"],
   ["dotted", "promised, once others have left"],
   ["hatched", "booked"],
@@ -290,11 +292,25 @@ function Picked({ spans, close }: { spans: readonly TimelineSpan[]; close(): voi
                 <Time at={each.end} exact />
               </>
             )}
+            {each.ahead_of && <Ahead gang={each.ahead_of} />}
             {each.guess && <span className="quiet"> a guess: the place is kept until it is free</span>}
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+/** Whom backfill went ahead of. */
+function Ahead({ gang }: { gang: string }) {
+  return (
+    <span>
+      ; backfill: it started ahead of{" "}
+      <Link to="/workloads/$ref" params={{ ref: gang.replace(/\/\d+$/, "") }}>
+        <Name text={gang} most={60} />
+      </Link>
+      , which was submitted earlier and had a place and a time reserved
+    </span>
   );
 }
 
@@ -312,13 +328,13 @@ interface Entry {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(5.5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
-  { key: "what", title: "What", width: "6rem", narrow: "4rem", value: (row) => row.what, cell: (row) => row.what },
+  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(4.5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
+  { key: "what", title: "What", width: "6rem", narrow: "5.75rem", value: (row) => row.what, cell: (row) => row.what },
   {
     key: "name",
     title: "Whose",
     width: "minmax(10rem, 2fr)",
-    narrow: "minmax(6rem, 2fr)",
+    narrow: "minmax(5.5rem, 2fr)",
     value: (row) => row.name,
     cell: (row) =>
       row.workload ? (
@@ -336,7 +352,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     key: "begin",
     title: "From",
     width: "7.5rem",
-    narrow: "6.25rem",
+    narrow: "6.5rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },
@@ -391,6 +407,11 @@ function List(props: {
   );
 }
 
+function ran(span: TimelineSpan): string {
+  if (span.ahead_of) return "backfill";
+  return span.open ? "runs" : "ran";
+}
+
 /** What a list has of a window: what is held and planned, bookings and drains. */
 export function entries(
   spans: readonly TimelineSpan[],
@@ -404,7 +425,7 @@ export function entries(
     ...spans.map((each) => ({
       id: `${each.kind}/${each.gang}/${each.attempt}/${each.node}/${each.begin}`,
       node: each.node,
-      what: each.kind === "run" ? (each.open ? "runs" : "ran") : (WORDS[each.kind] ?? each.kind),
+      what: each.kind === "run" ? ran(each) : (WORDS[each.kind] ?? each.kind),
       name: knownAs(each.gang),
       workload: each.workload,
       queue: each.queue,

@@ -83,6 +83,7 @@ interface FigureRow {
 }
 
 function groupName(group: WhatIfGroup): string {
+  if (group.by === "others") return "work of others";
   return group.by === "all" ? "all jobs" : `${group.by} ${group.name}`;
 }
 
@@ -132,7 +133,7 @@ function Report({ report, all, show }: { report: WhatIfReport; all: boolean; sho
   const every = report.groups.flatMap((group) =>
     Object.entries(group.figures).map(([figure, found]) => ({ group, figure, found })),
   );
-  const rows = all ? every : every.filter((each) => each.group.by === "all" || each.found.visible);
+  const rows = all ? every : every.filter((each) => each.group.by === "all" || each.group.by === "others" || each.found.visible);
   const visible = every.some((each) => each.found.visible);
   return (
     <>
@@ -158,6 +159,12 @@ function Report({ report, all, show }: { report: WhatIfReport; all: boolean; sho
           <Movers title="Would have waited less" file="winners" movers={report.winners} />
           <Movers title="Would have waited longer" file="losers" movers={report.losers} />
         </div>
+      )}
+      {report.others_shorter + report.others_longer > 0 && (
+        <p>
+          Of the work of others, {plural(report.others_shorter, "workload")} would have waited less and{" "}
+          {plural(report.others_longer, "workload")} longer.
+        </p>
       )}
       {report.assumptions.length > 0 && (
         <section aria-label="What the replays do not know">

@@ -9,6 +9,7 @@ export interface QuestionForm {
   policy: string;
   nodes: string;
   queues: string;
+  rules: string;
   prices: string;
   workload: string;
   at: string;
@@ -20,6 +21,7 @@ export const NOTHING: QuestionForm = {
   policy: "",
   nodes: "",
   queues: "",
+  rules: "",
   prices: "",
   workload: "",
   at: "",
@@ -46,6 +48,18 @@ export function wishes(text: string): string[] {
   return text.split(/\s+/).filter(Boolean);
 }
 
+/** Keys and values of a YAML text; a text = what is wrong with it. */
+function mapping(text: string, what: string): Record<string, unknown> | string {
+  let found: unknown;
+  try {
+    found = parse(text, { maxAliasCount: 100 });
+  } catch (error) {
+    return `${what}: ${(error as Error).message}`;
+  }
+  if (found === null || typeof found !== "object" || Array.isArray(found)) return `${what}: there are no keys and values.`;
+  return found as Record<string, unknown>;
+}
+
 /** What is sent; a text = what is wrong with the form. */
 export function questionOf(form: QuestionForm): Question | string {
   const asked: Question = {
@@ -53,22 +67,26 @@ export function questionOf(form: QuestionForm): Question | string {
     until: form.until.trim(),
     nodes: wishes(form.nodes),
     queues: wishes(form.queues),
+    rules: {},
     prices: wishes(form.prices),
     at: form.workload.trim() ? form.at.trim() : "",
     cluster: "",
   };
   if (form.policy.trim()) asked.policy = { text: form.policy, file: "policy.yaml" };
-  if (form.workload.trim()) {
-    let found: unknown;
-    try {
-      found = parse(form.workload, { maxAliasCount: 100 });
-    } catch (error) {
-      return `The workload file: ${(error as Error).message}`;
+  if (form.rules.trim()) {
+    const found = mapping(form.rules, "The rules of queues");
+    if (typeof found === "string") return found;
+    for (const [name, rules] of Object.entries(found)) {
+      if (rules !== null && (typeof rules !== "object" || Array.isArray(rules)))
+        return `The rules of queue ${name} have keys and values, as \`weight: 2\`.`;
+      asked.rules[name] = (rules ?? {}) as Record<string, unknown>;
     }
-    if (found === null || typeof found !== "object" || Array.isArray(found))
-      return "The workload file has keys and values, as `run: …`.";
+  }
+  if (form.workload.trim()) {
+    const found = mapping(form.workload, "The workload file");
+    if (typeof found === "string") return found;
     if (!asked.at) return "Say when the workload is submitted, as 24h (ago) or 2026-11-01T14:00Z.";
-    asked.workload = found as Record<string, unknown>;
+    asked.workload = found;
   }
   return asked;
 }
@@ -80,6 +98,7 @@ export function commandOf(form: QuestionForm): string {
     ...(form.policy.trim() ? ["--policy policy.yaml"] : []),
     ...wishes(form.nodes).map((each) => `--nodes ${word(each)}`),
     ...wishes(form.queues).map((each) => `--queue ${word(each)}`),
+    ...(form.rules.trim() ? ["--queue-rules queues.yaml"] : []),
     ...wishes(form.prices).map((each) => `--price ${word(each)}`),
     ...(form.workload.trim() ? [`--submit job.yaml --at ${word(form.at.trim() || "TIME")}`] : []),
     ...(form.since.trim() && form.since.trim() !== "7d" ? [`--since ${word(form.since.trim())}`] : []),

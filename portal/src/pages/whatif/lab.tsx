@@ -6,6 +6,8 @@ import { Button } from "react-aria-components";
 import { change } from "../../api/client";
 import { questions } from "../../api/reads";
 import type { WhatIf } from "../../api/schema";
+import { useVisitor } from "../../entrance";
+import { may } from "../../ui/may";
 import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Table, type Column } from "../../ui/table";
 import { harmless } from "../../ui/text";
@@ -46,6 +48,7 @@ function draft(given: Partial<QuestionForm>): QuestionForm {
 export function LabPage() {
   const search = route.useSearch();
   const go = route.useNavigate();
+  const { me } = useVisitor();
   const found = useQuery(questions);
   return (
     <>
@@ -54,6 +57,12 @@ export function LabPage() {
         The past of this server is replayed twice, as it was and with something changed. How far the first replay is
         from what happened is the error bar.
       </p>
+      {!may(me, "view") && (
+        <p className="lead">
+          The replay runs with all work. Its answer names the work of your queues; of all others it has sums. You may try
+          what you may set: rules of queues under yours.
+        </p>
+      )}
       <Ask />
       <section aria-label="Questions">
         <h2>Questions</h2>
@@ -89,6 +98,8 @@ function Ask() {
   const [form, setForm] = useState<QuestionForm>(() =>
     draft(Object.fromEntries(Object.entries(search).filter(([key]) => key in NOTHING))),
   );
+  const { me } = useVisitor();
+  const fleet = may(me, "view"); // policy, nodes and prices are those of the whole fleet
   const [wrong, setWrong] = useState("");
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
@@ -145,14 +156,17 @@ function Ask() {
       </fieldset>
       <fieldset className="fields">
         <legend>What was otherwise</legend>
-        {field("nodes", "Nodes", "+4xH100:8 join, -2xH100 leave")}
+        {fleet && field("nodes", "Nodes", "+4xH100:8 join, -2xH100 leave")}
         {field("queues", "Queue settings", "research=quota:H100:16,weight:2")}
-        {field("prices", "Prices of a GPU-hour", "H100=2.50")}
+        {fleet && field("prices", "Prices of a GPU-hour", "H100=2.50")}
+        {(!fleet || form.rules) && area("rules", "All rules of queues (YAML)", "research-a:\n  parent: research\n  weight: 2")}
       </fieldset>
-      <fieldset className="fields">
-        <legend>Another policy</legend>
-        {area("policy", "Policy file (YAML)", "order: fifo")}
-      </fieldset>
+      {fleet && (
+        <fieldset className="fields">
+          <legend>Another policy</legend>
+          {area("policy", "Policy file (YAML)", "order: fifo")}
+        </fieldset>
+      )}
       <fieldset className="fields">
         <legend>One more workload</legend>
         {area("workload", "Workload file (YAML)", "run: sleep 600")}

@@ -9,6 +9,7 @@ it("asks as the command line does", () => {
     until: "",
     nodes: ["+4xH100:8", "-1xA100"],
     queues: ["red=quota:H100:16"],
+    rules: {},
     prices: [],
     at: "",
     cluster: "",
@@ -17,6 +18,14 @@ it("asks as the command line does", () => {
     "ganglion whatif --nodes +4xH100:8 --nodes -1xA100 --queue red=quota:H100:16 --since 14d",
   );
   expect(commandOf({ ...NOTHING, prices: "H100=2;x" })).toContain("'H100=2;x'");
+});
+
+it("sends all rules of queues that were taken along, by name", () => {
+  const form = { ...NOTHING, rules: "red-a:\n  parent: red\n  weight: 2\nnew:\n" };
+  expect(questionOf(form)).toMatchObject({ rules: { "red-a": { parent: "red", weight: 2 }, new: {} }, queues: [] });
+  expect(questionOf({ ...form, rules: "red: 2" })).toMatch(/rules of queue red/);
+  expect(questionOf({ ...form, rules: "- red" })).toMatch(/keys and values/);
+  expect(commandOf(form)).toBe("ganglion whatif --queue-rules queues.yaml");
 });
 
 it("sends a workload only with the time of its submission", () => {

@@ -18,6 +18,9 @@ class TimelineSpan(Struct):
         milli: thousandths of GPUs of the node.
         devices: GPUs of the node; of attempts that an early version metered none are named.
         guess: whether the times are guesses: the place is kept until it is free.
+        ahead_of: backfill: id of a gang that was submitted earlier, and had a place and a time
+            reserved when this attempt started; empty = it went ahead of none, or an early version
+            started it.
     """
 
     kind: str
@@ -33,6 +36,7 @@ class TimelineSpan(Struct):
     milli: int = 0
     devices: tuple[int, ...] = ()
     guess: bool = False
+    ahead_of: str = ""
 
 
 class TimelinePage(Struct):

@@ -27,8 +27,9 @@ class WhatIfGroup(Struct):
     """Figures of one group of jobs.
 
     Attributes:
-        by: `all`, `queue`, `size` (GPUs of a job) or `class` (kind of workload).
-        name: of the group; empty = all jobs.
+        by: `all`, `queue`, `size` (GPUs of a job), `class` (kind of workload), or `others`: all
+            jobs of queues that the user who asks may not see.
+        name: of the group; empty = all jobs, or all of others.
         jobs: jobs whose wait is one of the period.
         waiting: of these, those that still wait at its end, with the change.
         figures: by name: `wait_p50_ms`, `wait_p95_ms`, `lost_gpu_ms`, `held_gpu_ms`,
@@ -88,7 +89,9 @@ class WhatIfReport(Struct):
         changes: what was otherwise, in words.
         jobs: gangs of the period.
         groups: all, then queues, sizes and classes.
-        winners, losers: those whose wait changes most.
+        winners, losers: those whose wait changes most, of queues that the user who asks may see.
+        others_shorter, others_longer: how many workloads of other queues would wait less, and
+            longer.
         starts: of jobs that were not submitted.
         assumptions: what the replays do not know, in words.
         currency: of what is spent; empty = there are no prices.
@@ -104,6 +107,8 @@ class WhatIfReport(Struct):
     starts: tuple[WhatIfStart, ...] = ()
     assumptions: tuple[str, ...] = ()
     currency: str = ""
+    others_shorter: int = 0
+    others_longer: int = 0
 
 
 class WhatIf(Struct):

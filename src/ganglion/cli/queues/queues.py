@@ -10,6 +10,7 @@ from ganglion.cli.connection.connect import complete_queues, connect
 from ganglion.cli.options import command, list_output, settings
 from ganglion.cli.output.formats import DASH, memory, milli
 from ganglion.cli.output.tables import Column, print_list
+from ganglion.cli.queues.describe import describe_queue, tightest
 from ganglion.model.errors import InputError, Stale
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ AMOUNT = re.compile(r"(?:(?P<flavor>[^:\s]+):)?(?P<gpus>\d+(\.\d{1,3})?)")
 @list_output
 @click.pass_context
 def queues(ctx: click.Context, form: str) -> None:
-    """List, set and delete queues.
+    """List, describe, set and delete queues.
 
     Without a command below, they are listed. QUOTA is guaranteed, LIMIT the most they may use,
     both in GPUs by flavor; * is all flavors together. With -o wide, DESERVED is what they are
-    entitled to now, and AT RISK what others may reclaim.
+    entitled to now, AT RISK what others may reclaim, BINDS the limit of GPUs that leaves least
+    now, with the queue above whose rule it is, and PAST the GPUs that past use counts like.
     """
     if ctx.invoked_subcommand:
         return
@@ -92,6 +94,7 @@ def delete_queue(name: str) -> None:
     click.echo(f"queue {name} deleted")
 
 
+queues.add_command(describe_queue)
 queues.add_command(set_queue)
 queues.add_command(delete_queue)
 
@@ -157,6 +160,16 @@ def _amounts(amounts: "dict[str, Amount]") -> str:
     return " ".join(parts) or DASH
 
 
+def _binds(queue: "QueueView") -> str:
+    """Return the limit that leaves least, and whose it is: `12 of acme`."""
+    bound = tightest(queue)
+    if bound is None:
+        return DASH
+    flavor = "" if bound.flavor == "*" else f"{bound.flavor}:"
+    origin = "" if bound.queue == queue.name else f" of {bound.queue}"
+    return f"{flavor}{milli(bound.most)}{origin}"
+
+
 COLUMNS: "list[Column[QueueView]]" = [
     Column("QUEUE", lambda q: q.name),
     Column("PARENT", lambda q: q.parent or DASH),
@@ -165,6 +178,8 @@ COLUMNS: "list[Column[QueueView]]" = [
     Column("USED", lambda q: milli(q.gpu_used_milli), right=True),
     Column("DESERVED", lambda q: milli(q.deserved_gpu_milli), right=True, wide=True),
     Column("AT RISK", lambda q: milli(q.reclaimable_gpu_milli), right=True, wide=True),
+    Column("BINDS", _binds, wide=True),
+    Column("PAST", lambda q: milli(q.past.gpu_milli) if q.past else DASH, right=True, wide=True),
     Column("RUNNING", lambda q: str(q.running), right=True),
     Column("WAITING", lambda q: str(q.waiting), right=True),
     Column("WEIGHT", lambda q: str(q.over_quota_weight), right=True, wide=True),

@@ -52,7 +52,11 @@ def print_report(found: "WhatIf", *, wide: bool) -> None:
         if movers:
             click.echo("")
             print_list(movers, _mover_columns(name), "table")
-    if report.changes and not report.winners and not report.losers:
+    others = report.others_shorter, report.others_longer
+    if any(others):
+        less, more = others
+        click.echo(f"Of others, {plural(less, 'workload')} would wait less and {more} longer.")
+    if report.changes and not report.winners and not report.losers and not any(others):
         click.echo("No workload waits longer or shorter by more than the error.")
     for each in report.starts:
         click.echo(f"{each.name}, submitted at {clock(each.submitted)}, {_start(each)}")
@@ -72,9 +76,9 @@ def _start(job: "WhatIfStart") -> str:
 def _lines(report: "WhatIfReport", *, wide: bool) -> Iterator[FigureLine]:
     printers = _printers(report.currency)
     for group in report.groups:
-        name = group.name and f"{group.by} {group.name}"
+        name = "others" if group.by == "others" else group.name and f"{group.by} {group.name}"
         for key, figure in group.figures.items():
-            if name and not wide and not figure.visible:
+            if group.name and not wide and not figure.visible:
                 continue
             label, printer = printers[key]
             yield FigureLine(

@@ -61,6 +61,12 @@ Examples:
     help="Settings of a queue, as research=quota:H100:16,limit:24,weight:2; may be repeated.",
 )
 @click.option(
+    "--queue-rules",
+    "rules",
+    metavar="FILE",
+    help="All rules of queues as YAML: name of a queue, and its keys of a cluster file.",
+)
+@click.option(
     "--price",
     "prices",
     multiple=True,
@@ -129,6 +135,7 @@ def _question(
     since: str,
     until: str,
     cluster: str,
+    rules: str | None,
     **lists: tuple[str, ...],
 ) -> dict[str, Any]:
     """What is sent: files read, and times in ms."""
@@ -140,6 +147,8 @@ def _question(
         found["cluster"] = cluster
     if until:
         found["until"] = str(moment(until, now, "--until"))
+    if rules:
+        found["rules"] = _rules(rules)
     if policy:
         found["policy"], found["file"] = source_of(policy)
     if submit:
@@ -147,6 +156,24 @@ def _question(
     elif at:
         raise FieldError("there is nothing to submit", key="--at", hint="add --submit FILE")
     return found
+
+
+def _rules(file: str) -> dict[str, Any]:
+    """Read the rules of queues by their names. Raises FileError, FieldError."""
+    from ganglion.specs.reading.text import decode, read
+    from ganglion.specs.reading.yaml import parse_document
+    from ganglion.specs.wording import first_of
+
+    raw, name = read(file)
+    found = parse_document(decode(raw, name), name, "rules of queues")
+    if found.problems:
+        raise first_of(found.problems)
+    for queue, rules in found.data.items():
+        if not isinstance(rules, dict | None):
+            raise FieldError(
+                f"{name}: queue {queue} has no rules", key="--queue-rules", hint="as weight: 2"
+            )
+    return {queue: rules or {} for queue, rules in found.data.items()}
 
 
 def _workload(path: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import msgspec
 from ganglion.api.events import ClusterDelivery, ClusterPage, EventView
 from ganglion.api.money.usage import UsagePage
 from ganglion.api.past.curves import CurvePage
+from ganglion.api.queues import ReclaimPage
 from ganglion.api.reasons import StartPage, StartView
 from ganglion.api.use import NodeDetail, Report, UsePage
 from ganglion.api.workloads import HistoryItem, HistoryPage
@@ -115,6 +116,13 @@ class Daily:
         """
         params = {"since": str(since), "until": str(until) or None, "queue": tuple(queues) or None}
         return self._http.call("GET", "/report", Report, params=params)
+
+    def reclaims(
+        self, *, since: str | int = "7d", until: str | int = "", queues: Sequence[str] = ()
+    ) -> ReclaimPage:
+        """Say which queues took back from which in a period; arguments are as of `report`."""
+        params = {"since": str(since), "until": str(until) or None, "queue": tuple(queues) or None}
+        return self._http.call("GET", "/reclaims", ReclaimPage, params=params)
 
     def node(self, name: str) -> NodeDetail:
         """Return everything about a node."""

@@ -37,6 +37,7 @@ class WhatIfs:
         workload: Mapping[str, Any] | None = None,
         at: str = "",
         cluster: str = "",
+        rules: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> WhatIf:
         """Ask what would have happened; a process of the server answers.
 
@@ -51,10 +52,13 @@ class WhatIfs:
             workload: a workload file that is submitted.
             at: when it is.
             cluster: whose past it is; empty = that of the server's own nodes.
+            rules: name of a queue -> all its rules, as a policy file has them.
         """
         body: dict[str, Any] = {"since": since, "until": until, "at": at, "workload": workload}
         body["cluster"] = cluster
         body |= {"nodes": [*nodes], "queues": [*queues], "prices": [*prices]}
+        if rules:
+            body["rules"] = {name: dict(each) for name, each in rules.items()}
         if policy:
             body["policy"] = {"text": policy, "file": file}
         return self._http.call("POST", "/whatif", WhatIf, body=body)

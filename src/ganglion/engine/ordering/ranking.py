@@ -42,6 +42,11 @@ class ShareStanding:
         self._accounts = deserved.all_accounts()
         self._asked: dict[tuple[PodSet, ...], tuple[tuple[str, ...], int]] = {}
 
+    @property
+    def remembers(self) -> bool:
+        """Whether queues are compared by what they have used, too."""
+        return self._compares and self._past is not None
+
     def rank(self, record: GangRecord) -> Rank:
         """The rank of a gang as things stand, its priority included, its age not.
 
@@ -77,7 +82,7 @@ class ShareStanding:
         over = [int(self._passes(name, flavors, more)) for name in path]
         # Gangs of shallow queues compare with those of deep ones as if they lay as deep.
         over += [0] * (self._shares.tree.depth - len(path))
-        return (*over, -gang.priority, *map(self._share, path))
+        return (*over, -gang.priority, *map(self.share, path))
 
     def _flavors(self, record: GangRecord) -> tuple[str, ...]:
         if self._accounts == (ANY_FLAVOR,):
@@ -91,7 +96,7 @@ class ShareStanding:
         """Whether the queue would use more than it deserves in whichever flavor it got."""
         return all(self._deserved.is_over(queue, flavor, more) for flavor in flavors)
 
-    def _share(self, queue: str) -> int:
+    def share(self, queue: str) -> int:
         """Use in thousandths of what the queue deserves, in the account where that is most."""
         past = self._past.mean(queue, self._now) if self._past else 0
         usage, most = self._shares.usage[queue], 0

@@ -5,7 +5,7 @@ what queues beside the path keep back inside it; work that may not be preempted 
 and no user passes the user limit. In the fleet, what others keep back stays free.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ganglion.engine.queues.lending import KINDS, NOTHING, Beside, Lending
@@ -65,6 +65,26 @@ class Passed(NamedTuple):
     reason: Reason
 
 
+class QueueBound(NamedTuple):
+    """A bound on what a queue uses, of its own or of a queue above it.
+
+    Attributes:
+        queue: whose rule it is.
+        rule: `limit`, or `quota`, which bounds work that may not be preempted.
+        flavor: flavor, or `*` for all of them together.
+        kind: the resource, as a field of `Usage`.
+        most: the bound.
+        used: of what counts against it, in use in `queue` and all below it.
+    """
+
+    queue: str
+    rule: str
+    flavor: str
+    kind: str
+    most: int
+    used: int
+
+
 class QueueLimits:
     """Judges what queues ask for.
 
@@ -107,6 +127,21 @@ class QueueLimits:
             if found:
                 return found
         return None
+
+    def bounds(self, name: str) -> Iterator[QueueBound]:
+        """Bounds of a queue and of all above it, its own first."""
+        for queue in map(self._tree.queues.__getitem__, self._tree.path(name)):
+            for rule, table, amounts in (
+                ("limit", self._usage, queue.limit),
+                ("quota", self._fixed, queue.quota),
+            ):
+                for flavor, amount in amounts.items():
+                    used = table[queue.name].get(flavor, NOTHING)
+                    for kind in KINDS:
+                        most = getattr(amount, kind)
+                        if most is not None:
+                            now = getattr(used, kind)
+                            yield QueueBound(queue.name, rule, flavor, kind, most, now)
 
     def _limit(self, ask: AdditionalUse, queue: Queue) -> Passed | None:
         limit = queue.limit.get(ask.flavor)

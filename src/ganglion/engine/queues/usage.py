@@ -3,10 +3,10 @@
 Usage of a leaf counts in every queue above it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ganglion.engine.queues.lending import NOTHING, Lending
-from ganglion.engine.queues.limits import AdditionalUse, Passed, QueueLimits
+from ganglion.engine.queues.limits import AdditionalUse, Passed, QueueBound, QueueLimits
 from ganglion.engine.queues.tree import QueueTree
 from ganglion.model.errors import Conflict
 from ganglion.model.queue import ANY_FLAVOR, Queue
@@ -132,6 +132,10 @@ class Shares:
             return None
         ask = AdditionalUse(self.tree.path(queue), flavor, asked, preemptible, user)
         return self._bounds.passed(ask, free)
+
+    def bounds(self, queue: str) -> Iterator[QueueBound]:
+        """Bounds of a queue and of all above it, its own first."""
+        return self._bounds.bounds(queue)
 
     def beyond_user(self, queue: str, flavor: str, more: Usage, user: str) -> Passed | None:
         """The limit of a user that `more` would pass here or above; None = none."""

@@ -1,5 +1,7 @@
 """Place and time that are kept for a gang."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from ganglion.engine.gangs.record import GangRecord
@@ -42,6 +44,20 @@ class Reservation(Struct, frozen=True):
 def seniority(record: GangRecord) -> tuple[int, int, str]:
     """Of the highest priority, the gang that waits for longest goes first."""
     return (-record.gang.priority, record.gang.submitted, record.gang.id)
+
+
+def passed_by(gang: Gang, held: Iterable[Reservation]) -> str:
+    """Id of the first gang that a gang goes ahead of if it starts now; empty = of none.
+
+    That one was submitted earlier, is of no lower priority, and is among those that hold places.
+    """
+    older = (
+        each.record
+        for each in held
+        if each.record.gang.submitted < gang.submitted and each.priority >= gang.priority
+    )
+    first = min(older, key=seniority, default=None)
+    return first.gang.id if first else ""
 
 
 def overtakes(held: Reservation, ends: int) -> Reason:

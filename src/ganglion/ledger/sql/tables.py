@@ -11,9 +11,10 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    literal_column,
 )
 
-SCHEMA = "0013"
+SCHEMA = "0014"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -134,6 +135,8 @@ usage = Table(
     Column("begun", Boolean, nullable=False),
     # As `0-3,6`; files that early versions exported have none.
     Column("devices", String, nullable=False, default=""),
+    # The gang that the attempt went ahead of; files that early versions exported have none.
+    Column("ahead_of", String, nullable=False, default=""),
 )
 
 supply = Table(
@@ -196,6 +199,12 @@ people = Table(
     Column("name", String, nullable=False),
 )
 
+STOPS = events.c.kind.in_(
+    [literal_column(f"'{kind}'", String) for kind in ("gang_stopping", "gang_resized")]
+)
+"""Attempts are asked to stop, or to go on with other pods; databases find these by an index."""
+
+Index("events_stops", events.c.at, sqlite_where=STOPS, postgresql_where=STOPS)
 Index("usage_ended", usage.c.end_ms)
 Index("usage_workload", usage.c.workload)
 Index("supply_ended", supply.c.end_ms)

@@ -62,11 +62,16 @@ class GangUpdated(EventBase, frozen=True, tag="gang_updated"):
 
 
 class GangPlaced(EventBase, frozen=True, tag="gang_placed"):
-    """Decision: the gang starts there. Its resources are taken from now on."""
+    """Decision: the gang starts there. Its resources are taken from now on.
+
+    `ahead_of`: id of a gang that was submitted earlier, and for which a place and a time are
+    reserved, which this start does not delay; empty = there is none, or an early version decided.
+    """
 
     gang: str
     attempt: int
     placement: Placement
+    ahead_of: str = ""
 
 
 class GangResized(EventBase, frozen=True, tag="gang_resized"):

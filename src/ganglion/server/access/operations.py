@@ -68,6 +68,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "history": _VIEW_JOBS,
         "list_usage": _VIEW_JOBS,
         "show_report": _VIEW_JOBS,
+        "list_reclaims": _VIEW_JOBS,
         "show_workload": _VIEW_JOB,
         "explain_workload": _VIEW_JOB,
         "list_attempts": _VIEW_JOB,

@@ -1,6 +1,7 @@
 """Routes for queues."""
 
 import json
+from collections.abc import Collection
 from typing import Annotated, Any
 
 from fastapi import Query, Response
@@ -37,10 +38,9 @@ def list_queues(
     if_none_match: etags.IfNoneMatch = "",
 ) -> Response:
     """List queues with their usage."""
+    now = here.service.now()
     with here.service.read() as mind:
-        known, caller = mind.state.queues.by_name.keys(), here.caller
-        hidden = () if caller.sees_all else known - caller.queues
-        found = cluster.queue_page(mind.state, query, hidden)
+        found = cluster.queue_page(mind.state, query, _hidden(here, mind.state), now)
     return etags.answer(found, if_none_match)
 
 
@@ -64,17 +64,18 @@ def set_queue(
 
     Owners of a queue make and change those under it, within its quota.
     """
-    queue, _ = _understood(here, name, body.data)
+    queue, _ = understood(here, name, body.data)
 
     def command(draft: Transaction) -> None:
         require_above(here.caller, draft.state, name, queue.parent)
         _check_unchanged(draft, name, if_match, if_none_match)
-        _check_parent(draft.state, queue)
+        check_parent(draft.state, queue)
         live.set_queue(draft, within_parent(here.caller, draft.state, queue))
 
     here.service.ask(command)
+    now = here.service.now()
     with here.service.read() as mind:
-        return cluster.queue_view(mind.state, name)
+        return cluster.queue_view(mind.state, name, _hidden(here, mind.state), now)
 
 
 @router.post("/queues/{name}/check", openapi_extra=document_body("QueueFile"))
@@ -83,10 +84,10 @@ def check_queue(here: Here, name: str, body: Document) -> PolicyOutcome:
 
     Each who may set the queue may ask. Keys of changes begin with `queues.NAME`.
     """
-    queue, unknown = _understood(here, name, body.data)
+    queue, unknown = understood(here, name, body.data)
     with here.service.read() as mind:
         require_above(here.caller, mind.state, name, queue.parent)
-        _check_parent(mind.state, queue)
+        check_parent(mind.state, queue)
         try:
             found = checked(mind, within_parent(here.caller, mind.state, queue))
         except FieldError as error:
@@ -95,7 +96,14 @@ def check_queue(here: Here, name: str, body: Document) -> PolicyOutcome:
     return replace(found, warnings=(*map(str, unknown), *found.warnings))
 
 
-def _check_parent(state: ClusterState, queue: Queue) -> None:
+def _hidden(here: ServerContext, state: ClusterState) -> Collection[str]:
+    """Queues whose work the caller may not see."""
+    caller = here.caller
+    return () if caller.sees_all else state.queues.by_name.keys() - caller.queues
+
+
+def check_parent(state: ClusterState, queue: Queue) -> None:
+    """Check that the parent of a queue is there. Raises NotFound."""
     if queue.parent and queue.parent not in state.queues.by_name:
         raise NotFound(f"there is no queue {queue.parent!r}", "see `ganglion queues`")
 
@@ -105,10 +113,10 @@ def _check_unchanged(draft: Transaction, name: str, if_match: str, if_none_match
     etags.check(present, if_match, if_none_match, f"the queue {name}")
 
 
-def _understood(
+def understood(
     here: ServerContext, name: str, data: dict[str, Any]
 ) -> tuple[Queue, tuple[FieldError, ...]]:
-    """The queue of a request, and flavors in it that no node has; nodes to come may.
+    """Read the queue of a request, and name flavors in it that no node has; nodes to come may.
 
     The path names it, and its parent need not be in the body. Keys of `preemption` that the body
     leaves out are as the policy says.

@@ -1,5 +1,6 @@
 """Routes for questions about a past that was otherwise."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from fastapi import Path, Query
@@ -11,9 +12,11 @@ from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.lifecycle.clusters import place_of
 from ganglion.lifecycle.expand import gangs_of
 from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang
 from ganglion.server.access.caller import Caller
 from ganglion.server.access.checks import check_submit
+from ganglion.server.access.owned_queues import require_above, within_parent
 from ganglion.server.commands import policies
 from ganglion.server.commands.submission import submit
 from ganglion.server.requests.context import Here, ServerContext
@@ -22,10 +25,12 @@ from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import Paging, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
+from ganglion.server.routes.queues import check_parent, understood
 from ganglion.server.whatif.questions import WhatIfQuestions
 from ganglion.specs.policy.policy import PolicyFile, parse_policy
 from ganglion.whatif.changes import WhatIfChange
-from ganglion.whatif.wishes import parse_nodes, parse_price, parse_queue
+from ganglion.whatif.figures import GroupedBy
+from ganglion.whatif.wishes import OtherQueue, parse_nodes, parse_price, parse_queue
 
 router = Routes(tags=["whatif"], responses=ERRORS)
 
@@ -49,6 +54,9 @@ class Question(Input):
     policy: OtherPolicy | None = None
     nodes: list[Text] = Field([], max_length=20, description="`+4xH100:8` join, `-2xH100` leave")
     queues: list[Text] = Field([], max_length=100, description="as `research=quota:H100:16`")
+    rules: dict[str, dict[str, Any]] = Field(
+        {}, max_length=20, description="name of a queue -> all its rules, as a policy file has them"
+    )
     prices: list[Text] = Field([], max_length=100, description="of a GPU-hour, as `H100=2.50`")
     workload: dict[str, Any] | None = Field(None, description="a workload file that is submitted")
     at: str = Field("", max_length=60, description="when it is submitted; needed with it")
@@ -77,7 +85,8 @@ def ask_what_if(here: Here, question: Question) -> WhatIf:
     change, words = _change(here, question, period)
     if question.cluster:
         words = (f"cluster {question.cluster}", *words)
-    return _linked(here, asked.ask(here.user, now, period, change, words, question.cluster))
+    own = _own(here.caller, question.cluster)
+    return _linked(here, asked.ask(here.user, now, period, change, words, question.cluster, own))
 
 
 @router.get("/whatif")
@@ -92,7 +101,8 @@ def list_what_ifs(here: Here, page: Annotated[Paging, Query()]) -> WhatIfPage:
 def show_what_if(here: Here, question: Annotated[str, Path(max_length=100)]) -> WhatIf:
     """Return a question with its answer, or how far it is.
 
-    A caller who does not see the whole fleet gets what is about the queues that it sees.
+    A caller who does not see the whole fleet gets what is about the queues that it sees, and of all
+    others sums alone.
     """
     found = _questions(here).find(question)
     if not _sees(here.caller, found):
@@ -103,17 +113,33 @@ def show_what_if(here: Here, question: Annotated[str, Path(max_length=100)]) -> 
 
 
 def narrowed(report: WhatIfReport, caller: Caller) -> WhatIfReport:
-    """What a caller may see of a report: of queues that it sees, and nothing summed over others."""
+    """What a caller may see of a report: of queues that it sees, and sums over all others."""
+    mine = tuple(g for g in report.groups if g.by == "queue" and caller.sees(g.name))
+    others = tuple(g for g in report.groups if g.by == GroupedBy.OTHERS)
     return replace(
         report,
-        jobs=sum(g.jobs for g in report.groups if g.by == "queue" and caller.sees(g.name)),
-        groups=tuple(g for g in report.groups if g.by == "queue" and caller.sees(g.name)),
+        jobs=sum(each.jobs for each in (*mine, *others)),
+        groups=(*mine, *others),
         winners=tuple(each for each in report.winners if caller.sees(each.queue)),
         losers=tuple(each for each in report.losers if caller.sees(each.queue)),
         starts=tuple(
             each if caller.sees(each.queue) else replace(each, message="") for each in report.starts
         ),
         assumptions=(),
+    )
+
+
+def _own(caller: Caller, cluster: str) -> tuple[str, ...] | None:
+    """Queues that a caller may see, as the past that it asks about names them; None = all."""
+    if caller.sees_all:
+        return None
+    if not cluster:
+        return tuple(sorted(caller.queues))
+    above = place_of(cluster)
+    if caller.sees(above):
+        return None
+    return tuple(
+        sorted(each.removeprefix(above) for each in caller.queues if each.startswith(above))
     )
 
 
@@ -143,7 +169,8 @@ def _change(
         Forbidden: the caller may not see the policy, or not submit to the queue.
         FieldError, Conflict: a part of it is wrong.
     """
-    if question.policy or question.nodes or question.queues or question.prices:
+    of_fleet = question.policy or question.nodes or question.prices
+    if of_fleet or (question.cluster and question.queues):
         here.caller.require(AccessVerb.VIEW, ResourceKind.POLICY)
     words = list[str]()
     file: PolicyFile | None = None
@@ -154,6 +181,13 @@ def _change(
     above = place_of(question.cluster) if question.cluster else ""
     queues = tuple(parse_queue(each.removeprefix(above)) for each in question.queues)
     prices = tuple(parse_price(each) for each in question.prices)
+    if not question.cluster:
+        _check_wishes(here, queues)
+    rules = list[Queue]()
+    for name, document in question.rules.items():
+        found, said = _rules(here, name, document)
+        rules.append(found)
+        words.append(said)
     words += [f"nodes {each}" for each in question.nodes]
     words += [f"queue {each}" for each in question.queues]
     words += [f"price {each}" for each in question.prices]
@@ -168,8 +202,46 @@ def _change(
         queues,
         prices,
         gangs,
+        tuple(rules),
     )
     return change, tuple(words)
+
+
+def _check_wishes(here: ServerContext, wishes: Iterable[OtherQueue]) -> None:
+    """Check that a caller who may not see the policy may set what it wishes for queues.
+
+    Raises:
+        Forbidden: it may not, or there is no such queue.
+        FieldError: the queue would have more than the one above it.
+    """
+    caller = here.caller
+    if caller.may(AccessVerb.VIEW, ResourceKind.POLICY).allowed:
+        return
+    with here.service.read() as mind:
+        for wish in wishes:
+            present = mind.state.queues.by_name.get(wish.name)
+            require_above(caller, mind.state, wish.name, present.parent if present else "")
+            if present:
+                within_parent(caller, mind.state, wish.of(present))
+
+
+def _rules(here: ServerContext, name: str, document: dict[str, Any]) -> tuple[Queue, str]:
+    """A queue with all its rules, which the caller may set, and what changes in words.
+
+    Raises:
+        Forbidden: it may not.
+        NotFound: there is no such parent.
+        FieldError, Conflict: a rule is wrong.
+    """
+    queue, _ = understood(here, name, document)
+    with here.service.read() as mind:
+        require_above(here.caller, mind.state, name, queue.parent)
+        check_parent(mind.state, queue)
+        queue = within_parent(here.caller, mind.state, queue)
+        changes = policies.check_queue(mind, queue).changes
+    keys = [each.key.removeprefix(f"queues.{name}").lstrip(".") for each in changes]
+    shown = ", ".join(filter(None, keys[:SHOWN])) or ("as it is" if not keys else "a new queue")
+    return queue, f"queue {name}: {shown}{', …' if len(keys) > SHOWN else ''}"
 
 
 def _check_cluster(here: ServerContext, question: Question) -> None:
@@ -177,7 +249,7 @@ def _check_cluster(here: ServerContext, question: Question) -> None:
 
     Raises:
         NotFound: no such cluster delivers, as far as the caller may see.
-        FieldError: it is about a workload that is submitted.
+        FieldError: it is about a workload that is submitted, or about all rules of a queue.
     """
     name = question.cluster
     with here.service.read() as mind:
@@ -185,6 +257,12 @@ def _check_cluster(here: ServerContext, question: Question) -> None:
         places = [place_of(name), *(place_of(name, each) for each in book.parents)] if book else []
     if not any(map(here.caller.sees, places)):
         raise NotFound(f"there is no cluster {name!r}", "see: ganglion clusters")
+    if question.rules:
+        raise FieldError(
+            "rules of queues of a cluster are those of its own objects",
+            key="rules",
+            hint="give settings: queues: [research=weight:2]",
+        )
     if question.workload is not None:
         raise FieldError(
             "which pods a cluster would make of a workload is known to its scheduler alone",

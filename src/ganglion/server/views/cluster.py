@@ -26,6 +26,7 @@ from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
 from ganglion.server.rest.etags import tag_of
 from ganglion.server.rest.filters import StateQuery, TextQuery, holds
 from ganglion.server.rest.pages import cut
+from ganglion.server.views.past.standing import QueueStandings
 from ganglion.server.views.workloads import placement_view, reason_view
 from ganglion.specs.policy.printing import queue_document
 
@@ -145,23 +146,26 @@ def _leaving(state: ClusterState, gang: str, now: int) -> str:
 
 
 def queue_page(
-    state: ClusterState, query: TextQuery = ALL, hidden: Collection[str] = ()
+    state: ClusterState, query: TextQuery = ALL, hidden: Collection[str] = (), now: int = 0
 ) -> queues.QueuePage:
-    """Queues, by name, without those that are hidden."""
-    counts = _counts(state)
+    """Queues at a time in ms, by name, without those that are hidden."""
+    counts, standings = _counts(state), QueueStandings(state, now)
     fitting = [
         queue
         for _, queue in sorted(state.queues.by_name.items())
         if holds(query.text.lower(), queue.name, queue.parent) and queue.name not in hidden
     ]
     shown, following = cut("queues", fitting, lambda each: (each.name,), query)
-    items = tuple(_queue(state, each, counts) for each in shown)
+    items = tuple(_queue(state, each, counts, standings, hidden) for each in shown)
     return queues.QueuePage(items=items, next=following)
 
 
-def queue_view(state: ClusterState, name: str) -> queues.QueueView:
-    """One queue."""
-    return _queue(state, state.queues.by_name[name], _counts(state))
+def queue_view(
+    state: ClusterState, name: str, hidden: Collection[str] = (), now: int = 0
+) -> queues.QueueView:
+    """One queue, as `queue_page` shows it."""
+    standings = QueueStandings(state, now)
+    return _queue(state, state.queues.by_name[name], _counts(state), standings, hidden)
 
 
 def _counts(state: ClusterState) -> Counter[tuple[str, bool]]:
@@ -176,9 +180,15 @@ def _counts(state: ClusterState) -> Counter[tuple[str, bool]]:
 
 
 def _queue(
-    state: ClusterState, queue: Queue, counts: Counter[tuple[str, bool]]
+    state: ClusterState,
+    queue: Queue,
+    counts: Counter[tuple[str, bool]],
+    standings: QueueStandings,
+    hidden: Collection[str],
 ) -> queues.QueueView:
     used = state.queues.shares.usage[queue.name]
+    # Who may not see what lies above a queue may not see all that lies beside it.
+    alone = bool(hidden) and (not queue.parent or queue.parent in hidden)
     return queues.QueueView(
         name=queue.name,
         parent=queue.parent,
@@ -197,6 +207,8 @@ def _queue(
         waiting=counts[queue.name, False],
         document=queue_document(queue),
         etag=queue_tag(queue),
+        bounds=standings.bounds(queue.name),
+        past=standings.past(queue.name, alone=alone),
     )
 
 

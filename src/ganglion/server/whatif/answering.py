@@ -36,6 +36,7 @@ class WhatIfTask(Struct, frozen=True):
         words: the same, for people.
         cluster: whose past it is; empty = that of the server's own nodes.
         progress: file in which it says how far it is, in thousandths; empty = it says nothing.
+        own: queues that the user who asks may see, as that past names them; None = all.
     """
 
     ledger: str
@@ -45,6 +46,7 @@ class WhatIfTask(Struct, frozen=True):
     words: tuple[str, ...] = ()
     progress: str = ""
     cluster: str = ""
+    own: tuple[str, ...] | None = None
 
 
 class WhatIfAnswer(Struct, frozen=True):
@@ -62,7 +64,8 @@ def main(raw: bytes, effects: Effects = SYSTEM) -> bytes:
     try:
         found = WhatIfAnswer(answer(task, _written(task.progress, effects), effects))
     except GanglionError as error:
-        found = WhatIfAnswer(message=error.message, hint=error.hint)
+        # Hints list the queues that there were.
+        found = WhatIfAnswer(message=error.message, hint=error.hint if task.own is None else "")
     return msgspec.json.encode(found)
 
 
@@ -102,6 +105,7 @@ def answer(
             task.words,
             lambda permille: told(READ_PERMILLE + permille * rest // 1000),
             beside,
+            None if task.own is None else frozenset(task.own),
         )
     return in_cluster(report, task.cluster) if task.cluster else report
 

@@ -62,6 +62,7 @@ class WhatIfQuestions:
         change: WhatIfChange,
         words: tuple[str, ...],
         cluster: str = "",
+        own: tuple[str, ...] | None = None,
     ) -> WhatIf:
         """Take a question.
 
@@ -72,6 +73,7 @@ class WhatIfQuestions:
             change: what is otherwise.
             words: the same, for people.
             cluster: whose past it is; empty = that of the server's own nodes.
+            own: queues that the user may see, as that past names them; None = all.
 
         Raises:
             Conflict: too many wait.
@@ -79,7 +81,7 @@ class WhatIfQuestions:
         key = f"wi-{self._effects.randomness.token_hex(4)}"
         made = WhatIf(key, at, user, WAITING, changes=words)
         task = WhatIfTask(
-            self._ledger, *period, change, words, str(self._progress_of(key)), cluster
+            *(self._ledger, *period, change, words, str(self._progress_of(key)), cluster, own)
         )
         with self._lock:
             if (count := len(self._open())) >= MOST_WAITING:

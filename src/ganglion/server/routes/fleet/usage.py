@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query
 
 from ganglion.api.money.usage import UsagePage, UsageRow
+from ganglion.api.queues import ReclaimPage
 from ganglion.api.use import OverheadRow, Report
 from ganglion.identity.grants import Tree, lineage
 from ganglion.server.access.caller import Caller
@@ -13,6 +14,7 @@ from ganglion.server.rest.filters import PeriodQuery, UsageQuery, leaves, past_p
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
+from ganglion.server.views.past.reclaims import ReclaimReader, live_queues
 from ganglion.server.views.report import (
     ReportWanted,
     SchedulerFigures,
@@ -75,6 +77,20 @@ def show_report(here: Here, query: Annotated[PeriodQuery, Query()]) -> Report:
     overhead = tuple(OverheadRow(*each) for each in here.metrics.timings())
     figures = SchedulerFigures(here.metrics.lost(), overhead, here.metrics.cpu_ms())
     return report(here.service.ledger, found, waits, using, figures, wanted, now)
+
+
+@router.get("/reclaims")
+def list_reclaims(here: Here, query: Annotated[PeriodQuery, Query()]) -> ReclaimPage:
+    """Say which queues had work of which others stopped or made smaller, and why.
+
+    Of the server's own nodes, by the causes of decisions. Lines are of the queues that the caller
+    sees; of other queues in them the names are left out.
+    """
+    period = past_period(query.since, query.until, here.service.now())
+    with here.service.read() as mind:
+        live, tree = live_queues(mind), mind.tree()
+    queues = _below(leaves(query.queue), tree) if query.queue else None
+    return ReclaimReader(here.service.ledger, live, here.caller.sees).page(period, queues)
 
 
 def _rank(row: UsageRow) -> Rank:

@@ -152,6 +152,7 @@ def _span(each: UsageInterval, end: int | None) -> TimelineSpan:
         *(each.attempt, each.begin_ms, end),
         milli=each.held_milli,
         devices=devices_in(each.devices),
+        ahead_of=each.ahead_of,
     )
 
 
