@@ -24,7 +24,7 @@ export function WhyPanel({ refOf, clone = true }: { refOf: string; clone?: boole
       {gangs > explanations.length && (
         <p className="quiet">{plural(gangs - explanations.length, "further gang")} not shown here.</p>
       )}
-      {isAway(refOf) ? <There refOf={refOf} /> : <Command line={`ganglion why ${word(refOf)}`} />}
+      {isAway(refOf) ? <There refOf={refOf} waits={explanations.some((each) => each.phase === "pending")} /> : <Command line={`ganglion why ${word(refOf)}`} />}
     </div>
   );
 }
@@ -92,10 +92,11 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
 }
 
 /** What this server does not know of work in a cluster, why, and who does. */
-function There({ refOf }: { refOf: string }) {
+function There({ refOf, waits }: { refOf: string; waits: boolean }) {
   const found = useQuery(workload(refOf));
   const there = found.data && clusterOf(found.data);
   if (!there) return null;
+  if (!waits) return <Command line={askThere("why", there)} label="Ask its scheduler" />;
   return (
     <section>
       <h3>What would start it</h3>
