@@ -335,7 +335,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     title: "Whose",
     width: "minmax(10rem, 2fr)",
     narrow: "1fr",
-    under: true,
+    under: 1,
     value: (row) => row.name,
     cell: (row) =>
       row.workload ? (
