@@ -238,7 +238,7 @@ class ClusterMeters(Struct):
             used, supplied = found.meter.drain()
             usage += (_used(cluster, each) for each in used)
             supply += (_supplied(cluster, each) for each in supplied)
-            activity += (_used(cluster, each) for each in found.sampled)
+            activity += (_named(cluster, each) for each in found.sampled)
             lent += (replace(e, queue=metered_name(cluster, e.queue)) for e in found.lent)
             found.sampled, found.lent = [], []
         return usage, supply, activity, lent
@@ -293,17 +293,21 @@ def _day_of(end: int) -> int:
     return (end - 1) // DAY_MS * DAY_MS
 
 
+def _used(cluster: str, found: UsageInterval) -> UsageInterval:
+    ahead_of = found.ahead_of and metered_name(cluster, found.ahead_of)
+    return replace(_named(cluster, found), ahead_of=ahead_of)
+
+
 Metered = TypeVar("Metered", UsageInterval, ActivityInterval)
 
 
-def _used(cluster: str, found: Metered) -> Metered:
+def _named(cluster: str, found: Metered) -> Metered:
     return replace(
         found,
         queue=metered_name(cluster, found.queue),
         workload=metered_name(cluster, found.gang),
         gang=metered_name(cluster, found.gang),
         node=metered_name(cluster, found.node),
-        ahead_of=found.ahead_of and metered_name(cluster, found.ahead_of),
     )
 
 
