@@ -8,7 +8,7 @@ import socket
 import ssl
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ganglion.collector import relax
+from ganglion.transport.tls import authorities
 from tests.effort import examples
 from tests.lean import send_less
 from tests.postgres import database, postgres  # noqa: F401 - fixtures for several folders
@@ -258,17 +259,24 @@ def copied_ledgers() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def known_authorities() -> Iterator[None]:
     """Read the system's authorities once: some 40 ms of CPU for each client, of HTTP too."""
-    contexts: dict[tuple[bool, str | None, str | None], ssl.SSLContext] = {}
-    original = httpcore2.default_ssl_context
+    contexts: dict[tuple[str | None, ...], ssl.SSLContext] = {}
+    original, loaded = httpcore2.default_ssl_context, authorities.loaded
+
+    def kept(whose: str, made: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+        key = (whose, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        if key not in contexts:
+            contexts[key] = made()
+        return contexts[key]
 
     def context(*, _trust_env: bool = True) -> ssl.SSLContext:
-        found = (_trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-        if found not in contexts:
-            contexts[found] = original(_trust_env=_trust_env)
-        return contexts[found]
+        return kept(f"clients {_trust_env}", lambda: original(_trust_env=_trust_env))
+
+    def of_machine(path: str) -> ssl.SSLContext:
+        return loaded(path) if path else kept("issuers", lambda: loaded(path))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(httpcore2, "default_ssl_context", context)
+        patch.setattr(authorities, "loaded", of_machine)
         yield
 
 

@@ -64,6 +64,7 @@ CALLS: dict[str, tuple[Callable[[Client], object], Any]] = {
     "POST /api/v1/workloads/a/retry": (lambda c: c.again.retry("a"), {"id": "a-2", "name": "a"}),
     "POST /api/v1/workloads/a/scale": (lambda c: c.scale("a", "2..8"), VIEW),
     "GET /api/v1/order": (lambda c: c.order(), {"items": []}),
+    "GET /api/v1/order/starts?gang=a-1": (lambda c: c.daily.starts(["a-1"]), {"items": []}),
     "GET /api/v1/queues": (lambda c: c.queues(), {"items": []}),
     "PUT /api/v1/queues/q": (lambda c: c.set_queue("q", {"weight": 2}), {}),
     "POST /api/v1/queues/q/check": (

@@ -12,6 +12,7 @@ from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.clusters import ClusterMeters
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.lending import LentInterval
 from ganglion.model.causes.cause import Cause, CauseKind
 from ganglion.model.events import (
     Delivered,
@@ -25,6 +26,8 @@ from ganglion.model.events import (
     NodeCordoned,
     NodeLost,
     PodsLeft,
+    QueueLending,
+    QueuesLent,
     SampledAttempt,
     SchedulerSettled,
     SchedulerStarted,
@@ -44,6 +47,7 @@ class Delivery:
         self.usage: list[UsageInterval] = []
         self.supply: list[SupplyInterval] = []
         self.activity: list[ActivityInterval] = []
+        self.lent: list[LentInterval] = []
 
     def hears(self, *events: Delivered, scheduler: str = "s1", late: int = 0) -> None:
         """Take in events, each so late after the scheduler wrote it."""
@@ -51,10 +55,11 @@ class Delivery:
             came = DeliveredEvent(event.at + late, "east", scheduler, 1, event)
             self.meters.note(came, self.books.of)
             self.books.note(came)
-        usage, supply, activity = self.meters.drain()
+        usage, supply, activity, lent = self.meters.drain()
         self.usage += usage
         self.supply += supply
         self.activity += activity
+        self.lent += lent
 
     def held(self, until: int | None = None) -> dict[str, int]:
         """Workload -> GPU-microseconds; what is open counts until a time."""
@@ -292,3 +297,24 @@ def test_what_cannot_be_and_what_another_scheduler_says_is_not_counted(east: Del
     east.hears(ended(4_000, "a"))  # and is known to have been over
     assert [each.end_ms for each in east.usage] == [5_000]
     active(east)
+
+
+def lending(at: int, begin: int, end: int, *rows: tuple[str, int, int]) -> QueuesLent:
+    return QueuesLent(at, begin, end, tuple(QueueLending(*each) for each in rows))
+
+
+def test_what_queues_lent_is_taken_in_as_a_whole_once_and_not_ahead_of_its_time(
+    east: Delivery,
+) -> None:
+    even = (("a", 7, 0), ("b", 0, 7))
+    east.hears(lending(9_000, 2_000, 8_000, *even), late=500)
+    east.hears(lending(9_000, 2_000, 8_000, *even))  # it was said
+    east.hears(lending(9_000, 8_000, 9_000, ("a", 8, 0), ("b", 0, 7)))
+    east.hears(lending(9_000, 8_000, 9_000, ("a", -7, 0), ("b", 0, -7)))
+    east.hears(lending(9_000, 8_000, 9_000, *even), scheduler="s0")
+    east.hears(lending(14_000, 8_000, 13_000, *even), late=-4_000)  # by a clock that is ahead
+    assert [(each.queue, each.begin_ms, each.end_ms) for each in east.lent] == [
+        *(("east:a", 2_000, 8_000), ("east:b", 2_000, 8_000)),
+        *(("east:a", 8_000, 9_000), ("east:b", 8_000, 9_000)),
+    ]
+    assert {(each.lent_gpu_us, each.borrowed_gpu_us) for each in east.lent} == {(7, 0), (0, 7)}

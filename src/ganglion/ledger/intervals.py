@@ -15,6 +15,7 @@ from ganglion.ledger.sql.tables import activity, lent, supply, usage
 from ganglion.metering.activity import ActivityInterval, Place
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.metering.lending import LentInterval
+from ganglion.model.queue import CLUSTER_SIGN
 
 _TABLES = (usage, supply, activity, lent)
 _NEW = tuple((Prepared(insert(each)), each.name) for each in _TABLES)
@@ -198,10 +199,12 @@ def lent_between(reader: Reader, period: tuple[int, int], cycle: int) -> Iterato
 
 
 def lent_until(reader: Reader) -> int:
-    """When the last interval of lending ended, in ms; 0 = there is none.
+    """When the last interval of lending of the server's own queues ended, in ms; 0 = none did.
 
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    ((end,),) = reader.rows(select(func.max(lent.c.end_ms)))
+    ((end,),) = reader.rows(
+        select(func.max(lent.c.end_ms)).where(~lent.c.queue.contains(CLUSTER_SIGN))
+    )
     return int(end or 0)

@@ -12,12 +12,18 @@ from msgspec.structs import replace
 
 from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.activity import by_day as active_by_day
-from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
+from ganglion.metering.lending import LentInterval
 from ganglion.metering.meter import UNKNOWN, HasGang, HeldPlace, Meter, MeteredAttempt
 from ganglion.metering.supply import MeteredNode
 from ganglion.model import events as ev
 from ganglion.model.placement import Placement, same_place
 from ganglion.model.queue import CLUSTER_SIGN
+
+Closed = tuple[
+    list[UsageInterval], list[SupplyInterval], list[ActivityInterval], list[LentInterval]
+]
+"""Intervals of usage, of supply, of what GPUs did and of what queues lent."""
 
 
 class MeteredGang(HasGang, Protocol):
@@ -59,11 +65,15 @@ class ClusterMeter(Struct):
         meter: of what it has and holds; it begins when a scheduler does, which names all of that.
         unnamed: nodes that the newest scheduler has not named yet.
         sampled: what GPUs did, as far as it was not asked for.
+        lent: what queues lent and borrowed, likewise.
+        lent_until: until when that is known, in ms.
     """
 
     meter: Meter = field(default_factory=Meter)
     unnamed: dict[str, None] = field(default_factory=dict)
     sampled: list[ActivityInterval] = field(default_factory=list)
+    lent: list[LentInterval] = field(default_factory=list)
+    lent_until: int = 0
 
     def note(self, event: ev.DeliveredEvent, book: MeteredCluster | None) -> None:
         """Take in an event of the cluster.
@@ -117,6 +127,8 @@ class ClusterMeter(Struct):
             case ev.GpusSampled():
                 for each in said.attempts:
                     self._sampled(each, at, book.gangs.get(each.gang))
+            case ev.QueuesLent():
+                self._lent(said, at)
 
     def _note(self, event: ev.Event, at: int, gang: HasGang | None = None) -> None:
         def record(_: str) -> HasGang:
@@ -161,6 +173,23 @@ class ClusterMeter(Struct):
             # It was held until then, whatever time the next event has.
             self.meter.now = max(self.meter.now, place.sampled)
 
+    def _lent(self, said: ev.QueuesLent, at: int) -> None:
+        """Take in what queues lent: all of it or nothing, so that it is what others borrowed.
+
+        What a clock that is ahead says is about the time before the record came.
+        """
+        end = said.end_ms - max(said.at - at, 0)
+        begin = max(end - (said.end_ms - said.begin_ms), self.lent_until, _day_of(end))
+        amounts = [(each.lent_gpu_us, each.borrowed_gpu_us) for each in said.queues]
+        is_even = sum(lent for lent, _ in amounts) == sum(borrowed for _, borrowed in amounts)
+        if begin >= end or not is_even or min(map(min, amounts), default=0) < 0:
+            return
+        self.lent_until = end
+        self.lent += (
+            LentInterval(begin, end, each.queue, each.lent_gpu_us, each.borrowed_gpu_us)
+            for each in said.queues
+        )
+
     def _know(self, place: Placement, at: int) -> None:
         """What names these nodes may be missing."""
         for pod in place.pods:
@@ -201,17 +230,18 @@ class ClusterMeters(Struct):
         nodes = (node for each in self.of.values() for node in each.meter.nodes.values())
         return tuple(sorted({node.flavor for node in nodes if node.guessed}))
 
-    def drain(self) -> tuple[list[UsageInterval], list[SupplyInterval], list[ActivityInterval]]:
+    def drain(self) -> Closed:
         """The intervals that were closed since this was asked last; then none are."""
         usage, supply = list[UsageInterval](), list[SupplyInterval]()
-        activity = list[ActivityInterval]()
+        activity, lent = list[ActivityInterval](), list[LentInterval]()
         for cluster, found in self.of.items():
             used, supplied = found.meter.drain()
             usage += (_used(cluster, each) for each in used)
             supply += (_supplied(cluster, each) for each in supplied)
-            activity += (_used(cluster, each) for each in found.sampled)
-            found.sampled = []
-        return usage, supply, activity
+            activity += (_named(cluster, each) for each in found.sampled)
+            lent += (replace(e, queue=metered_name(cluster, e.queue)) for e in found.lent)
+            found.sampled, found.lent = [], []
+        return usage, supply, activity, lent
 
     def skip(self, used: Mapping[tuple[str, int, str], int], supplied: Mapping[str, int]) -> None:
         """Leave out what was closed already by events that cannot be read; see `Meter.skip`."""
@@ -258,17 +288,26 @@ def metered_name(cluster: str, name: str) -> str:
     return f"{cluster}{CLUSTER_SIGN}{name}"
 
 
+def _day_of(end: int) -> int:
+    """The begin of the day in which something that ends before a time lies."""
+    return (end - 1) // DAY_MS * DAY_MS
+
+
+def _used(cluster: str, found: UsageInterval) -> UsageInterval:
+    ahead_of = found.ahead_of and metered_name(cluster, found.ahead_of)
+    return replace(_named(cluster, found), ahead_of=ahead_of)
+
+
 Metered = TypeVar("Metered", UsageInterval, ActivityInterval)
 
 
-def _used(cluster: str, found: Metered) -> Metered:
+def _named(cluster: str, found: Metered) -> Metered:
     return replace(
         found,
         queue=metered_name(cluster, found.queue),
         workload=metered_name(cluster, found.gang),
         gang=metered_name(cluster, found.gang),
         node=metered_name(cluster, found.node),
-        ahead_of=found.ahead_of and metered_name(cluster, found.ahead_of),
     )
 
 

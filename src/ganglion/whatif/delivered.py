@@ -29,6 +29,7 @@ from ganglion.model.events import (
     ObjectRefused,
     Outcome,
     QueueSet,
+    QueuesLent,
     ReasonsChanged,
     RecordsLost,
     SchedulerEnded,
@@ -46,6 +47,7 @@ _OF_NO_CONCERN = (
     *(SchedulerStarted, SchedulerEnded, RecordsLost, ObjectRefused),
     *(ReasonsChanged, WaitGroups, WaitOrder),  # a replay finds reasons of its own
     GpusSampled,
+    QueuesLent,
 )
 
 

@@ -59,8 +59,8 @@ def test_a_node_that_fails_again_and_again_is_cordoned_and_told_until_when() -> 
     assert fleet.lose("n1", 10) == []
     fleet.lose("n1", HOUR)
     assert fleet.reason("n1") == (
-        "quarantined, as it was lost again and again; until 1970-01-01 02:00 UTC, or"
-        " `ganglion uncordon n1`"
+        "quarantined, as it was lost again and again (01-01 00:00, 01-01 01:00 UTC);"
+        " until 1970-01-01 02:00 UTC, or `ganglion uncordon n1`"
     )
     assert fleet.guard.next_due(HOUR) == 2 * HOUR
 

@@ -60,7 +60,8 @@ def test_a_node_that_is_lost_again_and_again_is_shut() -> None:
     lose(found, "n1", HOUR)
     shut = found.shut(HOUR)
     assert [*shut] == ["n1"]
-    assert shut["n1"].why == "quarantined, as it was lost again and again"
+    times = "01-01 00:00, 01-01 01:00 UTC"
+    assert shut["n1"].why == f"quarantined, as it was lost again and again ({times})"
     assert shut["n1"].until == 2 * HOUR == found.next_end(HOUR)
     assert not found.shut(2 * HOUR)
 
@@ -69,7 +70,9 @@ def test_a_node_whose_gpus_fall_sick_is_shut_and_the_last_fault_is_named() -> No
     found = watch()
     for at, device in ((10, 3), (20, 3), (30, 5)):
         found.note(DeviceHealth(at, "n1", device, healthy=False, cause="Xid 79: it fell off"))
-    assert found.shut(30)["n1"].why.endswith("the last one: Xid 79: it fell off")
+    assert found.shut(30)["n1"].why.startswith(
+        "quarantined, as its GPUs fall sick, the last one: Xid 79: it fell off ("
+    )
 
 
 def test_programs_that_do_well_nowhere_shut_no_node_however_many_there_are() -> None:
@@ -94,7 +97,9 @@ def test_a_machine_that_cannot_start_several_workloads_is_shut_and_the_last_faul
     run(found, "a", ["n2"], Outcome.START_FAILED, 15, "node")
     assert not found.shut(16)
     run(found, "b", ["n2"], Outcome.START_FAILED, 20, "node")
-    assert found.shut(30)["n2"].why.endswith("could not start programs, the last time: said so")
+    assert found.shut(30)["n2"].why.endswith(
+        "start programs, the last time: said so (01-01 00:00 by a, 01-01 00:00 by b UTC)"
+    )
 
 
 def test_programs_that_fail_on_one_node_and_then_do_well_elsewhere_shut_it() -> None:

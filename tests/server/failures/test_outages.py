@@ -146,7 +146,8 @@ def test_a_node_that_is_lost_three_times_says_what_it_was_and_how_to_end_it(plac
         until(lambda: place.state_of("n1")["state"] != "lost")
     until(lambda: place.state_of("n1")["state"] == "cordoned")
     reason = place.state_of("n1")["reason"]
-    assert reason.startswith("quarantined, as it was lost again and again; until ")
+    assert reason.startswith("quarantined, as it was lost again and again (")
+    assert " UTC); until " in reason
     assert reason.endswith(" UTC, or `ganglion uncordon n1`")
     assert reason in (place.home / "server.log").read_text()
     for number in range(3):  # the third finds no room on the nodes that are open

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { drainLine } from "../nodes/drain";
-import { stateOf } from "../nodes/nodes";
+import { stateOf } from "../nodes/state";
 import { idleRule } from "../workspaces/workspaces";
 import { modelOf } from "../services/services";
 import { bodyOf, instant, lineOf, EMPTY } from "./booking";

@@ -10,15 +10,11 @@ import type { Column } from "../../ui/table";
 import { harmless } from "../../ui/text";
 import { domainOf } from "../fleet/draw";
 import { NodePanel } from "./panel";
+import { stateOf } from "./state";
 
 const route = getRouteApi("/nodes");
 
 export const sick = (node: NodeView) => node.devices.filter((each) => !each.healthy).length;
-
-/** What a node is, in one word: a quarantine is a cordon that the server made. */
-export function stateOf(node: NodeView): string {
-  return node.state === "cordoned" && node.reason.startsWith("quarantined") ? "quarantined" : node.state;
-}
 
 export const COLUMNS: readonly Column<NodeView>[] = [
   {
@@ -29,7 +25,7 @@ export const COLUMNS: readonly Column<NodeView>[] = [
     value: (row) => row.name,
     cell: (row) => <Name text={row.name} most={60} />,
   },
-  { key: "state", title: "State", width: "8rem", narrow: "7.5rem", value: stateOf, cell: (row) => <Badge text={stateOf(row)} /> },
+  { key: "state", title: "State", width: "8.75rem", narrow: "8.25rem", value: stateOf, cell: (row) => <Badge text={stateOf(row)} /> },
   {
     key: "free",
     title: "GPUs free",

@@ -13,8 +13,8 @@ import { gpus, memory, plural, ranges } from "../../ui/numbers";
 import { Badge, Command, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import { harmless, word } from "../../ui/text";
-import { stateOf } from "./nodes";
 import { Drain } from "./drain";
+import { stateOf } from "./state";
 
 export function NodePanel({ name, close }: { name: string; close(): void }) {
   const found = useQuery(readNode(name));
@@ -29,6 +29,7 @@ export function NodePanel({ name, close }: { name: string; close(): void }) {
 }
 
 function About({ about }: { about: NodeDetail }) {
+  const { me } = useVisitor();
   const { node } = about;
   const state = stateOf(node);
   const sick = node.devices.filter((each) => !each.healthy);
@@ -41,6 +42,19 @@ function About({ about }: { about: NodeDetail }) {
         <section className="notice bad" aria-label="Quarantine">
           <strong>The server closed it.</strong>
           <p>{harmless(node.reason, 1000)}</p>
+          <p>
+            <Link to="/timeline" search={{ node: node.name }}>
+              What ran on it
+            </Link>
+            {may(me, "audit") && (
+              <>
+                {", "}
+                <Link to="/audit" search={{ kind: "node_cordoned", since: "all" }}>
+                  when nodes were closed and opened
+                </Link>
+              </>
+            )}
+          </p>
           <p>Uncordon it once it is repaired: that vouches for it, and its failures count no more.</p>
         </section>
       )}

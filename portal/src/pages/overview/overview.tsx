@@ -10,6 +10,7 @@ import { gpus, money, plural } from "../../ui/numbers";
 import { Badge, Empty, Failure, Figure, Loading, Meter, Name, StateBadge, Time } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless } from "../../ui/text";
+import { stateOf } from "../nodes/state";
 import { useFirstSteps } from "../setup/fresh";
 
 const FirstSteps = lazy(() => import("../setup/setup"));
@@ -267,7 +268,7 @@ function Incidents() {
             <Link to="/fleet" search={{ node: each.name }}>
               <Name text={each.name} most={60} />
             </Link>{" "}
-            <Badge text={each.state} /> {harmless(each.reason, 160)}
+            <Badge text={stateOf(each)} /> {harmless(each.reason, 160)}
           </li>
         ))}
         {bad.length > SHOWN && <li>and {plural(bad.length - SHOWN, "further node")}</li>}

@@ -18,7 +18,7 @@ it("lists each model once, with the work that has it and what lies in the folder
     ["hf://org/llama@1", ["chat-2", "chat-1"], "being fetched, 1 GiB of 4 GiB"],
     ["hf://org/old@9", [], "kept, 2 GiB"],
   ]);
-  expect(found[1]?.used).toBe(5);
+  expect([found[1]?.used, found[1]?.version]).toEqual([5, "9"]);
 });
 
 it("says why a model is not there, and nothing where none are kept", () => {

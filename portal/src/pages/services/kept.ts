@@ -47,7 +47,8 @@ export function modelsOf(listed: ModelList): ModelAt[] {
 
 function stored(model: StoredModel, known: ModelAt | undefined): ModelAt {
   const kept = known?.kept ?? { state: "cached", bytes: model.bytes, of: model.bytes, trouble: "" };
-  return { uri: model.uri, digest: model.digest, version: "", users: [], ...known, kept, used: model.used };
+  const version = /@([^@/]+)$/.exec(model.uri)?.[1] ?? ""; // no workload says it
+  return { uri: model.uri, digest: model.digest, version, users: [], ...known, kept, used: model.used };
 }
 
 const WORDS: Record<string, string> = {

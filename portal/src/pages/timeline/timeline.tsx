@@ -328,13 +328,13 @@ interface Entry {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
+  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(4.5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
   { key: "what", title: "What", width: "6rem", narrow: "5.75rem", value: (row) => row.what, cell: (row) => row.what },
   {
     key: "name",
     title: "Whose",
     width: "minmax(10rem, 2fr)",
-    narrow: "minmax(5.25rem, 2fr)",
+    narrow: "minmax(5.5rem, 2fr)",
     value: (row) => row.name,
     cell: (row) =>
       row.workload ? (
@@ -352,7 +352,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     key: "begin",
     title: "From",
     width: "7.5rem",
-    narrow: "6.25rem",
+    narrow: "6.5rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },

@@ -110,7 +110,8 @@ def _over_budget(
         return None, {}
     usable = state.fleet.totals.flavors_for(record.shapes)
     path, limit = state.queues.payers(gang), gang.time_limit_ms or 0
-    refusals, divided = dict[str, Reason](), state.fleet.parts.are_there()
+    divided = state.fleet.parts.are_there()
+    refusals: dict[str, Reason] = {}
     for flavor in usable:
         if divided:
             milli = _least_milli(state, record, flavor)

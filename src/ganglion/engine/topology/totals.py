@@ -14,7 +14,7 @@ from ganglion.model.resources import WHOLE
 SUMS = 64
 """Sums of what is visible that are kept up to date."""
 SHAPES = 1_024
-"""Gangs by their shapes of which the flavors are remembered."""
+"""Gangs by their shapes of which the flavors are remembered, and shapes of which the parts are."""
 
 
 class Totals:
@@ -174,7 +174,7 @@ class GpuParts:
 
         Flavors are those of the nodes that there are.
         """
-        if self._seen != self._tree.descriptions:
+        if self._seen != self._tree.descriptions or len(self._known) >= SHAPES:
             self._look()
         known = self._known.get(shape)
         if known is None:

@@ -5,7 +5,8 @@ program (no disk, no memory, an I/O error). What programs do counts only by comp
 nodes (`comparison`): the exit codes of a program that does well nowhere say nothing about a node.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +19,8 @@ from ganglion.model.policy import Failures
 
 CRASHES = 3
 """Programs that fail on a node alone weigh less than its own failures: this many count as one."""
+LISTED = 8
+"""Most failures that the reason of a quarantine lists."""
 SAID = 100
 """Most characters of a failed start that a reason quotes."""
 
@@ -143,7 +146,8 @@ class Watch:
         away = others | self._cordoned | self._lost.keys() | {node}
         left = any(each == kind and name not in away for name, each in self._kinds.items())
         if left and len(others) < most:
-            self._quarantine.strike(node, why, at, by)
+            shown = _told([*self._quarantine.recent(node, at), (at, by)])
+            self._quarantine.strike(node, f"{why} ({shown})", at, by)
 
     def pardon(self, node: str) -> None:
         """A person says that a node is well."""
@@ -161,6 +165,15 @@ class Watch:
     def next_end(self, now: int) -> int | None:
         """When the next one may be used again, in ms; None = none is shut."""
         return min((each.until for each in self.shut(now).values()), default=None)
+
+
+def _told(failures: Sequence[tuple[int, str]]) -> str:
+    """The last failures of a node: when each was, and the workload that met it."""
+    times = (
+        f"{datetime.fromtimestamp(at / 1000, UTC):%m-%d %H:%M}{f' by {by}' if by else ''}"
+        for at, by in failures[-LISTED:]
+    )
+    return f"{', '.join(times)} UTC"
 
 
 _HANDLERS: Mapping[type, Callable[[Watch, Any], None]] = {

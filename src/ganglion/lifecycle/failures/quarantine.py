@@ -39,7 +39,7 @@ class Quarantine:
             by: the gang that met the failure; one that fails again and again is counted once,
                 since it may be at fault itself. Empty = no gang; the failure always counts.
         """
-        recent = [each for each in self._strikes.get(what, ()) if now - each[0] < self._window]
+        recent = self.recent(what, now)
         if by and any(each == by for _, each in recent):
             return False
         self._strikes[what] = [*recent, (now, by)]
@@ -47,6 +47,10 @@ class Quarantine:
             return False
         self.shut(what, why, now)
         return True
+
+    def recent(self, what: str, now: int) -> list[tuple[int, str]]:
+        """Failures that count at present: when each was, and the gang that met it; empty = none."""
+        return [each for each in self._strikes.get(what, ()) if now - each[0] < self._window]
 
     def shut(self, what: str, why: str, now: int) -> None:
         """Leave it alone from now on, whatever happened before."""
@@ -62,7 +66,7 @@ class Quarantine:
 
     def strikes(self, what: str, now: int) -> int:
         """How many failures count at present."""
-        return sum(now - at < self._window for at, _ in self._strikes.get(what, ()))
+        return len(self.recent(what, now))
 
     def reason(self, what: str, now: int) -> str:
         """Why it is shut; empty = it is not."""

@@ -97,6 +97,31 @@ class RecordsLost(EventBase, frozen=True, tag="records_lost"):
     detail: str = ""
 
 
+class QueueLending(Struct, frozen=True, omit_defaults=True):
+    """What one queue lent and borrowed; see `docs/usage.md`.
+
+    Attributes:
+        queue: its name.
+        lent_gpu_us: GPU-microseconds of its quota that others at its level used while it did not.
+        borrowed_gpu_us: what it used of the quota of others at its level.
+    """
+
+    queue: str
+    lent_gpu_us: int = 0
+    borrowed_gpu_us: int = 0
+
+
+class QueuesLent(EventBase, frozen=True, tag="queues_lent"):
+    """What queues lent and borrowed from one time on, and before another one, within one day.
+
+    In all of them together as much is lent as is borrowed.
+    """
+
+    begin_ms: int
+    end_ms: int
+    queues: tuple[QueueLending, ...]
+
+
 class ObjectRefused(EventBase, frozen=True, tag="object_refused"):
     """An object of a cluster is left out of decisions; an empty problem = no longer.
 
@@ -146,6 +171,7 @@ Delivered = (
     | WaitGroups
     | WaitOrder
     | GpusSampled
+    | QueuesLent
     | SchedulerStarted
     | SchedulerSettled
     | SchedulerEnded

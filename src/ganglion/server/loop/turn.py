@@ -158,9 +158,8 @@ class Turn:
             draft.batch.past.append(filed(cluster, gang, draft.ledger.next_number()))
         if not draft.batch and not draft.batch.activity:
             return []
-        draft.batch.usage, draft.batch.supply, activity = draft.book.metered()
+        draft.batch.usage, draft.batch.supply, activity, draft.batch.lent = draft.book.metered()
         draft.batch.activity += activity
-        draft.batch.lent = draft.book.lending.drain()
         with self._metrics.commit():
             entries = draft.ledger.append(draft.batch)
         self._measure()

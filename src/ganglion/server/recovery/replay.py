@@ -78,8 +78,8 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> ClosedBy:
         set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
     mind.state.gangs.fresh.clear()  # the cycle that followed has turned to them
-    usage, supply, _ = mind.book.metered()
-    return usage, supply, mind.book.lending.drain()
+    usage, supply, _, lent = mind.book.metered()
+    return usage, supply, lent
 
 
 def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:

@@ -20,8 +20,7 @@ from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
 from ganglion.lifecycle.waiting.sums import WaitSums
 from ganglion.lifecycle.waiting.untold import UntoldReasons
-from ganglion.metering.activity import ActivityInterval
-from ganglion.metering.clusters import ClusterMeters
+from ganglion.metering.clusters import Closed, ClusterMeters
 from ganglion.metering.intervals import SupplyInterval, UsageInterval
 from ganglion.metering.lending import LendingMeter
 from ganglion.metering.meter import Meter
@@ -335,16 +334,14 @@ class Registry:
         if not named:
             self._names.pop(name, None)
 
-    def metered(
-        self,
-    ) -> tuple[list[UsageInterval], list[SupplyInterval], list[ActivityInterval]]:
+    def metered(self) -> Closed:
         """The intervals that were closed since this was asked last, in order; then none are.
 
         Those of activity are of clusters: what GPUs of this machine did follows from no event.
         """
         usage, supply = self.meter.drain()
-        more_usage, more_supply, activity = self.cluster_meters.drain()
-        return usage + more_usage, supply + more_supply, activity
+        more_usage, more_supply, activity, lent = self.cluster_meters.drain()
+        return usage + more_usage, supply + more_supply, activity, self.lending.drain() + lent
 
     def open_usage(self, until: int) -> Iterator[UsageInterval]:
         """What attempts hold here and in clusters, as if it ended then."""

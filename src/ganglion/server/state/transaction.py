@@ -12,6 +12,7 @@ from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.lifecycle.waiting.sums import WaitSums
+from ganglion.metering.lending import LendingMeter
 from ganglion.metering.meter import HeldPlace
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import (
@@ -51,6 +52,7 @@ from ganglion.model.events import (
     UserRemoved,
 )
 from ganglion.model.events.access import PodAccess
+from ganglion.model.events.base import EventBase
 from ganglion.model.plan import Plan
 from ganglion.server.state.registry import LiveWorkload, Registry
 from ganglion.worlds.local.run_files.secret_store import SecretStore
@@ -114,29 +116,36 @@ class Mind(NamedTuple):
             held = map(_held, self.state.gangs.records.values())
             places = (place for place in held if place)
             meter.begin(event.at, fleet.nodes, sorted(fleet.tree.gone()), places)
-        self._lend(event)
+        lend(self.book.lending, self.state, event)
 
-    def _lend(self, event: Event) -> None:
-        """Have the book follow what queues lend one another."""
-        lending, queues, kind = self.book.lending, self.state.queues, type(event)
-        shares = queues.shares
-        begins = not lending.now
-        starts = isinstance(event, ServerStarted) and event.meters_lending
-        if not (begins or starts or shares.charged or kind in _LENDS):
-            return
-        lending.passes(event.at)
-        if starts:
-            lending.close()
-        accounts = shares.tree.accounts
-        is_put = isinstance(event, QueueSet) and lending.put(event.queue, accounts)
-        if begins or (kind in _TREE and not is_put):
-            lending.tree(queues.by_name.values(), accounts)
-            shares.charged.update(dict.fromkeys(queues.by_name))
-        for name in shares.charged:
-            lending.uses(shares.path(name), shares.usage)
-        shares.charged.clear()
-        if begins or kind in _LENDS:
-            lending.has(self.state.fleet.totals.capacity())
+
+def lend(lending: LendingMeter, state: ClusterState, event: EventBase) -> None:
+    """Have a meter follow what queues lend one another.
+
+    Args:
+        lending: the meter.
+        state: that has accepted the event; it has no other reader of what was charged.
+        event: the next one.
+    """
+    queues, kind = state.queues, type(event)
+    shares = queues.shares
+    begins = not lending.now
+    starts = isinstance(event, ServerStarted) and event.meters_lending
+    if not (begins or starts or shares.charged or kind in _LENDS):
+        return
+    lending.passes(event.at)
+    if starts:
+        lending.close()
+    accounts = shares.tree.accounts
+    is_put = isinstance(event, QueueSet) and lending.put(event.queue, accounts)
+    if begins or (kind in _TREE and not is_put):
+        lending.tree(queues.by_name.values(), accounts)
+        shares.charged.update(dict.fromkeys(queues.by_name))
+    for name in shares.charged:
+        lending.uses(shares.path(name), shares.usage)
+    shares.charged.clear()
+    if begins or kind in _LENDS:
+        lending.has(state.fleet.totals.capacity())
 
 
 def _wipe(ledger: "Ledger", _world: ServedWorld) -> None:

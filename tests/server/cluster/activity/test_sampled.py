@@ -17,6 +17,7 @@ from ganglion.lifecycle.workspaces.dcgm import figures
 from ganglion.metering.activity import AttemptLook, DeviceCounters
 from ganglion.metering.sums import UsageBy
 from ganglion.model.events import DeliveryRecord, GpusSampled
+from ganglion.model.queue import Queue
 from ganglion.seams.clock import SystemClock
 from ganglion.server.cluster.activity import exporters
 from ganglion.server.cluster.activity.looks import HeldGpus, looks
@@ -99,8 +100,10 @@ class SetClock(SystemClock):
 class East:
     """A cluster of nodes with an exporter each, its scheduler, and the server it delivers to."""
 
-    def __init__(self, folder: Path, nodes: int) -> None:
-        self.stage, self.clock, self.sums = Stage(), SetClock(), GpuSums()
+    def __init__(
+        self, folder: Path, nodes: int, queues: Sequence[Queue] = (Queue("default"),)
+    ) -> None:
+        self.stage, self.clock, self.sums = Stage(queues=queues), SetClock(), GpuSums()
         self.reports = TurnReports("pod-a", (), self.sums)
         self.sampler = GpuSampler(cast("Scheduler", self), self.sums, self.clock)
         self.rig, self.number = Rig(folder), 0

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from ganglion.seams.clock import SystemClock
 from ganglion.seams.effects import Effects
+from ganglion.server.access.tries import passwords
 from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.app import guarded, make_app
 from ganglion.server.login.settings import LoginSettings
@@ -102,7 +103,10 @@ class Pages:
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[LocalOffice]:
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalOffice]:
+    # What passwords cost to check is seen in tests/server/access/tries.
+    monkeypatch.setattr(passwords, "MEMORY_KIB", 128)
+    monkeypatch.setattr(passwords, "FORM", "$argon2id$v=19$m=128,t=2,p=1$")
     rig = Staffed(tmp_path / "home")
     rig.service.start()
     made = LocalOffice(rig)

@@ -58,18 +58,16 @@ class GpuSampler:
         self._sums.look(asked, looks(held, self._said(urls)))
 
     def _seen(self) -> tuple[list[HeldGpus], dict[str, list[str]]]:
-        """What is held, and the exporters of these nodes, which are named as the engine does."""
+        """What is held where there are exporters, and these; nodes are named as the engine does."""
         with self._scheduler.read() as controller:
-            held = held_gpus(controller.scene)
             sites = controller.scene.sites.values()
-            pods = [(site.prefix, list(site.pods.values())) for site in sites] if held else []
-        nodes = {each.node for each in held}
-        return held, {
-            prefix + node: urls
-            for prefix, known in pods
-            for node, urls in exporters(known).items()
-            if prefix + node in nodes
-        }
+            pods = [(site.prefix, list(site.pods.values())) for site in sites]
+        urls = {prefix + name: of for prefix, own in pods for name, of in exporters(own).items()}
+        if not urls:
+            return [], {}
+        with self._scheduler.read() as controller:
+            held = [each for each in held_gpus(controller.scene) if each.node in urls]
+        return held, {each.node: urls[each.node] for each in held}
 
     def _said(self, urls: dict[str, list[str]]) -> dict[str, Said]:
         """What exporters say, by node; the first of a node counts where two name a device."""

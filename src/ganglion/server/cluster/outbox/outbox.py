@@ -14,7 +14,7 @@ import structlog
 from msgspec import Struct, field
 
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import RecordLoss, SchedulerEnded
+from ganglion.model.events import Delivered, RecordLoss, SchedulerEnded
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import Files
 from ganglion.server.cluster.activity.sums import GpuSums
@@ -174,7 +174,8 @@ class Outbox:
     def stop(self) -> None:
         """Write that the scheduler ends in good order, and deliver what can be within a while."""
         now = self._clock.now_ms()
-        ended = TurnPart(now, (*self.sums.rest(now), SchedulerEnded(now)), ())
+        rest: list[Delivered] = [*self.sums.rest(now), *self._reports.lending.rest(now)]
+        ended = TurnPart(now, (*rest, SchedulerEnded(now)), ())
         self._turns.put(_Handed([ended], self._skipped))
         self._turns.put(None)
         self._threads[0].join(FLUSH_S)

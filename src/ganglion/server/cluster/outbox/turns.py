@@ -9,6 +9,7 @@ from ganglion.model.events import (
     Delivered,
     GpusSampled,
     ObjectRefused,
+    QueuesLent,
     SchedulerSettled,
     SchedulerStarted,
     WaitGroups,
@@ -16,6 +17,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.placement import Placement
 from ganglion.server.cluster.activity.sums import GpuSums
+from ganglion.server.cluster.outbox.lending import LendingReports
 from ganglion.server.cluster.outbox.waits import WaitReports
 from ganglion.worlds.kubernetes.controller import ClusterController
 
@@ -55,6 +57,9 @@ class TurnReports:
         identity: of the process, as in the Lease.
         follows: ids of schedulers whose records are delivered before.
         sums: what GPUs did, as far as it was not reported.
+
+    Attributes:
+        lending: says what queues lend one another.
     """
 
     def __init__(self, identity: str, follows: Sequence[str], sums: GpuSums | None = None) -> None:
@@ -62,7 +67,7 @@ class TurnReports:
         self._is_first, self._is_settled = True, False
         self._refused: dict[tuple[str, str], str] = {}
         self._waits, self._lost = WaitReports(), 0
-        self._sums = sums or GpuSums()
+        self._sums, self.lending = sums or GpuSums(), LendingReports()
 
     def of(self, controller: ClusterController, now: int, lost: int = 0) -> list[TurnPart]:
         """What the turn that is over reports; empty = nothing.
@@ -87,6 +92,8 @@ class TurnReports:
         if lost != self._lost:
             self._lost = lost
             self._waits.lost()
+        if self._is_settled:
+            facts += self.lending.of(scene.state, (*taken, *decisions), now)
         alone = not facts and not decisions
         facts += self._waits.of(scene.state, controller.plan, now, alone=alone)
         return list(parts(now, facts, decisions))
@@ -138,6 +145,8 @@ def _weight(event: Delivered) -> int:
         return 1 + sum(map(len, event.groups.values())) // GANGS_OF_A_KIB
     if isinstance(event, WaitOrder):
         return 1 + (len(event.gangs) + len(event.reasons)) // GANGS_OF_A_KIB
+    if isinstance(event, QueuesLent):
+        return 1 + len(event.queues) // GANGS_OF_A_KIB
     if isinstance(event, GpusSampled):
         return 1 + len(event.attempts) // ATTEMPTS_OF_A_KIB
     place = getattr(event, "placement", None)
