@@ -234,7 +234,7 @@ function Chart(props: {
 
 function title(span: TimelineSpan, now: number, zone: Zone): string {
   const end = span.end === null ? "no known end" : absolute(span.end, now, zone);
-  const ahead = span.ahead_of ? ` ahead of ${harmless(span.ahead_of, 80)}` : "";
+  const ahead = span.ahead_of ? ` ahead of ${harmless(knownAs(span.ahead_of), 80)}` : "";
   return `${harmless(knownAs(span.gang), 80)} of ${harmless(span.user, 40)}: ${WORDS[span.kind]}${ahead}, ${absolute(span.begin, now, zone)} to ${span.open ? "now, at the latest " : ""}${end}`;
 }
 
@@ -306,8 +306,8 @@ function Ahead({ gang }: { gang: string }) {
   return (
     <span>
       ; backfill: it started ahead of{" "}
-      <Link to="/workloads/$ref" params={{ ref: gang.replace(/\/\d+$/, "") }}>
-        <Name text={gang} most={60} />
+      <Link to="/workloads/$ref" params={{ ref: gang.includes(":") ? gang : gang.replace(/\/\d+$/, "") }}>
+        <Name text={knownAs(gang)} most={60} />
       </Link>
       , which was submitted earlier and had a place and a time reserved
     </span>
