@@ -87,7 +87,8 @@ export function Past({ queue }: { queue: QueueView }) {
         <p className="quiet">The policy does not remember use: what a queue has used changes nothing about its standing.</p>
       )}
       {found.error && !found.data && <Failure error={found.error} />}
-      {bars.length > 0 && (
+      {found.data && !bars.some((each) => each.value) && <p className="quiet">It held nothing in the last two weeks.</p>}
+      {bars.some((each) => each.value) && (
         <Bars label="GPU-hours held by day of UTC" bars={bars} said={hours} />
       )}
     </section>

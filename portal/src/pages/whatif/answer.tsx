@@ -129,11 +129,16 @@ function columnsOf(currency: string): readonly PlainColumn<FigureRow>[] {
   ];
 }
 
+/** Groups that are shown although nothing differs: all jobs, or, of a part of the queues, its own and others. */
+export function isSummary(report: Pick<WhatIfReport, "groups">, group: WhatIfGroup): boolean {
+  return group.by === "all" || !report.groups.some((each) => each.by === "all");
+}
+
 function Report({ report, all, show }: { report: WhatIfReport; all: boolean; show(all: boolean): void }) {
   const every = report.groups.flatMap((group) =>
     Object.entries(group.figures).map(([figure, found]) => ({ group, figure, found })),
   );
-  const rows = all ? every : every.filter((each) => each.group.by === "all" || each.group.by === "others" || each.found.visible);
+  const rows = all ? every : every.filter((each) => isSummary(report, each.group) || each.found.visible);
   const visible = every.some((each) => each.found.visible);
   return (
     <>

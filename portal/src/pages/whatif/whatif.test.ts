@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { isSummary } from "./answer";
 import { NOTHING, commandOf, questionOf } from "./asked";
 import { difference, said, tone } from "./figures";
 
@@ -34,6 +35,13 @@ it("sends a workload only with the time of its submission", () => {
   expect(questionOf({ ...form, at: "24h" })).toMatchObject({ workload: { run: "sleep 1" }, at: "24h" });
   expect(questionOf({ ...form, workload: "- a", at: "24h" })).toMatch(/keys and values/);
   expect(questionOf({ ...form, workload: "a: [", at: "24h" })).toMatch(/workload file/);
+});
+
+it("shows all figures of a part of the queues, and of the whole fleet those of all jobs", () => {
+  const group = (by: string) => ({ by, name: "", jobs: 1, waiting: 0, figures: {} });
+  const shown = (...groups: string[]) => groups.map(group).filter((each) => isSummary({ groups: groups.map(group) }, each)).map((each) => each.by);
+  expect(shown("queue", "others")).toEqual(["queue", "others"]);
+  expect(shown("all", "queue", "size")).toEqual(["all"]);
 });
 
 it("says a difference only where it is larger than the error bar", () => {

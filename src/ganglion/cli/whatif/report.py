@@ -75,10 +75,11 @@ def _start(job: "WhatIfStart") -> str:
 
 def _lines(report: "WhatIfReport", *, wide: bool) -> Iterator[FigureLine]:
     printers = _printers(report.currency)
+    whole = any(each.by == "all" for each in report.groups)
     for group in report.groups:
         name = "others" if group.by == "others" else group.name and f"{group.by} {group.name}"
         for key, figure in group.figures.items():
-            if group.name and not wide and not figure.visible:
+            if whole and group.name and not wide and not figure.visible:
                 continue
             label, printer = printers[key]
             yield FigureLine(
