@@ -182,6 +182,9 @@ export async function screens({ page, path, see, looked, accessible, step, check
     await page.getByLabel("Theme").selectOption("dark");
     check((await page.evaluate(() => document.documentElement.dataset.theme)) === "dark", "the theme is taken");
     await page.getByLabel("Theme").selectOption("system");
+    await page.getByLabel("Times", { exact: true }).selectOption("Asia/Tokyo");
+    await see("UTC+9", { exact: false });
+    await page.getByLabel("Times", { exact: true }).selectOption("local");
   });
 
   await step("what waits is gathered, chosen by the keyboard, and held at once", async () => {

@@ -209,6 +209,8 @@ try {
   await step("the queue tells why, and follows without a reload", async () => {
     await path("/queue");
     await see(job);
+    // What blocks has a time limit, so that it is known when what waits behind it starts.
+    await page.locator('[role="gridcell"]:not(.under) [title*="not a reservation"]').first().waitFor();
     await page.locator('[role="row"]', { hasText: job }).last().click();
     await page.waitForURL(/job=/);
     await see("What would start it").catch(() => see("When it starts"));

@@ -50,7 +50,7 @@ export function Shell() {
             <div>
               <Link to="/profile">Profile</Link>
               <Button className="small plain" onPress={() => setZone(zone === "utc" ? "local" : "utc")}>
-                Times: {zone === "utc" ? "UTC" : "local"}
+                Times: {zone === "utc" ? "UTC" : zone}
               </Button>
               <Button className="small plain" onPress={() => setTheme(NEXT[theme])}>
                 Theme: {theme}

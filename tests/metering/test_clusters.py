@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -318,3 +319,25 @@ def test_what_queues_lent_is_taken_in_as_a_whole_once_and_not_ahead_of_its_time(
         *(("east:a", 8_000, 9_000), ("east:b", 8_000, 9_000)),
     ]
     assert {(each.lent_gpu_us, each.borrowed_gpu_us) for each in east.lent} == {(7, 0), (0, 7)}
+
+
+def test_whatever_is_said_again_late_or_by_another_scheduler_no_time_is_sampled_twice() -> None:
+    for seed in sample(range(160), every=8):
+        dice, now = Random(seed), 10_000
+        east, scheduler = Delivery(), 1
+        east.hears(*began(0, "n0"), SchedulerSettled(0), submitted(0, "a"), scheduler="s1")
+        east.hears(placed(1_000, "a", "n0", 0, 1), scheduler="s1")
+        for _ in range(30):
+            now += dice.randrange(40_000_000)
+            begin = max(now - dice.randrange(80_000_000), 0)
+            said = sampled(now, begin, begin + dice.randrange(90_000_000), dice.randrange(1_001))
+            east.hears(said, late=dice.randrange(-5_000, 5_000), scheduler=f"s{scheduler}")
+            if dice.random() < 0.2:
+                scheduler += 1
+                again = [*began(now, "n0"), submitted(now, "a"), placed(now, "a", "n0", 0, 1)]
+                east.hears(*again, SchedulerSettled(now), scheduler=f"s{scheduler}")
+        east.hears(ended(now - dice.randrange(9_000_000), "a"), scheduler=f"s{scheduler}")
+        spans = [(begin, end) for begin, end, *_ in active(east)]
+        assert spans == sorted(spans)
+        assert all(one[1] <= other[0] for one, other in pairwise(spans))
+        assert spans

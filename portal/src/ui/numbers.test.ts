@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { absolute, duration, gpuHours, hours, money, ranges, relative, span } from "./numbers";
+import { absolute, aheadOf, duration, gpuHours, hours, isZone, money, ranges, relative, span } from "./numbers";
 
 it("says durations in their two largest units", () => {
   expect([0, 999, 61_000, 3_600_000, 90_061_000].map(duration)).toEqual([
@@ -36,6 +36,14 @@ it("says the date where it is another day, and always the zone", () => {
   const local = Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(noon);
   const zone = local.find((each) => each.type === "timeZoneName")?.value.replace("GMT", "UTC") ?? "";
   expect(absolute(noon, noon, "local").endsWith(`:00:00 ${zone}`)).toBe(true);
+});
+
+it("knows zones by their names, with the offset that they have at a moment", () => {
+  const [winter, summer] = [Date.UTC(2026, 0, 15, 23, 30), Date.UTC(2026, 6, 15, 23, 30)];
+  expect([winter, summer].map((at) => aheadOf(at, "Europe/Berlin") / 3_600_000)).toEqual([1, 2]);
+  expect(["utc", "Asia/Kolkata", "America/New_York"].map((zone) => aheadOf(winter + 1, zone) / 3_600_000)).toEqual([0, 5.5, -5]);
+  expect(absolute(winter, winter, "Asia/Kolkata")).toBe("05:00:00 UTC+5:30");
+  expect(["local", "utc", "Europe/Berlin", "Nowhere/City", "<img>"].map(isZone)).toEqual([true, true, true, false, false]);
 });
 
 it("says GPU-hours with two decimals, and never that a little is nothing", () => {

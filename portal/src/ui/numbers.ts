@@ -80,13 +80,41 @@ export function span(from: number, to: number): string {
   return soon === late ? `${late}` : `${soon} – ${late}`;
 }
 
-export type Zone = "local" | "utc";
+/** `local`, `utc`, or a name as `Europe/Berlin`. */
+export type Zone = string;
+
+const FORMATS = new Map<Zone, Intl.DateTimeFormat>();
 
 /** Day, time to the second, and zone, as parts of a date. */
-const PARTS: Record<Zone, Intl.DateTimeFormat> = {
-  local: parts({}),
-  utc: parts({ timeZone: "UTC" }),
-};
+function formatOf(zone: Zone): Intl.DateTimeFormat {
+  const known = FORMATS.get(zone);
+  if (known) return known;
+  const made = parts(zone === "local" ? {} : { timeZone: zone === "utc" ? "UTC" : zone });
+  FORMATS.set(zone, made);
+  return made;
+}
+
+/** Whether this browser knows a zone. */
+export function isZone(text: string): boolean {
+  try {
+    formatOf(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The parts of a moment on the clocks of a zone. */
+function partsOf(at: number, zone: Zone): Record<string, string> {
+  return Object.fromEntries(formatOf(zone).formatToParts(at).map((each) => [each.type, each.value]));
+}
+
+/** How far the clocks of a zone are ahead of UTC at a moment, in ms. */
+export function aheadOf(at: number, zone: Zone): number {
+  const found = partsOf(at, zone);
+  const [year = 0, month = 1, ...rest] = ["year", "month", "day", "hour", "minute", "second"].map((each) => Number(found[each]));
+  return Date.UTC(year, month - 1, ...rest) - Math.floor(at / 1000) * 1000;
+}
 
 function parts(more: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const two = "2-digit";
@@ -98,10 +126,8 @@ function parts(more: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
 
 /** A moment as a clock shows it, with the zone; of another day than now the date, without seconds. */
 export function absolute(at: number, now: number, zone: Zone, estimate = false): string {
-  const read = (ms: number) =>
-    Object.fromEntries(PARTS[zone].formatToParts(ms).map((each) => [each.type, each.value]));
   const day = (of: Record<string, string>) => `${of["year"]}-${of["month"]}-${of["day"]}`;
-  const [then, today] = [read(at), read(now)];
+  const [then, today] = [partsOf(at, zone), partsOf(now, zone)];
   const same = day(then) === day(today);
   const time = `${then["hour"]}:${then["minute"]}`;
   const shown = same ? (estimate ? time : `${time}:${then["second"]}`) : `${day(then)} ${time}`;

@@ -1,6 +1,6 @@
 /** What a user has chosen in this browser: theme and time zone. */
 import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
-import type { Zone } from "./numbers";
+import { isZone, type Zone } from "./numbers";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -19,10 +19,10 @@ const SettingsContext = createContext<Settings>({
 });
 export const useSettings = () => useContext(SettingsContext);
 
-function kept<T extends string>(key: string, known: readonly T[], usual: T): T {
+function kept<T extends string>(key: string, known: (found: T) => boolean, usual: T): T {
   try {
     const found = localStorage.getItem(key) as T | null;
-    return found && known.includes(found) ? found : usual;
+    return found && known(found) ? found : usual;
   } catch {
     return usual; // a browser that keeps nothing
   }
@@ -37,8 +37,8 @@ function keep(key: string, value: string): void {
 }
 
 export function SettingsProvider({ children }: { children: ReactNode }) {
-  const [theme, setTheme] = useState<Theme>(() => kept<Theme>("theme", ["system", "light", "dark"], "system"));
-  const [zone, setZone] = useState<Zone>(() => kept<Zone>("zone", ["local", "utc"], "local"));
+  const [theme, setTheme] = useState<Theme>(() => kept<Theme>("theme", (found) => ["system", "light", "dark"].includes(found), "system"));
+  const [zone, setZone] = useState<Zone>(() => kept<Zone>("zone", isZone, "local"));
   useEffect(() => {
     if (theme === "system") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = theme;

@@ -14,7 +14,7 @@ const column = (key: string, width: string, more: Partial<Column<string>> = {}):
 });
 const COLUMNS = [
   column("name", "8rem", { narrow: "5rem" }),
-  column("why", "20rem", { narrow: "9rem", under: true }),
+  column("why", "20rem", { narrow: "9rem", under: 3 }),
   column("user", "6rem", { roomy: true }),
   column("at", "7rem", { wide: true }),
 ];

@@ -19,8 +19,8 @@ export interface Column<Row> {
   wide?: boolean;
   /** Left out on those of a tablet too, and beside a panel. */
   roomy?: boolean;
-  /** On narrow screens on a line of its own under the other columns. */
-  under?: boolean;
+  /** Lines that it has of its own on narrow screens, under the other columns. */
+  under?: number;
   /** Known only of rows that are seen: neither sorted by nor in CSV. */
   passing?: boolean;
 }
@@ -29,7 +29,8 @@ const ROW = 40;
 /** How long rows have to stay in sight before more is read of them, and at most where they keep changing. */
 const SETTLED_MS = 400;
 const UNSETTLED_MS = 2_000;
-const TALL_ROW = 100;
+/** Of each line under the other columns. */
+const LINE = 20;
 /** As in the style sheet. */
 const NARROW = "(max-width: 48rem)";
 
@@ -85,8 +86,8 @@ export function Table<Row>(props: TableProps<Row>) {
   const { columns, onSort, sort, id, onOpen } = props;
   const rows = useMemo(() => sorted(props.rows, columns, sort), [props.rows, columns, sort]);
   const box = useRef<HTMLDivElement>(null);
-  const tall = useNarrow() && columns.some((each) => each.under);
-  const height = tall ? TALL_ROW : ROW;
+  const lines = columns.reduce((sum, each) => sum + (each.under ?? 0), 0);
+  const height = ROW + (useNarrow() ? LINE * lines : 0);
   const [active, setActive] = useState(0);
   const wanted = useRef(false);
   const virtual = useVirtualizer({
@@ -228,7 +229,7 @@ function useSeen<Row>(seen: readonly Row[], id: (row: Row) => string, tell?: (ro
   }, [key]);
 }
 
-function classes(column: { align?: "end"; wide?: boolean; roomy?: boolean; under?: boolean }): string {
+function classes(column: { align?: "end"; wide?: boolean; roomy?: boolean; under?: number }): string {
   const found = [column.align === "end" && "end", column.wide && "wide", column.roomy && "roomy", column.under && "under"];
   return found.filter(Boolean).join(" ");
 }

@@ -177,9 +177,10 @@ class LifeEvent(Struct):
         kind: `checkpoint` = one was reported; `resumed` = an attempt was placed that got one to go
             on from; `resized` = it grew or shrank while it ran; `changed` = something else is asked
             for, from the next attempt on where it needs one.
-        attempt: the last one that was placed by then; 0 = none.
+        attempt: the last one that was placed by then; 0 = none, or not known.
         step, path: of the checkpoint; 0 and empty = its program did not say.
-        saved_by: attempt that saved the checkpoint that was gone on from.
+        saved_by: attempt that saved the checkpoint that was gone on from; 0 = the newest one was
+            not there any more: `why` says what the attempt got.
         changes: what was before and after.
         why: its cause; empty = it was not said.
     """

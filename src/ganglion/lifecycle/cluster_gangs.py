@@ -115,13 +115,14 @@ class DeliveredGang(Struct):
                 self.band = None
                 self.placement, self.placed, self.started = place, at, 0
                 self.attempts += 1
+                self.life.attempt = self.attempts
                 self.holds, self.images = True, ()
             case GangResized(placement=place, at=at):
                 self._charge(at)
-                self.life.take(event, self.attempts, self.placement)
+                self.life.take(event, self.placement)
                 self.placement, self.placed = place, at
             case CheckpointCommitted():
-                self.life.take(event, self.attempts)
+                self.life.take(event)
             case ImagesReported(images=images):
                 self.images = tuple(dict.fromkeys((*self.images, *images)))
             case GangStarted(at=at):
@@ -137,7 +138,7 @@ class DeliveredGang(Struct):
     def ask(self, gang: Gang, image: str, at: int) -> None:
         """It is submitted otherwise than it was, or again as it was, at a time in ms."""
         changes = differing(described(self.gang, self.image), described(gang, image))
-        self.life.change(at, self.attempts, changes)
+        self.life.change(at, changes)
         self.gang, self.image = gang, image
 
     def _end(self, event: GangEnded) -> None:

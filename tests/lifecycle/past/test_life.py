@@ -19,29 +19,40 @@ def place(*nodes: str) -> Placement:
 
 
 def test_sizes_are_said_from_and_to_with_the_cause() -> None:
-    life, why = GangLife(), Cause(CauseKind.FEWER_WANTED)
-    life.take(GangResized(5, G, 1, place("n0"), why), 1, place("n0", "n1", "n2"))
-    life.take(GangResized(6, G, 1, place("n1")), 1, place("n0"))  # it moved, and is as large
+    life, why = GangLife(attempt=1), Cause(CauseKind.FEWER_WANTED)
+    life.take(GangResized(5, G, 1, place("n0"), why), place("n0", "n1", "n2"))
+    life.take(GangResized(6, G, 1, place("n1")), place("n0"))  # it moved, and is as large
     pods, gpus = GangChange("pods of main", "3", "1"), GangChange("GPUs", "3", "1")
     assert life.marks == (LifeMark(5, LifeKind.RESIZED, 1, changes=(pods, gpus), cause=why),)
 
 
 def test_an_attempt_names_the_checkpoint_that_it_got() -> None:
     life = GangLife()
-    life.take(GangPlaced(1, G, 1, place("n0")), 0)
-    life.take(CheckpointCommitted(2, G, 1, 40, "/ck/40"), 1)
-    life.take(GangPlaced(3, G, 2, place("n0")), 1, saved=(SavePoint(2, 40, "/ck/40", 1),))
+    life.take(GangPlaced(1, G, 1, place("n0")))
+    life.take(CheckpointCommitted(2, G, 1, 40, "/ck/40"))
+    life.take(GangPlaced(3, G, 2, place("n0")), saved=(SavePoint(2, 40, "/ck/40", 1),))
     assert life.marks == (
         LifeMark(2, LifeKind.CHECKPOINT, 1, 40, "/ck/40"),
         LifeMark(3, LifeKind.RESUMED, 2, 40, "/ck/40", 1),
     )
 
 
+def test_an_attempt_that_did_not_get_the_newest_checkpoint_does_not_claim_it() -> None:
+    life = GangLife()
+    life.miss("nothing went on yet")
+    life.take(GangPlaced(3, G, 2, place("n0")), saved=(SavePoint(2, 40, "/ck/40", 1),))
+    life.take(CheckpointCommitted(4, G, 2, 1))
+    life.miss("step 40 is gone: attempt 2 starts over")
+    resumed, saved = life.marks
+    assert (resumed.saved_by, resumed.step, resumed.path, saved.step) == (0, 0, "", 1)
+    assert resumed.missing == "step 40 is gone: attempt 2 starts over"
+
+
 def test_of_many_checkpoints_the_newest_stay_and_push_nothing_else_out() -> None:
     life = GangLife.of(Gang(G, "e-1", "team"))
-    life.take(GangUpdated(0, G, priority=80), 1)
+    life.take(GangUpdated(0, G, priority=80))
     for at in range(1, KEPT + 4):
-        life.take(CheckpointCommitted(at, G, 1, at), 1)
+        life.take(CheckpointCommitted(at, G, 1, at))
     assert (len(life.marks), life.left_out) == (KEPT + 1, 3)
     assert [each.step for each in life.marks[:2]] == [0, 4]
     assert life.marks[-1].step == KEPT + 3
@@ -50,10 +61,10 @@ def test_of_many_checkpoints_the_newest_stay_and_push_nothing_else_out() -> None
 def test_an_update_says_what_was_before() -> None:
     elastic = PodSet(count=4, min_count=1)
     life = GangLife.of(Gang(G, "e-1", "team", pod_sets=(elastic,), time_limit_ms=60_000))
-    life.take(GangUpdated(1, G, priority=80, queue="other", time_limit_ms=0), 1)
-    life.take(GangUpdated(2, G, counts={"main": 8}), 1)
-    life.take(GangUpdated(3, G, priority=80, held=True), 1)  # nothing of this is asked otherwise
-    life.take(GangUpdated(4, G, priority=90, escalated=True), 1)
+    life.take(GangUpdated(1, G, priority=80, queue="other", time_limit_ms=0))
+    life.take(GangUpdated(2, G, counts={"main": 8}))
+    life.take(GangUpdated(3, G, priority=80, held=True))  # nothing of this is asked otherwise
+    life.take(GangUpdated(4, G, priority=90, escalated=True))
     assert [(each.at, each.changes) for each in life.marks] == [
         (
             1,
@@ -71,7 +82,7 @@ def test_an_update_says_what_was_before() -> None:
 
 def test_a_gang_of_an_earlier_version_has_no_changes_without_what_was_before() -> None:
     life = GangLife()
-    life.take(GangUpdated(1, G, priority=80), 1)
+    life.take(GangUpdated(1, G, priority=80))
     assert life.marks == ()
 
 

@@ -8,7 +8,6 @@ import { Confirm } from "../../ui/confirm";
 import { Select, Fields } from "../../ui/fields";
 import { Command, Empty, Failure, Loading, Name, Time, Badge } from "../../ui/parts";
 import { useSettings, type Theme } from "../../ui/settings";
-import type { Zone } from "../../ui/numbers";
 import { Facts } from "../../ui/side";
 import { harmless, word } from "../../ui/text";
 import { NewToken } from "../admin/token";
@@ -86,10 +85,11 @@ function Looks() {
         <Select
           label="Times"
           value={zone}
-          set={(each) => setZone(each as Zone)}
+          set={setZone}
           options={[
             ["local", `of this machine (${Intl.DateTimeFormat().resolvedOptions().timeZone})`],
             ["utc", "UTC"],
+            ...Intl.supportedValuesOf("timeZone").map((each) => [each, each] as const),
           ]}
         />
       </Fields>

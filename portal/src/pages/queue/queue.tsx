@@ -48,7 +48,7 @@ const reasonColumn = (starts: Starts): Column<OrderItem> => ({
   title: "Waits for",
   width: "minmax(10rem, 5fr)",
   narrow: "minmax(8rem, 4fr)",
-  under: true,
+  under: 3,
   value: (row) => (row.message ? `${row.reason}: ${row.message}` : row.reason),
   cell: (row) => (
     <span title={harmless(row.message, 1000)}>

@@ -8,7 +8,7 @@ import type { BookingView, DrainView, TimelineSpan } from "../../api/schema";
 import { useNow } from "../../ui/clock";
 import { knownAs } from "../../ui/cluster_name";
 import { Drawing, useWidth, type Colors } from "../../ui/drawing";
-import { absolute, count, duration, plural } from "../../ui/numbers";
+import { absolute, aheadOf, count, duration, plural, type Zone } from "../../ui/numbers";
 import { Badge, Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { RowLink } from "../../ui/row_link";
 import { useSettings } from "../../ui/settings";
@@ -186,7 +186,7 @@ function Chart(props: {
   const shape = useMemo(() => shapeOf(rows, Math.max(320, width)), [rows, width]);
   const paint = useCallback(
     (context: CanvasRenderingContext2D, colors: Colors) => {
-      const shift = zone === "utc" ? 0 : -new Date(window.begin).getTimezoneOffset() * MINUTE;
+      const shift = aheadOf(window.begin, zone);
       draw(context, rows, shape, { window, now, shift, chosen: gang }, colors);
     },
     [rows, shape, window, now, gang, zone],
@@ -232,7 +232,7 @@ function Chart(props: {
   );
 }
 
-function title(span: TimelineSpan, now: number, zone: "utc" | "local"): string {
+function title(span: TimelineSpan, now: number, zone: Zone): string {
   const end = span.end === null ? "no known end" : absolute(span.end, now, zone);
   const ahead = span.ahead_of ? ` ahead of ${harmless(knownAs(span.ahead_of), 80)}` : "";
   return `${harmless(knownAs(span.gang), 80)} of ${harmless(span.user, 40)}: ${WORDS[span.kind]}${ahead}, ${absolute(span.begin, now, zone)} to ${span.open ? "now, at the latest " : ""}${end}`;
@@ -328,13 +328,14 @@ interface Entry {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(4.5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
+  { key: "node", title: "Node", width: "minmax(6rem, 1fr)", narrow: "minmax(5.5rem, 1fr)", value: (row) => row.node, cell: (row) => <Name text={row.node} most={48} /> },
   { key: "what", title: "What", width: "6rem", narrow: "5.75rem", value: (row) => row.what, cell: (row) => row.what },
   {
     key: "name",
     title: "Whose",
     width: "minmax(10rem, 2fr)",
-    narrow: "minmax(5.5rem, 2fr)",
+    narrow: "1fr",
+    under: 1,
     value: (row) => row.name,
     cell: (row) =>
       row.workload ? (
@@ -352,7 +353,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     key: "begin",
     title: "From",
     width: "7.5rem",
-    narrow: "6.5rem",
+    narrow: "7.5rem",
     value: (row) => new Date(row.begin).toISOString(),
     cell: (row) => <Time at={row.begin} />,
   },

@@ -7,16 +7,16 @@ import { harmless } from "../../ui/text";
 import { checkpointsOf, type CheckpointRow } from "./marks";
 
 const COLUMNS: readonly PlainColumn<CheckpointRow>[] = [
-  { key: "at", title: "Saved", value: (row) => new Date(row.mark.at).toISOString(), cell: (row) => <Time at={row.mark.at} exact /> },
+  { key: "at", title: "Saved", className: "path", value: (row) => new Date(row.mark.at).toISOString(), cell: (row) => <Time at={row.mark.at} /> },
   { key: "step", title: "Step", align: "end", value: (row) => row.mark.step || null, cell: (row) => (row.mark.step ? count(row.mark.step) : "–") },
-  { key: "attempt", title: "By attempt", align: "end", value: (row) => row.mark.attempt, cell: (row) => row.mark.attempt },
+  { key: "attempt", title: "Attempt", align: "end", value: (row) => row.mark.attempt || null, cell: (row) => row.mark.attempt || "–" },
   {
     key: "resumed",
-    title: "Gone on from by",
+    title: "Resumed by",
     value: (row) => row.resumed.join(" "),
     cell: (row) => (row.resumed.length ? `attempt ${row.resumed.join(", ")}` : "–"),
   },
-  { key: "path", title: "Path", wide: true, value: (row) => row.mark.path, cell: (row) => harmless(row.mark.path, 300) || "–" },
+  { key: "path", title: "Path", wide: true, className: "path", value: (row) => row.mark.path, cell: (row) => harmless(row.mark.path, 300) || "–" },
 ];
 const GANG: PlainColumn<CheckpointRow> = { key: "gang", title: "Gang", align: "end", value: (row) => row.gang, cell: (row) => row.gang };
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { GangView } from "../../api/schema";
-import { clusterOf, gangOf, saidOf } from "./gang_choice";
+import { askThere, clusterOf, gangOf, saidOf } from "./gang_choice";
 
 const gang = (index: number, params: Record<string, string> = {}) => ({ index, phase: "running", params }) as unknown as GangView;
 
@@ -22,4 +22,10 @@ it("knows work of clusters by what was recorded of it", () => {
     ...{ cluster: "east", namespace: "lab", name: "train" },
   });
   expect(clusterOf({ document: { name: "train", run: "true" } })).toBeUndefined();
+});
+
+it("asks the cluster of a workload by the name that it has there", () => {
+  const there = { cluster: "east", namespace: "lab", name: "train a" };
+  expect(askThere("why", there)).toBe("ganglion why 'train a' --namespace lab --context CONTEXT");
+  expect(askThere("logs", there, "--follow")).toMatch(/--context CONTEXT --follow$/);
 });

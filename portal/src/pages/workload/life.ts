@@ -106,7 +106,8 @@ export function stepsOf(job: WorkloadDetail, past: readonly Attempt[] = []): Ste
 /** Where an attempt was placed, and from which checkpoint it went on. */
 function placedAs(gang: GangView, attempt: number, nodes: readonly string[]): string {
   const resumed = gang.life.find((each) => each.kind === "resumed" && each.attempt === attempt);
-  return [on(nodes), resumed && `goes on from ${savedAs(resumed)} of attempt ${resumed.saved_by}`].filter(Boolean).join("; ");
+  const from = resumed?.saved_by ? `goes on from ${savedAs(resumed)} of attempt ${resumed.saved_by}` : resumed?.why;
+  return [on(nodes), from].filter(Boolean).join("; ");
 }
 
 /** What happened to a gang beside its attempts. */

@@ -6,7 +6,7 @@ import type { WorkloadDetail } from "../../api/schema";
 import { Command, Empty } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { download, harmless, word } from "../../ui/text";
-import { GangChoice, clusterOf } from "./gang_choice";
+import { GangChoice, askThere, clusterOf } from "./gang_choice";
 import { NOTHING, readTail, type Tail } from "./tail";
 
 const LINE = 20;
@@ -53,9 +53,11 @@ export function Logs(props: {
     return (
       <Empty title="The cluster has its log">
         <p>
-          It is work of the cluster {harmless(elsewhere.cluster, 63)}, which keeps logs for as long as the pods are there.
+          It is work of the cluster {harmless(elsewhere.cluster, 63)}. A scheduler reports to this server what it decides; the server does
+          not reach into clusters, and has no output of their pods. The cluster keeps it for as long as the pods are there
+          {over ? ", which may be removed by now" : ""}. With a kubeconfig for it:
         </p>
-        <Command line={`ganglion logs ${word(elsewhere.name)} --namespace ${word(elsewhere.namespace)} --context CONTEXT`} />
+        <Command line={askThere("logs", elsewhere, over ? "" : "--follow")} label="Its log" />
       </Empty>
     );
   if (!attempt)

@@ -1,5 +1,6 @@
 /** What a workload uses now, and what its attempts used and reported over their time. */
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { curves, use } from "../../api/reads";
 import type { CurveView, DeviceUse, GangUse, WorkloadDetail } from "../../api/schema";
 import { CsvButton, type Saved } from "../../ui/csv_button";
@@ -95,7 +96,13 @@ export function UsePanel(props: {
   if (elsewhere)
     return (
       <Empty title="There are no curves">
-        <p>It is work of the cluster {harmless(elsewhere.cluster, 63)}. What its programs use is measured and kept there.</p>
+        <p>
+          It is work of the cluster {harmless(elsewhere.cluster, 63)}. Its scheduler reports what exporters there measure
+          as sums of usage, where it finds any, and no curves.{" "}
+          <Link to="/usage" search={{ by: "workload", queue: job.queue }}>
+            Usage of its queue
+          </Link>
+        </p>
       </Empty>
     );
   return (

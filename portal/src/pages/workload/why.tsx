@@ -1,10 +1,11 @@
 /** Why something waits: the reason with its numbers, who is ahead, when it starts, what would help. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { why } from "../../api/reads";
+import { why, workload } from "../../api/reads";
 import type { Band, Explained } from "../../api/schema";
 import { Command, Failure, Loading, Name, Time, Badge } from "../../ui/parts";
 import { Apply } from "./apply";
+import { askThere, clusterOf } from "./gang_choice";
 import { count, duration, gpus, hours, memory, plural } from "../../ui/numbers";
 import { harmless, word } from "../../ui/text";
 
@@ -23,7 +24,7 @@ export function WhyPanel({ refOf, clone = true }: { refOf: string; clone?: boole
       {gangs > explanations.length && (
         <p className="quiet">{plural(gangs - explanations.length, "further gang")} not shown here.</p>
       )}
-      <Command line={`ganglion why ${word(refOf)}`} />
+      {isAway(refOf) ? <There refOf={refOf} waits={explanations.some((each) => each.phase === "pending")} /> : <Command line={`ganglion why ${word(refOf)}`} />}
     </div>
   );
 }
@@ -56,7 +57,6 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
           ))}
         </dl>
       )}
-      {reason && isAway(about.gang) && <p className="quiet">{harmless(about.text, 1500)}</p>}
       {about.phase === "pending" && <Start about={about} />}
       <Suggestions about={about} clone={clone} />
       {about.ahead_count > 0 && (
@@ -88,6 +88,24 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
         </p>
       )}
     </article>
+  );
+}
+
+/** What this server does not know of work in a cluster, why, and who does. */
+function There({ refOf, waits }: { refOf: string; waits: boolean }) {
+  const found = useQuery(workload(refOf));
+  const there = found.data && clusterOf(found.data);
+  if (!there) return null;
+  if (!waits) return <Command line={askThere("why", there)} label="Ask its scheduler" />;
+  return (
+    <section>
+      <h3>What would start it</h3>
+      <p>
+        The scheduler of the cluster {harmless(there.cluster, 63)} knows: it tries changes on a copy of its state, which it does not send
+        to this server. It also names the nodes with their obstacles, and who holds them. With a kubeconfig for that cluster:
+      </p>
+      <Command line={askThere("why", there)} label="Ask its scheduler" />
+    </section>
   );
 }
 

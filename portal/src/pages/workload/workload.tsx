@@ -17,7 +17,8 @@ import { Command, Empty, Failure, Figure, Loading, Name, Silent, StateBadge, Tim
 import { harmless, word } from "../../ui/text";
 import { useLater } from "../../ui/undo";
 import { Checkpoints } from "./checkpoints";
-import { clusterOf, gangOf } from "./gang_choice";
+import { Differences } from "./differences";
+import { askThere, clusterOf, gangOf } from "./gang_choice";
 import { attemptsOf, gpuHoursSoFar, lasting, stepsOf } from "./life";
 import { Logs } from "./logs";
 import { PlacementPanel } from "./placement";
@@ -115,6 +116,7 @@ function Known({ ref_: ref }: { ref_: string }) {
         </TabPanel>
         <TabPanel id="spec" className="panel">
           <h2 className="sr">Specification</h2>
+          <Differences job={job} />
           <Suspense fallback={<Loading what="the specification" />}>
             <Specification job={job} />
           </Suspense>
@@ -230,7 +232,7 @@ function Head({ job }: { job: WorkloadDetail }) {
           <>
             <p className="quiet">It is work of the cluster {harmless(elsewhere.cluster, 63)}, which carries changes out:</p>
             <Command
-              line={`ganglion cancel ${word(elsewhere.name)} --namespace ${word(elsewhere.namespace)} --context CONTEXT`}
+              line={askThere("cancel", elsewhere)}
               label="Cancel it on the command line"
             />
           </>

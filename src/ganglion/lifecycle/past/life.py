@@ -13,6 +13,8 @@ from ganglion.model.plan import SavePoint
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang
 
+LifeNews = GangPlaced | GangResized | GangUpdated | CheckpointCommitted
+"""Events about what happened to a gang beside its ends."""
 KEPT = 50
 """Checkpoints of a gang that are kept, and other marks: the newest."""
 
@@ -40,6 +42,8 @@ class LifeMark(Struct, frozen=True, omit_defaults=True):
         changes: what was before and after.
         cause: why; None = it was not said.
         escalated: whether waiting raised the priority.
+        missing: what was said of checkpoints that were not there any more, where an attempt got
+            none or an older one than the newest; which one is not kept then.
     """
 
     at: int
@@ -51,6 +55,7 @@ class LifeMark(Struct, frozen=True, omit_defaults=True):
     changes: tuple[GangChange, ...] = ()
     cause: Cause | None = None
     escalated: bool = False
+    missing: str = ""
 
 
 class GangLife(Struct):
@@ -60,11 +65,13 @@ class GangLife(Struct):
         asked: what is asked for; None = it was submitted to an earlier version.
         marks: the first first.
         left_out: older ones that were dropped.
+        attempt: the last one that was placed; 0 = none.
     """
 
     asked: AskedFor | None = None
     marks: tuple[LifeMark, ...] = ()
     left_out: int = 0
+    attempt: int = 0
 
     @classmethod
     def of(cls, gang: Gang) -> "GangLife":
@@ -73,8 +80,7 @@ class GangLife(Struct):
 
     def take(
         self,
-        event: GangPlaced | GangResized | GangUpdated | CheckpointCommitted,
-        attempt: int,
+        event: LifeNews,
         place: Placement | None = None,
         saved: tuple[SavePoint, ...] = (),
     ) -> None:
@@ -82,34 +88,42 @@ class GangLife(Struct):
 
         Args:
             event: what happened.
-            attempt: the last one that was placed, as the caller counts; 0 = none.
             place: where it was before.
             saved: checkpoints that it had before, newest first.
         """
         match event:
-            case GangPlaced() if saved:
-                newest = saved[0]
-                resumed = (newest.step, newest.path, newest.attempt)
-                self.add(LifeMark(event.at, LifeKind.RESUMED, event.attempt, *resumed))
+            case GangPlaced(attempt=number):
+                self.attempt = number
+                for newest in saved[:1]:
+                    resumed = (newest.step, newest.path, newest.attempt)
+                    self.add(LifeMark(event.at, LifeKind.RESUMED, number, *resumed))
             case GangResized() if place:
                 changes = differing(_size(place), _size(event.placement))
-                mark = LifeMark(event.at, LifeKind.RESIZED, attempt, changes=changes)
+                mark = LifeMark(event.at, LifeKind.RESIZED, self.attempt, changes=changes)
                 if changes:
                     self.add(replace(mark, cause=event.cause))
             case CheckpointCommitted():
                 told = (event.step, event.path)
-                self.add(LifeMark(event.at, LifeKind.CHECKPOINT, attempt, *told))
+                self.add(LifeMark(event.at, LifeKind.CHECKPOINT, self.attempt, *told))
             case GangUpdated() if self.asked:
                 before, self.asked = self.asked, self.asked.updated(event)
                 changes = differing(before.texts(), self.asked.texts())
-                mark = LifeMark(event.at, LifeKind.CHANGED, attempt, changes=changes)
+                mark = LifeMark(event.at, LifeKind.CHANGED, self.attempt, changes=changes)
                 if changes:
                     self.add(replace(mark, cause=event.cause, escalated=event.escalated))
 
-    def change(self, at: int, attempt: int, changes: tuple[GangChange, ...]) -> None:
+    def change(self, at: int, changes: tuple[GangChange, ...]) -> None:
         """Note that something else is asked for, if it is."""
         if changes:
-            self.add(LifeMark(at, LifeKind.CHANGED, attempt, changes=changes))
+            self.add(LifeMark(at, LifeKind.CHANGED, self.attempt, changes=changes))
+
+    def miss(self, said: str) -> None:
+        """The last attempt did not get the newest checkpoint: it was not there any more."""
+        for place, mark in reversed(list(enumerate(self.marks))):
+            if mark.kind is LifeKind.RESUMED:
+                other = LifeMark(mark.at, mark.kind, mark.attempt, missing=said)
+                self.marks = (*self.marks[:place], other, *self.marks[place + 1 :])
+                return
 
     def add(self, mark: LifeMark) -> None:
         """Note something; of too many of its sort the oldest is dropped."""

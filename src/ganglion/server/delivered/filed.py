@@ -158,7 +158,7 @@ def life_view(life: GangLife) -> tuple[workloads.LifeEvent, ...]:
         workloads.LifeEvent(
             *(each.at, str(each.kind), each.attempt, each.step, each.path, each.saved_by),
             tuple(workloads.LifeChange(*msgspec.structs.astuple(one)) for one in each.changes),
-            ESCALATED if each.escalated else sentence(each.cause),
+            each.missing or (ESCALATED if each.escalated else sentence(each.cause)),
         )
         for each in life.marks
     )

@@ -15,8 +15,8 @@ from ganglion.lifecycle.budgets import ClusterBudgets
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.lifecycle.failures.history import FailureHistory
 from ganglion.lifecycle.losses import AttemptSpan
-from ganglion.lifecycle.past.life import GangLife
-from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
+from ganglion.lifecycle.past.life import GangLife, LifeNews
+from ganglion.lifecycle.reports.hearing import MISSING, OF_ATTEMPTS
 from ganglion.lifecycle.resuming import remembered
 from ganglion.lifecycle.waiting.sums import WaitSums
 from ganglion.lifecycle.waiting.untold import UntoldReasons
@@ -81,7 +81,6 @@ class Trail(Struct):
         metrics: what its programs reported last, by name.
         saved: its last checkpoints, newest first.
         life: what happened to it.
-        attempt: number of the last one; 0 = none was placed.
     """
 
     placement: Placement | None = None
@@ -97,7 +96,6 @@ class Trail(Struct):
     metrics: dict[str, MetricReported] = field(default_factory=dict)
     saved: tuple[SavePoint, ...] = ()
     life: GangLife = field(default_factory=GangLife)
-    attempt: int = 0
 
 
 class LiveWorkload(Struct):
@@ -267,14 +265,15 @@ class Registry:
                 self.alarms.pop((event.subject, event.alarm), None)
                 if event.message:
                     self.alarms[event.subject, event.alarm] = event
+                if event.alarm == MISSING and event.message and event.subject in self.trails:
+                    self.trails[event.subject].life.miss(event.message)
 
-    def _went_on(self, event: GangPlaced | GangResized | GangUpdated | CheckpointCommitted) -> None:
+    def _went_on(self, event: LifeNews) -> None:
         trail = self.trails[event.gang]
-        trail.life.take(event, trail.attempt, trail.placement, trail.saved)
+        trail.life.take(event, trail.placement, trail.saved)
         match event:
             case GangPlaced(placement=place):
                 trail.placement, trail.span = place, AttemptSpan(placement=place)
-                trail.attempt = event.attempt
                 for alarm in OF_ATTEMPTS if self.alarms else ():
                     self.alarms.pop((event.gang, alarm), None)
             case GangResized():

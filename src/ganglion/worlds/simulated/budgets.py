@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.queues.budget_account import BudgetAccount
+from ganglion.engine.queues.budget_account import HOUR_MS, BudgetAccount
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.budgets import decide, is_spent, running_below
 from ganglion.model.causes import Cause, CauseKind
@@ -59,12 +59,20 @@ class BudgetWarden:
         return max(min(known), self._looked + PAUSE_MS) if known else None
 
     def _spent_at(self, account: BudgetAccount) -> int | None:
-        """When a budget is spent as things stand, in ms; None = not in this month, or it is."""
+        """When a budget is spent as things stand, in ms, or before that, when to look again.
+
+        None = not in this month, or it is.
+        """
         budgets, spent = self._state.queues.budgets, account.spent
-        if account.budget.queue in self._since or not account.rates:
+        worth = budgets.worth(tuple(account.rates.items()))
+        if account.budget.queue in self._since or not worth:
             return None
+        # Until then it lasts at the highest price; what it costs really is only summed up near it.
+        lasts, until = (account.limit - spent) // worth, budgets.now + HOUR_MS
+        if lasts > HOUR_MS:
+            return budgets.now + lasts if budgets.now + lasts < account.end else None
         prices = budgets.prices
-        for span in prices.spans(budgets.now, account.end):
+        for span in prices.spans(budgets.now, min(until, account.end)):
             each_ms = 0
             for rate, milli in account.rates.items():
                 each_ms += milli * (prices.price(span.state.now, *rate) or 0)
@@ -72,7 +80,7 @@ class BudgetWarden:
             if left <= each_ms * lasts:
                 return span.begin + (-(-left // each_ms) if left > 0 else 0)
             spent += each_ms * lasts
-        return None
+        return until if until < account.end else None
 
 
 def _floor_of(record: GangRecord) -> int | None:

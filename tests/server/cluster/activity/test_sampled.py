@@ -20,7 +20,7 @@ from ganglion.model.events import DeliveryRecord, GpusSampled
 from ganglion.model.queue import Queue
 from ganglion.seams.clock import SystemClock
 from ganglion.server.cluster.activity import exporters
-from ganglion.server.cluster.activity.looks import HeldGpus, looks
+from ganglion.server.cluster.activity.looks import HeldGpus, held_gpus, looks
 from ganglion.server.cluster.activity.sampler import GpuSampler
 from ganglion.server.cluster.activity.sums import LONGEST_MS, GpuSums
 from ganglion.server.cluster.outbox.turns import TurnReports
@@ -260,6 +260,26 @@ def test_a_scheduler_that_ends_says_the_rest_and_what_is_missing_is_unknown(
     east.passes(LONGEST_MS + 1)  # a gap, and then it is killed
     east.sampler.sample()
     assert [*east.sums.rest(east.clock.wall)] == []
+
+
+def test_a_pod_with_a_part_of_a_gpu_has_none_alone() -> None:
+    gfd = {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "2"}
+    sliced = {"nvidia.com/gpu.product": "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "2"}
+    found = []
+    for labels in (gfd, gfd | sliced | {"nvidia.com/gpu.sharing-strategy": "time-slicing"}):
+        stage = Stage()
+        (pod,) = manifests.gang("one", 1, gpus=1)
+        stage.show(manifests.node("n0", gpus=4, labels=labels), pod)
+        stage.turn()
+        stage.show(
+            pod | {"spec": {**pod["spec"], "nodeName": "n0"}, "status": {"phase": "Running"}}
+        )
+        stage.turn()
+        assert stage.controller.scene.attempts.by_gang
+        found.append(held_gpus(stage.controller.scene))
+    (held,), none = found
+    assert (held.node, held.gpus, held.pods) == ("n0", 1, {("default", "one-0")})
+    assert none == []
 
 
 HELD = HeldGpus("g", 1, "n0", frozenset({("default", "a-0"), ("default", "a-1")}), 2)

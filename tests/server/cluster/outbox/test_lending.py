@@ -10,7 +10,7 @@ from ganglion.ledger.intervals import lent_until
 from ganglion.model.events import SchedulerEnded
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount
-from ganglion.server.cluster.outbox.lending import EVERY_MS
+from ganglion.server.cluster.outbox.lending import EVERY_MS, LendingReports
 from ganglion.server.recovery.verify import verified
 from ganglion.server.views.usage import lent_rows, opened
 from tests.controlplane import manifests
@@ -62,5 +62,10 @@ def test_what_queues_of_a_cluster_lend_is_said_every_ten_minutes_and_at_the_end(
     east.deliver([SimpleNamespace(at=east.clock.wall, facts=ended, decisions=())])
     assert lent(east)["east:b"] == (1_080 + 60, 0)
     assert [*east.reports.lending.rest(east.clock.wall)] == []
+    # A scheduler that starts counts from when it has looked at all, though nothing happens.
+    other, state, now = LendingReports(), east.stage.controller.scene.state, east.clock.wall
+    assert [*other.of(state, (), now)] == []
+    (said,) = other.of(state, (), now + EVERY_MS)
+    assert {each.queue: each.lent_gpu_us for each in said.queues} == {"a": 0, "b": 2_000 * EVERY_MS}
     east.rig.crash()
     assert lent(east)["east:a"] == (0, 1_140)
