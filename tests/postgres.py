@@ -2,13 +2,14 @@
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
+
+from tests.ports import unused
 
 
 @pytest.fixture(scope="session")
@@ -41,9 +42,7 @@ def _cluster(tools: Path, folder: Path) -> Iterator[str]:
     data.mkdir(exist_ok=True)
     if prefix:
         shutil.chown(data, 65534, 65534)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = unused()
     quick = "-c fsync=off -c full_page_writes=off"
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' {quick}"
     try:

@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.forking import shell_command
+from tests.ports import unused
+from tests.server.process import end_all_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60
@@ -128,7 +129,8 @@ class Session:
         for name, text in _FILE.findall(page):
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_text(text)
-        self._ports = dict(zip(("7077", "7078"), _free_ports(), strict=True))
+        port = unused()
+        self._ports = {"7077": str(port), "7078": str(port + 1)}
         self._env = {
             "HOME": str(folder),
             "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -221,13 +223,7 @@ class Session:
             self._env.pop(name, None)  # the owner ends the server
         if (Path(self._env["HOME"]) / ".ganglion" / "server.json").exists():
             self.run("ganglion cancel --all --yes --force; ganglion down")
-
-
-def _free_ports() -> tuple[str, str]:
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1]), str(other.getsockname()[1])
+        end_all_of(Path(self._env["HOME"]) / ".ganglion")
 
 
 def play(session: Session, page: str, before: Mapping[tuple[str, int], Sequence[str]]) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.ports import unused
 from tests.server.login.exchange.issuer import CiIssuer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,9 +75,7 @@ def issuer() -> Iterator[RunIssuer]:
 @pytest.fixture
 def pipeline(tmp_path: Path, issuer: RunIssuer) -> Iterator[Pipeline]:
     """A server that lets the runs of one repository in, and the machine of a runner."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = unused()
     url = issuer.audience = f"http://127.0.0.1:{port}"
     home, shims, work = tmp_path / "home", tmp_path / "bin", tmp_path / "work"
     for folder in (home, shims, work):

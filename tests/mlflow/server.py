@@ -1,6 +1,5 @@
 """A real tracking server of MLflow with its registry of models: SQLite, files in a folder."""
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pytest
 
 from tests import effort
 from tests.mlflow.build import build, missing, python
+from tests.ports import unused
 from tests.server.process import until
 
 QUIET = {
@@ -67,9 +67,7 @@ def require() -> None:
 def mlflow_server(folder: Path) -> Iterator[MlflowServer]:
     """Run `mlflow server` on a port of its own."""
     require()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = unused()
     options = {
         "backend-store-uri": f"sqlite:///{folder}/mlflow.db",
         "artifacts-destination": f"{folder}/artifacts",

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,15 +25,10 @@ from ganglion.model.events import (
     WaitOrder,
 )
 from tests.portal.test_walk import BROWSERS, ROOT, missing, node
+from tests.ports import unused
 from tests.provider.provider import CLIENT, SECRET, RealProvider, require
 from tests.server.delivered.stories import begun, gang, submitted, turns
 from tests.server.process import Nursery, until
-
-
-def _free() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 class Site(NamedTuple):
@@ -50,8 +44,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server with a tree of queues, work and a budget."""
     require()
     tmp_path = tmp_path_factory.mktemp("site")
-    url, home = f"http://127.0.0.1:{_free()}", tmp_path / "home"
-    provider = RealProvider(tmp_path, _free(), f"{url}/login/callback")
+    url, home = f"http://127.0.0.1:{unused()}", tmp_path / "home"
+    provider = RealProvider(tmp_path, unused(), f"{url}/login/callback")
     provider.start()
     home.mkdir(mode=0o700)
     (tmp_path / "secret").write_text(f"{SECRET}\n")

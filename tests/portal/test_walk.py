@@ -2,19 +2,17 @@
 
 import json
 import os
-import random
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tools.portal import MODULES, PORTAL, STATIC
 
 from tests.forking import shell_command
+from tests.ports import unused
 from tests.server.process import end_all_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,20 +39,6 @@ def missing() -> str:
 
 
 @pytest.fixture
-def port() -> int:
-    """A port that is free, as is the one after it for services; no connection gets one of them.
-
-    Systems give ports from 32,768 on to whatever connects, also while the server is away.
-    """
-    while True:
-        found = random.randrange(10_000, 20_000, 2)
-        with socket.socket() as one, socket.socket() as other, suppress(OSError):
-            one.bind(("127.0.0.1", found))
-            other.bind(("127.0.0.1", found + 1))
-            return found
-
-
-@pytest.fixture
 def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a home whose server and jobs are gone afterwards."""
     home = tmp_path / "home"
@@ -67,9 +51,9 @@ def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.mark.skipif(bool(missing()), reason=f"NO WALK THROUGH THE PORTAL: {missing()}")
 def test_a_new_user_submits_learns_why_it_waits_and_reads_its_log(
-    surroundings: dict[str, str], port: int
+    surroundings: dict[str, str],
 ) -> None:
-    ganglion = shell_command()
+    ganglion, port = shell_command(), unused()
     arguments = ["--port", str(port), "--fake-gpus", "H100:8"]
     up = subprocess.run(
         [*ganglion, "up", *arguments],

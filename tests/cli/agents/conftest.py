@@ -1,7 +1,6 @@
 """One real server, and agents that reach it by `ganglion mcp`."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import Implementation
 from tests.forking import shell_command
+from tests.ports import unused
 
 from ganglion.client import Client as GanglionClient
 
@@ -25,9 +25,7 @@ class Machine:
     """
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = unused()
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = folder
         self.env = {

@@ -1,6 +1,5 @@
 """A server whose users sign in at a real provider."""
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from ganglion.server.app import guarded, make_app
 from ganglion.server.login.settings import LoginSettings
 from ganglion.server.requests.context import ServerContext
 from ganglion.transport.hosts import Hosts
+from tests.ports import unused
 from tests.provider.provider import CLIENT, SECRET, RealProvider, require
 from tests.server.access.conftest import Staffed
 from tests.server.access.office import Office
@@ -52,9 +52,7 @@ class SignedOffice(Office):
 @pytest.fixture(scope="module")
 def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealProvider]:
     require()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = unused()
     made = RealProvider(tmp_path_factory.mktemp("provider"), port, f"{URL}/login/callback")
     made.start()
     yield made

@@ -1,7 +1,6 @@
 """`ganglion login` at a real server whose users sign in at a real provider."""
 
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from ganglion.cli.main import run
 from ganglion.client.home import read_server
 from ganglion.client.logins import LoginFile
 from ganglion.seams.clock import SystemClock
+from tests.ports import unused
 from tests.provider.provider import CLIENT, SECRET, RealProvider, require
 from tests.server.login.browser import fields
 from tests.server.process import Nursery, until
@@ -25,18 +25,12 @@ class Reached(NamedTuple):
     provider: RealProvider
 
 
-def _free() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached]:
     """Of another home than the one of the commands."""
     require()
-    url, home = f"http://127.0.0.1:{_free()}", tmp_path / "home"
-    provider = RealProvider(tmp_path, _free(), f"{url}/login/callback")
+    url, home = f"http://127.0.0.1:{unused()}", tmp_path / "home"
+    provider = RealProvider(tmp_path, unused(), f"{url}/login/callback")
     provider.start()
     home.mkdir(mode=0o700)
     (tmp_path / "secret").write_text(f"{SECRET}\n")

@@ -6,7 +6,6 @@ A real API server, a scheduler and a server as processes of their own.
 import json
 import os
 import signal
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from ganglion.audit.records import DecisionContext, records
 from tests.audit.trail import at_rest
 from tests.controlplane.cluster import Cluster
 from tests.forking import Forked
+from tests.ports import unused
 from tests.worlds.kubernetes.process import SchedulerProcess
 
 LIMIT_S = 120.0
@@ -35,9 +35,7 @@ class ServerProcess:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = unused()
 
     @property
     def url(self) -> str:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from ganglion.server.login.exchange.grant import EXCHANGE, JWT
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import cluster, control_plane, control_plane_programs
 from tests.forking import COMMAND_LINE, SERVER, Forked
+from tests.ports import unused
 from tests.server.login.exchange.test_accounts import SPACE, issuer_of, made, token_of
 from tests.server.process import Api, until
 
@@ -31,9 +31,7 @@ class RealServer:
 
     def __init__(self, folder: Path, cluster: Cluster) -> None:
         self.home, self._cluster = folder / "home", cluster
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            port = found.getsockname()[1]
+        port = unused()
         self.url, self.missing = f"http://127.0.0.1:{port}", folder / "missing.kubeconfig"
         self._configure(cluster.kubeconfig)
         self.owner, self._printed = Api(self.home), folder / "printed"

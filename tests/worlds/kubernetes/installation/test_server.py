@@ -9,7 +9,6 @@ every pod has it.
 import os
 import re
 import signal
-import socket
 import ssl
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
@@ -31,6 +30,7 @@ from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.forking import COMMAND_LINE, SERVER, Forked
+from tests.ports import unused
 from tests.server.login.exchange.test_accounts import account, issuer_of, token_of
 from tests.server.process import until
 from tests.transport.tls.certificates import write_pair
@@ -174,12 +174,6 @@ def _text(path: str) -> str:
     return Path(path).read_text()
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 class Installed(NamedTuple):
     """How the chart is installed.
 
@@ -216,7 +210,7 @@ def installed(request: pytest.FixtureRequest) -> Installed:
 @pytest.fixture
 def pod(cluster: Cluster, installed: Installed, tmp_path: Path) -> Iterator[ServerPod]:
     """The server of a chart that is installed, with a certificate and with `login.yaml`."""
-    port, host = free_port(), f"ganglion-server.{NAMESPACE}.svc"
+    port, host = unused(), f"ganglion-server.{NAMESPACE}.svc"
     review = bind_chart_role(cluster, "reviewer", REVIEWS)
     cluster.add_namespace(SPACE)
     cluster.create(account("trainer", SPACE))
