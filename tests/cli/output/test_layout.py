@@ -153,7 +153,8 @@ def every_table() -> Iterator[tuple[str, list[Column[Any]]]]:
                 yield f"{own}.{name}", member
             is_function = inspect.isfunction(member) and member.__module__ == module.__name__
             if is_function and "list[Column" in str(inspect.signature(member).return_annotation):
-                arguments = {"now_ms": now_ms(), "form": "table", "by": "job", "currency": "EUR"}
+                arguments: dict[str, Any] = {"now_ms": now_ms(), "form": "wide", "by": "job"}
+                arguments |= {"currency": "EUR", "starts": {}}
                 wanted = inspect.signature(member).parameters
                 if wanted.keys() <= arguments.keys():
                     yield f"{own}.{name}", member(**{key: arguments[key] for key in wanted})

@@ -145,7 +145,7 @@ def test_a_port_is_free_taken_or_of_the_own_router(
         record.write(tmp_path, own)
         monkeypatch.setattr(launch, "answers", lambda _home, found: found == own)
         assert launch.blocked(tmp_path, "127.0.0.1", port) == ""
-    assert launch.blocked(tmp_path / "other", "127.0.0.1", port) == ""
+    assert launch.blocked(tmp_path / "other", "127.0.0.1", 0) == ""
     assert "cannot listen on 192.0.2.1:9" in launch.blocked(tmp_path, "192.0.2.1", 9)
 
 

@@ -1,4 +1,5 @@
 /** Every checkpoint that is known of a workload. */
+import { useState } from "react";
 import type { WorkloadDetail } from "../../api/schema";
 import { count, plural } from "../../ui/numbers";
 import { Time } from "../../ui/parts";
@@ -21,24 +22,29 @@ const COLUMNS: readonly PlainColumn<CheckpointRow>[] = [
 const GANG: PlainColumn<CheckpointRow> = { key: "gang", title: "Gang", align: "end", value: (row) => row.gang, cell: (row) => row.gang };
 
 export function Checkpoints({ job }: { job: WorkloadDetail }) {
+  const [open, setOpen] = useState(false);
   const rows = checkpointsOf(job);
   if (!rows.length) return null;
   const left = job.gangs.reduce((sum, each) => sum + each.life_left_out, 0);
   return (
-    <details className="checkpoints">
+    <details className="checkpoints" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{rows.length === 1 ? "The checkpoint" : `All ${plural(rows.length, "checkpoint")}`}</summary>
-      <PlainTable
-        label="Checkpoints"
-        file={`${job.id}-checkpoints`}
-        one="checkpoint"
-        columns={job.gangs.length > 1 ? [GANG, ...COLUMNS] : COLUMNS}
-        rows={rows}
-        id={(row) => row.key}
-      />
-      <p className="quiet">
-        As its programs reported them; how large each is, they do not say.
-        {left > 0 && ` Of what happened to it, ${count(left)} older ${left === 1 ? "entry is" : "entries are"} not kept.`}
-      </p>
+      {open && (
+        <>
+          <PlainTable
+            label="Checkpoints"
+            file={`${job.id}-checkpoints`}
+            one="checkpoint"
+            columns={job.gangs.length > 1 ? [GANG, ...COLUMNS] : COLUMNS}
+            rows={rows}
+            id={(row) => row.key}
+          />
+          <p className="quiet">
+            As its programs reported them; how large each is, they do not say.
+            {left > 0 && ` Of what happened to it, ${count(left)} older ${left === 1 ? "entry is" : "entries are"} not kept.`}
+          </p>
+        </>
+      )}
     </details>
   );
 }

@@ -7,7 +7,7 @@ import { clusterOf } from "./gang_choice";
 import { differencesOf, nameOf, valueOf, type DifferenceRow } from "./marks";
 
 const COLUMNS: readonly PlainColumn<DifferenceRow>[] = [
-  { key: "what", title: "What", className: "path", value: (row) => nameOf(row.change), cell: (row) => harmless(nameOf(row.change), 100) },
+  { key: "what", title: "What", value: (row) => nameOf(row.change), cell: (row) => harmless(nameOf(row.change), 100) },
   {
     key: "before",
     title: "Before",

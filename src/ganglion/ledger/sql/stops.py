@@ -1,13 +1,14 @@
 """Who was stopped, or made smaller, for whom: read from the causes of events."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
-from sqlalchemy import LargeBinary, cast, func, select
+from sqlalchemy import LargeBinary, cast, select
 
 from ganglion.ledger.codec import UNREADABLE, decoded
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.sql.tables import STOPS, events, usage, workloads
+from ganglion.metering.intervals import UsageInterval
 from ganglion.model.causes import CauseKind
 from ganglion.model.events import GangResized, GangStopping
 
@@ -83,30 +84,42 @@ def _reclaim(raw: bytes) -> Iterator[Reclaim]:
     yield Reclaim(event.at, cause.kind, event.gang, event.attempt, cause.gang, kept)
 
 
-def held_before(reader: Reader, stops: Sequence[Reclaim]) -> dict[Reclaim, int]:
+def held_before(
+    reader: Reader, stops: Sequence[Reclaim], still: Iterable[UsageInterval]
+) -> dict[Reclaim, int]:
     """Thousandths of GPUs that attempts wanted just before they were asked; unknown ones not.
+
+    Args:
+        reader: of the ledger.
+        stops: of the attempts.
+        still: what is open, noted before the ledger is read.
 
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    table, spans = usage.c, dict[tuple[str, int], list[tuple[int, int, int]]]()
-    since = min((each.at for each in stops), default=0)
+    spans = dict[tuple[str, int], dict[tuple[str, int], tuple[int, int]]]()
+    wanted = {(each.gang, each.attempt) for each in stops}
+    for each in still:
+        if (each.gang, each.attempt) in wanted:
+            place = spans.setdefault((each.gang, each.attempt), {})
+            place[each.node, each.begin_ms] = each.end_ms, each.requested_milli
+    table, since = usage.c, min((each.at for each in stops), default=0)
+    columns = (table.gang, table.attempt, table.node, table.begin_ms, table.end_ms)
     for names in _some(sorted({workload_of(each.gang) for each in stops})):
-        columns = (table.gang, table.attempt, table.begin_ms, table.end_ms)
-        rows = (
-            select(*columns, func.sum(table.requested_milli))
-            .where(table.workload.in_(names), table.end_ms >= since)
-            .group_by(*columns)
-        )
-        for gang, attempt, begin, end, milli in reader.rows(rows):
-            spans.setdefault((gang, attempt), []).append((begin, end, int(milli)))
-    found = {}
-    for each in stops:
-        known = spans.get((each.gang, each.attempt), [])
-        before = [milli for begin, end, milli in known if begin < each.at <= end]
-        if before:
-            found[each] = sum(before)
-    return found
+        found = select(*columns, table.requested_milli)
+        found = found.where(table.workload.in_(names), table.end_ms >= since)
+        for gang, attempt, node, begin, end, milli in reader.rows(found):
+            if (gang, attempt) in wanted:
+                spans.setdefault((gang, attempt), {})[node, begin] = end, milli
+    before = {
+        stop: [
+            milli
+            for (_, begin), (end, milli) in spans.get((stop.gang, stop.attempt), {}).items()
+            if begin < stop.at <= end
+        ]
+        for stop in stops
+    }
+    return {stop: sum(held) for stop, held in before.items() if held}
 
 
 def queues_of_ended(reader: Reader, ids: Sequence[str]) -> dict[str, str]:

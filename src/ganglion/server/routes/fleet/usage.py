@@ -14,7 +14,7 @@ from ganglion.server.rest.filters import PeriodQuery, UsageQuery, leaves, past_p
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-from ganglion.server.views.past.reclaims import ReclaimReader, live_queues
+from ganglion.server.views.past.reclaims import ReclaimReader, reclaims_present
 from ganglion.server.views.report import (
     ReportWanted,
     SchedulerFigures,
@@ -86,11 +86,12 @@ def list_reclaims(here: Here, query: Annotated[PeriodQuery, Query()]) -> Reclaim
     Of the server's own nodes, by the causes of decisions. Lines are of the queues that the caller
     sees; of other queues in them the names are left out.
     """
-    period = past_period(query.since, query.until, here.service.now())
+    now = here.service.now()
+    period = past_period(query.since, query.until, now)
     with here.service.read() as mind:
-        live, tree = live_queues(mind), mind.tree()
+        present, tree = reclaims_present(mind, now), mind.tree()
     queues = _below(leaves(query.queue), tree) if query.queue else None
-    return ReclaimReader(here.service.ledger, live, here.caller.sees).page(period, queues)
+    return ReclaimReader(here.service.ledger, present, here.caller.sees).page(period, queues)
 
 
 def _rank(row: UsageRow) -> Rank:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from ganglion.api.queues import ReclaimedAttempt, ReclaimPage, ReclaimView
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.sql.stops import (
@@ -13,6 +15,7 @@ from ganglion.ledger.sql.stops import (
     reclaims,
     workload_of,
 )
+from ganglion.metering.intervals import UsageInterval
 from ganglion.model.causes import CauseKind
 from ganglion.server.state.transaction import Mind
 
@@ -35,14 +38,14 @@ class ReclaimReader:
 
     Args:
         reader: of the ledger.
-        live: workloads that live -> their queues, as they are now.
+        present: what lives and is held, noted before the ledger is read.
         sees: whether the caller may see a queue.
     """
 
     def __init__(
-        self, reader: Reader, live: Mapping[str, str], sees: Callable[[str], bool]
+        self, reader: Reader, present: "ReclaimsPresent", sees: Callable[[str], bool]
     ) -> None:
-        self._reader, self._live, self._sees = reader, live, sees
+        self._reader, self._present, self._sees = reader, present, sees
 
     def page(self, period: tuple[int, int], queues: frozenset[str] | None) -> ReclaimPage:
         """What was taken back in a period.
@@ -77,21 +80,37 @@ class ReclaimReader:
                 key = (taker if takes else "", giver if gives else "", each.cause)
                 rows.setdefault(key, []).append((each, takes, gives))
         shown = [each for stops in rows.values() for each, *_ in stops]
-        held = held_before(self._reader, shown)
+        held = held_before(self._reader, shown, self._present.still)
         made = [_row(key, stops, held) for key, stops in rows.items()]
         return tuple(sorted(made, key=lambda row: (-row.last_at, row.taker, row.giver)))
 
     def _queues(self, stops: tuple[Reclaim, ...]) -> dict[str, str]:
         """Gang -> its queue."""
         gangs = {each: workload_of(each) for stop in stops for each in (stop.gang, stop.asker)}
-        missing = sorted({each for each in gangs.values() if each not in self._live})
+        missing = sorted({each for each in gangs.values() if each not in self._present.queues})
         ended = queues_of_ended(self._reader, missing)
-        return {gang: self._live.get(name) or ended.get(name, "") for gang, name in gangs.items()}
+        return {
+            gang: self._present.queues.get(name) or ended.get(name, "")
+            for gang, name in gangs.items()
+        }
 
 
-def live_queues(mind: Mind) -> dict[str, str]:
-    """Workloads that live -> their queues."""
-    return {key: each.workload.queue for key, each in mind.book.entries.items()}
+class ReclaimsPresent(Struct, frozen=True):
+    """What a reader of reclaims needs of one moment.
+
+    Attributes:
+        queues: workloads that live -> their queues.
+        still: what attempts hold, as if it ended now.
+    """
+
+    queues: Mapping[str, str]
+    still: tuple[UsageInterval, ...]
+
+
+def reclaims_present(mind: Mind, now: int) -> ReclaimsPresent:
+    """Note what lives and is held, so that reading the past need not hold the state still."""
+    queues = {key: each.workload.queue for key, each in mind.book.entries.items()}
+    return ReclaimsPresent(queues, tuple(mind.book.meter.open_usage(now)))
 
 
 def _row(
