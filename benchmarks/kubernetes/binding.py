@@ -78,7 +78,7 @@ _NOTES = {
         " burst: when they are created meanwhile, as fast as the API server takes them.",
         f"p50, p99: creation to binding at {PACE_PER_S:.0f} pods a second. cpu, rss: of the"
         " scheduler; api cpu: of the API server, creation and watches included. events: Scheduled"
-        " events written by the end of the burst.",
+        " events about pods of the burst that were written by its end.",
         "bare: the client that creates a pod binds it: what the API server and client can do.",
         "Medians of rounds; in each round each runs once, on the same API server and nodes.",
     ),

@@ -1,7 +1,7 @@
 """A cluster for measurements: nodes and pods made quickly, and when each pod was bound."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Self, TypeVar
@@ -38,8 +38,13 @@ class _Pod(Object, frozen=True):
     spec: _Place
 
 
+class _About(Object, frozen=True):
+    name: str = ""
+
+
 class _Event(Object, frozen=True):
     reason: str = ""
+    regarding: _About = _About()
 
 
 class _Events(Object, frozen=True):
@@ -182,10 +187,10 @@ class Field:
                 raise EnvironmentFault(message, by.last_lines() if by else "")
             await asyncio.sleep(_LOOK_S)
 
-    async def events(self, reason: str) -> int:
-        """How many events of a reason there are."""
+    async def events(self, reason: str, pods: Container[str]) -> int:
+        """How many events of a reason there are about some pods, by name."""
         found = await self.api.get(EVENTS, _Events)
-        return sum(each.reason == reason for each in found.items)
+        return sum(each.reason == reason and each.regarding.name in pods for each in found.items)
 
     async def settled(self, quiet_s: Callable[[], float], limit_s: float) -> None:
         """Wait until no pod was bound for `quiet_s()` seconds, `limit_s` at most."""

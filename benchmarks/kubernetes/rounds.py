@@ -57,9 +57,9 @@ async def flow(
         `backlog_s`: pods bound per second when all of them wait, from the start of the process to
         the last binding. `burst_s`: the same for pods that come meanwhile, from the first creation
         to the last binding; `cpu_ms` and `api_cpu_ms`: CPU milliseconds per pod of that, of the
-        scheduler and of the API server (with the creation); `events`: `Scheduled` events that were
-        written by its end; `rss_mib`: memory of the scheduler after it. `p50_ms` and `p99_ms`:
-        creation to binding, at `PACE_PER_S`.
+        scheduler and of the API server (with the creation); `events`: `Scheduled` events about
+        these pods that were written by its end; `rss_mib`: memory of the scheduler after it.
+        `p50_ms` and `p99_ms`: creation to binding, at `PACE_PER_S`.
     """
     await field.clear()
     if rival.name == BARE:
@@ -91,7 +91,7 @@ async def _burst(field: Field, by: Process, crowd: Pods) -> Figures:
     await field.create(crowd)
     await field.all_bound(_names(crowd), _LIMIT_S, by)
     found = _throughput(field, crowd, before)
-    return found | {"events": await field.events(SCHEDULED)}
+    return found | {"events": await field.events(SCHEDULED, _names(crowd))}
 
 
 async def _pace(field: Field, by: Process, paced: Pods) -> Figures:

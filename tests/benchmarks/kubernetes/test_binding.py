@@ -67,7 +67,8 @@ def test_pods_of_applications_with_rules_are_bound(plane: ControlPlane, name: st
         async with Field(plane) as field:
             await field.add_nodes(12, mixed_labels(12))
             found = await flow(field, RIVALS[name], 12, 60, mixed_pod)
-            return found | {"written": await field.events(SCHEDULED)}
+            pods = {f"{phase}-{n}" for phase in ("backlog", "burst") for n in range(60)}
+            return found | {"written": await field.events(SCHEDULED, pods)}
 
     try:
         figures = asyncio.run(main())
