@@ -26,6 +26,7 @@ OPENB = {
 PAIR = "ganglion up --nodes 2 --racks 2 --fake-gpus H100:4 --cpus 16 --memory 64GB"
 QUEUES = "queues:\\n- {name: vision, quota: {H100: 2}}\\n- {name: health, quota: {H100: 6}}\\n"
 AS_EVE = "GANGLION_URL=http://127.0.0.1:7077 GANGLION_TOKEN=$(cat eve)"
+AS_OWNER = "env -u GANGLION_URL -u GANGLION_TOKEN"
 RACKS = "nodes:\\n" + "".join(
     f"- {{name: gpu-{n}, gpus: 'H100:4', cpus: 16, memory: 64GB, rack: r{n}}}\\n" for n in (0, 1)
 )
@@ -102,6 +103,17 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
         "ganglion run --name scan -q health --gpus 1 -- true",
         "ganglion cordon gpu-1 --reason 'fan broken'",
         f"ganglion down; {ON_RACKS}",
+    ),
+    ("docs/tutorials/finance.md", 0): (
+        PAIR,
+        *(f"ganglion queues set {name} --quota H100:4" for name in ("vision", "speech")),
+    ),
+    ("docs/tutorials/finance.md", 4): (
+        *(
+            f"{AS_OWNER} ganglion run --name {name} -q vision --gpus {gpus} --time {time} {STAYS}"
+            for name, gpus, time in (("train", 4, "2h"), ("tune", 2, "6h"))
+        ),
+        f"{AS_OWNER} ganglion budget request vision 30 --reason 'the rerun for the paper'",
     ),
     ("docs/tutorials/researcher.md", 0): (
         f"printf '{QUEUES}' > queues.yaml; {PAIR} --queues queues.yaml",
