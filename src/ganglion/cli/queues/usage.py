@@ -92,8 +92,9 @@ def usage(
     `-o focus` prints comma-separated rows by FOCUS 1.4, one for each queue, user, workload, flavor
     and day, whatever `--by` says; corrections are rows of their own.
 
-    ACTIVE is GPU time in which GPUs computed that attempts had alone, as far as their driver was
-    asked; a line below the table says how much of what was held that is. `-o wide` adds energy.
+    ACTIVE is GPU time in which GPUs computed that attempts had alone, as far as their driver or a
+    DCGM exporter was asked; a line below the table says how much of what was held that is.
+    `-o wide` adds energy, and what said so.
 
     Further lines say how much of its quota each queue lent to others beside it while it did not
     use it itself, and how much it borrowed of theirs.
