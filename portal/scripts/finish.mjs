@@ -27,13 +27,6 @@ const filesOf = (build, keys) =>
   new Set([...keys].flatMap((key) => [build[key].file, ...(build[key].css ?? [])]));
 const sum = (files) => [...files].reduce((bytes, each) => bytes + packed(each), 0);
 
-/** Chunks that are there when a lazy one is asked for: those of whatever asks for it. */
-function loadedBefore(build, key) {
-  const asking = Object.keys(build).filter((each) => build[each].dynamicImports?.includes(key));
-  const [one = new Set(), ...others] = asking.map((each) => closure(build, each));
-  return new Set([...one].filter((each) => others.every((other) => other.has(each))));
-}
-
 function checkSizes(build) {
   const entry = Object.keys(build).find((key) => build[key].isEntry);
   const first = filesOf(build, closure(build, entry));
@@ -41,8 +34,7 @@ function checkSizes(build) {
   console.log(`first load ${kb(bytes)} of ${kb(FIRST_LOAD)}, compressed`);
   const tooLarge = bytes > FIRST_LOAD ? ["the first load"] : [];
   for (const key of Object.keys(build).filter((each) => build[each].isDynamicEntry)) {
-    const before = filesOf(build, loadedBefore(build, key));
-    const own = [...filesOf(build, closure(build, key))].filter((each) => !first.has(each) && !before.has(each));
+    const own = [...filesOf(build, closure(build, key))].filter((each) => !first.has(each));
     console.log(`  ${key}: ${kb(sum(own))} of ${kb(LAZY_PAGE)}`);
     if (sum(own) > LAZY_PAGE) tooLarge.push(key);
   }
