@@ -248,7 +248,7 @@ def serve(
             metrics,
             user,
             url=lambda: door.url,
-            door_trouble=lambda: door.trouble,
+            door_trouble=door.blocked,
             keys=keys,
             decide_by=door.decide_by,
             look_at=workspaces.look_at,

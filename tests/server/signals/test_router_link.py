@@ -102,12 +102,12 @@ def test_no_router_is_started_before_it_is_needed(door: Door, link: FakeLink) ->
 
 
 def test_before_a_service_needs_it_the_port_is_tried(door: Door, link: FakeLink) -> None:
-    assert door.trouble == ""
+    assert door.blocked() == ""
     link.taken = "port 7078 is in use"
-    assert door.trouble == link.taken
+    assert (door.blocked(), door.trouble) == (link.taken, "")
     _open(door, link, _chat())
     until(lambda: door.url)
-    assert door.trouble == ""
+    assert door.blocked() == ""
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,9 @@ class Door:
     Args:
         link: makes the link to a router.
         sealed: puts the key of a service in: see `ganglion.server.signals.access.Keys`.
+
+    Attributes:
+        trouble: why there is no router; empty = there is one, or none is needed yet.
     """
 
     def __init__(
@@ -111,13 +114,14 @@ class Door:
         self._decide: RoleDecider | None = None
         self._leaving = threading.Event()
         self._thread: threading.Thread | None = None
-        self._trouble = ""
+        self.trouble = ""
 
-    @property
-    def trouble(self) -> str:
-        """Why there is no router, or could be none; empty = there is one, or could be."""
-        # Once a service needs it, its thread says so; until then the port is tried.
-        return self._trouble if self._thread else self._make().blocked()
+    def blocked(self) -> str:
+        """Why there is no router, or could be none; empty = there is one, or could be.
+
+        Until a service needs one, the port is tried.
+        """
+        return self.trouble if self._thread else self._make().blocked()
 
     @property
     def url(self) -> str:
@@ -188,18 +192,18 @@ class Door:
         logged = ""
         while not self._leaving.is_set():
             link = self._make()
-            self._trouble = self._trouble or link.blocked()  # to start one takes a while
+            self.trouble = self.trouble or link.blocked()  # to start one takes a while
             try:
                 link.start()
             except GanglionError as error:
-                self._trouble = link.blocked() or error.message
-                if self._trouble != logged:
+                self.trouble = link.blocked() or error.message
+                if self.trouble != logged:
                     log.error("no router", error=error.message, hint=error.hint)
-                    logged = self._trouble
+                    logged = self.trouble
                 self._leaving.wait(RETRY_S)
                 continue
             with self._lock:
-                self._link, self._trouble = link, ""
+                self._link, self.trouble = link, ""
                 if self._decide:
                     link.decide_by(self._decide)
                 self._send()

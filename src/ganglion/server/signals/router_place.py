@@ -64,7 +64,7 @@ def unreached(place: RouterPlace, door: Door, processes: Processes) -> str:
     Returns:
         the line; empty = nothing is wrong.
     """
-    trouble = door.trouble
+    trouble = door.blocked()
     if not trouble:
         return ""
     port = _beside(place.server_port, place.port)
