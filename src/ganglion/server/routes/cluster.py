@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ganglion import __version__
 from ganglion.api.nodes import CapacityPage, NodePage
-from ganglion.api.reasons import StartPage, StartView
+from ganglion.api.reasons import StartPage
 from ganglion.api.server import Done, Health, Version
 from ganglion.api.workloads import OrderPage
 from ganglion.engine.gangs.record import HOLDING
@@ -120,7 +120,7 @@ def list_starts(
     """Say when some of what waits is expected to start; what was computed holds for 10 seconds."""
     now, sees = here.service.now(), here.caller.sees
     with here.service.read() as mind:
-        state, found = mind.state, dict[str, StartView]()
+        state = mind.state
         records = [state.gangs.records[each] for each in gang if each in state.gangs.records]
         shown = [each for each in records if sees(each.gang.queue)]
         found = {each.gang: each for each in here.starts.of(state, shown, now)}
