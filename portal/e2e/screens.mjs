@@ -17,7 +17,7 @@ async function submit(page, body) {
 
 const HOSTILE = `<img src=x onerror=alert(1)>\u202e${"x".repeat(300)}`;
 
-export async function screens({ page, path, see, looked, accessible, step, check, ganglion, pictures }) {
+export async function screens({ page, path, see, looked, accessible, step, check, ganglion, pictures, tabbed }) {
   // Below those that systems give to whatever connects.
   const port = 20_000 + Math.floor(Math.random() * 12_000);
   const button = (name) => page.getByRole("button", { name, exact: true });
@@ -72,7 +72,9 @@ export async function screens({ page, path, see, looked, accessible, step, check
 
   await step("a node is drained after a preview, and opened again", async () => {
     await path("/nodes?at=node-0");
-    await button("Drain").click();
+    await button("Drain").waitFor();
+    await tabbed(() => document.activeElement?.textContent === "Drain");
+    await page.keyboard.press("Enter");
     await see("would have to leave");
     await field("Why").fill(HOSTILE.slice(0, 60));
     await accessible("the preview of a drain");
@@ -208,5 +210,17 @@ export async function screens({ page, path, see, looked, accessible, step, check
     await page.locator('[role="gridcell"] .badge', { hasText: "held" }).first().waitFor();
     await looked("queue-held");
     ganglion("cancel", "wait-one", "wait-two", "keeper");
+  });
+
+  await step("an elastic job starts small, grows into what is free, and its page says so", async () => {
+    const four = { resources: { gpus: 4 }, time_limit: "1h" };
+    await submit(page, { name: "half", run: "sleep 600", ...four });
+    const elastic = await submit(page, { name: "stretch", run: "sleep 600", nodes: "1..2", ...four });
+    await path(`/workloads/${elastic}`);
+    await see("running");
+    ganglion("cancel", "half");
+    await see("grew");
+    await looked("workload-elastic");
+    ganglion("cancel", "stretch");
   });
 }

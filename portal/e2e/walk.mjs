@@ -3,10 +3,7 @@
 //   PORTAL_LINK  the link that `ganglion up` printed      CHROMIUM  path of the browser
 //   GANGLION     how the command line is called, as JSON  OUT       folder of screenshots, or empty
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { walked } from "./browser.mjs";
 import { screens } from "./screens.mjs";
 import { setUp } from "./setup.mjs";
 import { money } from "./money.mjs";
@@ -15,106 +12,10 @@ import { changedQueues } from "./queues.mjs";
 const LINK = new URL(process.env.PORTAL_LINK);
 const [PROGRAM, ...ARGUMENTS] = JSON.parse(process.env.GANGLION);
 const OUT = process.env.OUT ?? "";
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const SIZES = [
-  ["phone", 390, 844],
-  ["tablet", 820, 1180],
-  ["desktop", 1440, 900],
-];
 
 const ganglion = (...given) => execFileSync(PROGRAM, [...ARGUMENTS, ...given], { encoding: "utf8" });
 
-function check(holds, what) {
-  if (!holds) throw new Error(`it does not hold: ${what}`);
-}
-
-async function step(name, act) {
-  const began = Date.now();
-  await act();
-  console.log(`ok ${name} (${Date.now() - began} ms)`);
-}
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM,
-  // No page lives long enough for code that is optimised to pay.
-  args: ["--js-flags=--no-opt --no-maglev", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])],
-});
-const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
-await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: LINK.origin });
-const page = await context.newPage();
-page.setDefaultTimeout(60_000);
-
-// What the policy of contents refuses, and what fails in the page, is an error of the walk.
-const troubles = [];
-page.on("console", (line) => {
-  // What a server that is gone or refuses leaves in the console is no failure of the page.
-  if (line.type() === "error" && !line.text().startsWith("Failed to load resource")) troubles.push(line.text());
-});
-page.on("pageerror", (error) => troubles.push(String(error)));
-const foreign = [];
-page.on("request", (request) => {
-  if (!request.url().startsWith(LINK.origin) && !request.url().startsWith("blob:")) foreign.push(request.url());
-});
-
-const see = (text, options) => page.getByText(text, options).first().waitFor();
-const path = (to) => page.goto(LINK.origin + to);
-const settled = () => page.waitForFunction(() => !document.querySelector(".loading"));
-
-async function accessible(what) {
-  for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
-    // Between the themes only colours differ.
-    const rules =
-      colorScheme === "dark"
-        ? ["color-contrast"]
-        : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-    // What is fine is not worked out in detail.
-    const options = { runOnly: rules, resultTypes: ["violations"], selectors: false };
-    const found = await page.evaluate((given) => window.axe.run(document, given), options);
-    const said = found.violations.map(
-      (each) => `${each.id}: ${each.help}\n${each.nodes.slice(0, 3).map((node) => `    ${node.html.slice(0, 200)} ${node.failureSummary}`).join("\n")}`,
-    );
-    check(!said.length, `${what} is accessible in ${colorScheme}:\n${said.join("\n")}`);
-  }
-}
-
-async function pictures(name) {
-  if (!OUT) return;
-  mkdirSync(OUT, { recursive: true });
-  for (const [size, width, height] of SIZES) {
-    await page.setViewportSize({ width, height });
-    for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.evaluate(() => scrollTo(0, 0)); // what sticks stands where it does at first
-      await page.waitForTimeout(200); // a canvas draws in the next frame
-      await page.screenshot({ path: join(OUT, `${name}-${size}-${colorScheme}.png`), fullPage: size !== "desktop" });
-    }
-  }
-  await page.setViewportSize({ width: 1440, height: 900 });
-}
-
-async function looked(name) {
-  await settled();
-  const wide = [];
-  for (const [size, width, height] of SIZES) {
-    await page.setViewportSize({ width, height });
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    if (over > 0) wide.push(`${size} by ${over} px`);
-    const inner = await page.evaluate(() =>
-      [...document.querySelectorAll(".table, .scroll-x, .tabs, .filters")]
-        .filter((each) => each.scrollWidth > each.clientWidth + 1)
-        .map((each) => `${each.getAttribute("aria-label") ?? each.className} by ${each.scrollWidth - each.clientWidth} px`),
-    );
-    if (inner.length) wide.push(`${size}: ${inner.join(", ")}`);
-  }
-  await page.setViewportSize({ width: 1440, height: 900 });
-  check(!wide.length, `${name} fits: too wide on ${wide.join(", ")}`);
-  await accessible(name);
-  await pictures(name);
-}
-
-try {
+await walked(LINK.origin, async ({ browser, context, page, see, path, looked, accessible, pictures, step, check }) => {
   await step("a stranger sees a page without data", async () => {
     const other = await (await browser.newContext()).newPage();
     await other.goto(`${LINK.origin}/queue`);
@@ -145,6 +46,21 @@ try {
     await looked("queue-empty");
   });
 
+  /** Press Tab until what has the focus is wanted; none that has it on the way is out of sight. */
+  const tabbed = async (wanted) => {
+    for (let n = 0; n < 60; n += 1) {
+      await page.keyboard.press("Tab");
+      const hidden = await page.evaluate(() => {
+        const box = document.activeElement?.getBoundingClientRect();
+        const middle = box && document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+        return !middle || !(document.activeElement.contains(middle) || middle.contains(document.activeElement));
+      });
+      check(!hidden, `the focus is seen: ${await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 200))}`);
+      if (await page.evaluate(wanted)) return;
+    }
+    throw new Error(`the keyboard does not reach ${wanted}`);
+  };
+
   let blocker = "";
   await step("a job that takes everything is submitted by the keyboard alone", async () => {
     await path("/submit");
@@ -153,10 +69,7 @@ try {
     await page.keyboard.press("Control+a");
     await page.keyboard.insertText("name: blocker\nrun: sleep 600\nresources: {gpus: 8}\ntime_limit: 1h\n");
     await see("Starts at once");
-    for (let n = 0; n < 20; n += 1) {
-      await page.keyboard.press("Tab");
-      if (await page.evaluate(() => document.activeElement?.textContent === "Submit" && document.activeElement.tagName === "BUTTON")) break;
-    }
+    await tabbed(() => document.activeElement?.textContent === "Submit" && document.activeElement.tagName === "BUTTON");
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/workloads\/blocker-/);
     blocker = page.url().split("/").pop().split("?")[0];
@@ -219,6 +132,21 @@ try {
     await page.waitForFunction(() => !document.body.textContent.includes("hostile"));
   });
 
+  await step("why it waits is learned by the keyboard alone", async () => {
+    await path("/queue");
+    await page.locator('[role="row"]', { hasText: job }).last().waitFor();
+    await tabbed(() => document.activeElement?.getAttribute("role") === "row");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/job=/);
+    await see("What would start it");
+    await tabbed(() => document.activeElement?.textContent === "Apply");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    check(await page.evaluate(() => document.activeElement?.textContent === "Apply"), "the focus is where it was");
+  });
+
   await step("the fleet shows who holds it", async () => {
     await path("/fleet?node=node-0");
     await see(blocker);
@@ -269,7 +197,20 @@ try {
     await page.waitForURL(/\/fleet/);
   });
 
-  await screens({ page, path, see, looked, accessible, step, check, ganglion, pictures });
+  await screens({ page, path, see, looked, accessible, step, check, ganglion, pictures, tabbed });
+
+  await step("a clock that is off is said, and times are those of the server", async () => {
+    const elsewhere = await browser.newContext({ storageState: await context.storageState() });
+    const off = await elsewhere.newPage();
+    await off.clock.setSystemTime(Date.now() - 3 * 86_400_000);
+    await off.goto(`${LINK.origin}/workloads/${job}`);
+    await off.getByRole("status").getByText("behind that of the server; times are those of the server").waitFor();
+    await off.getByText(job).first().waitFor();
+    const told = await off.locator("main").innerText();
+    check(!/\b\d+ d\b/.test(told), `no time is days away: ${told.slice(0, 600)}`);
+    await accessible("a clock that is off", off);
+    await elsewhere.close();
+  });
 
   await step("a server that goes is said, what was there stays, and it comes back by itself", async () => {
     await path("/");
@@ -313,18 +254,4 @@ try {
     await see("This portal opens with a link");
     await looked("door");
   });
-
-  check(!troubles.length, `nothing fails in the page: ${troubles.join("\n")}`);
-  check(!foreign.length, `nothing is asked of others: ${foreign.join(" ")}`);
-  console.log("all of it holds");
-} catch (error) {
-  if (OUT) {
-    mkdirSync(OUT, { recursive: true });
-    await page.screenshot({ path: join(OUT, "failed.png") }).catch(() => undefined);
-  }
-  console.error(String(error?.stack ?? error));
-  console.error(`at ${page.url()}; console: ${troubles.join("\n")}`);
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-}
+});

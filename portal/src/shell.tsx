@@ -115,7 +115,7 @@ function Banners() {
         </div>
       )}
       {Math.abs(skew()) > CLOCK_MS && (
-        <div className="notice warn banner">
+        <div className="notice warn banner" role="status">
           The clock of this machine is {duration(Math.abs(skew()))}{" "}
           {skew() > 0 ? "behind" : "ahead of"} that of the server; times are those of the server.
         </div>
