@@ -70,6 +70,40 @@ def test_records_are_those_of_audit_show_whatever_the_pages(
     assert every(ina, "queue=speech&kind=gang_submitted") == []
 
 
+def test_records_of_a_node_are_those_that_led_to_its_quarantine(
+    staff: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, owner = staff.rig, staff.owner
+    rig.service.ask(lambda draft: draft.record(ServerStarted(draft.now, "1", metered=True)))
+    jobs = [staff.submit(owner, name, "vision", resources={"gpus": 8}) for name in ("a", "b")]
+    for job in jobs:
+        settle(staff, job)
+    node = {
+        each["gang"].partition("/")[0]: each["node"]
+        for each in owner.get(f"{API}/timeline").json()["items"]
+    }
+    assert node[jobs[0]] != node[jobs[1]]
+    rig.machine.time += 60_000
+    owner.post(f"{API}/workloads/{jobs[0]}/cancel", json={"force": True})
+    until(lambda: rig.state(jobs[0]) == "CANCELLED")
+    owner.post(f"{API}/nodes/{node[jobs[0]]}/cordon", json={"reason": "fans"})
+
+    def of(job: str) -> list[tuple[str, str]]:
+        found = every(owner, f"node={node[job]}")
+        return [(each["kind"], each["workload"]) for each in reversed(found)]
+
+    ended, runs = of(jobs[0]), of(jobs[1])
+    for kind in ("gang_placed", "gang_started", "gang_stopping", "gang_ended"):
+        assert (kind, jobs[0]) in ended
+        assert (kind, jobs[0]) not in runs
+    assert ended[-1] == ("node_cordoned", "")
+    assert {("gang_placed", jobs[1]), ("gang_started", jobs[1])} <= set(runs)
+    assert ("node_cordoned", "") not in runs
+    # Where a page begins after the placement, the node is found out from what was metered.
+    monkeypatch.setattr(trail, "CHUNK", 2)
+    assert (of(jobs[0]), of(jobs[1])) == (ended, runs)
+
+
 def test_records_of_a_period_and_of_nothing(staff: Office) -> None:
     rig = staff.rig
     before = records(staff.owner)["head"]
