@@ -145,6 +145,41 @@ def test_a_verification_names_what_is_wrong_and_what_anchors_prove(rig: Rig) -> 
         assert found["flaws"][0]["seq"] == 2
 
 
+def test_an_anchor_is_behind_and_late_once_its_time_is_over(rig: Rig) -> None:
+    good, bad = rig.home.root.parent / "good", rig.home.root.parent / "bad"
+    bad.write_text("minutes of the meeting")
+    (rig.home.root / "audit.yaml").write_text(f"anchors:\n- file: {good}\n- file: {bad}\n")
+    with signing_office(rig, HandClock()) as staff:
+        ina, sue = staff.user("ina", "auditor"), staff.user("sue", "operator")
+        assert sue.get(f"{API}/audit/anchors").status_code == 403
+
+        def shown() -> dict[str, Any]:
+            found: dict[str, Any] = ina.get(f"{API}/audit/anchors").json()
+            return found
+
+        ina.get(f"{API}/audit/verification")  # signs
+        until(lambda: shown()["items"][0]["events"] > 0)
+        until(lambda: shown()["items"][1]["problem"] != "")
+        page = shown()
+        first, second = page["items"]
+        assert (first["where"], first["events"]) == (f"file {good}", page["signed"])
+        assert (first["behind"], first["problem"]) == (page["head"] - page["signed"], "")
+        assert (second["events"], second["behind"], second["at"]) == (0, page["head"], 0)
+        assert "does not end with a checkpoint" in second["problem"]
+        staff.submit(staff.owner, "train", "vision")
+        page = shown()
+        assert page["unsigned"] == page["items"][0]["behind"] > 0
+        assert page["unsigned_since"] == page["items"][0]["since"] > 0
+        assert not page["late"]
+        assert not page["items"][0]["late"]
+        rig.machine.time += page["late_after"] + 1_000
+        page = shown()
+        assert (page["late"], [each["late"] for each in page["items"]]) == (True, [True, True])
+        proven = ina.get(f"{API}/audit/verification").json()["anchors"]
+        assert proven[0]["events"] == page["items"][0]["events"]
+        assert (proven[1]["events"], proven[1]["checkpoints"]) == (0, 0)
+
+
 def test_the_timeline_has_what_was_held_is_held_and_is_planned(staff: Office) -> None:
     rig, owner = staff.rig, staff.owner
     rig.service.ask(lambda draft: draft.record(ServerStarted(draft.now, "1", metered=True)))

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from ganglion.api.past.trail import TrailPage, TrailVerdict
+from ganglion.api.past.trail import AnchorPage, TrailPage, TrailVerdict
 from ganglion.audit.records import WantedRecords
 from ganglion.model.errors import Conflict
 from ganglion.server.access.visible import queues_of
@@ -15,7 +15,13 @@ from ganglion.server.rest.filters import MOST_VALUES, Text, Value, When, leaves,
 from ganglion.server.rest.pages import Paging, not_a_cursor, parsed, printed
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-from ganglion.server.views.past.trail import holding, newest_before, newest_records, verdict
+from ganglion.server.views.past.trail import (
+    anchors_standing,
+    holding,
+    newest_before,
+    newest_records,
+    verdict,
+)
 
 router = Routes(tags=["audit"], responses=ERRORS)
 
@@ -81,6 +87,20 @@ def _seq(cursor: str) -> int:
     if not isinstance(seq, int):
         raise not_a_cursor(OF)
     return seq
+
+
+@router.get("/audit/anchors")
+def list_audit_anchors(here: Here) -> AnchorPage:
+    """Say what is signed, how far each anchor of `audit.yaml` is, and which one is late.
+
+    Nothing is read from anchors, and nothing verified.
+    """
+    service = here.service
+    found = anchors_standing(
+        *(service.ledger, here.home.root, here.effects, service.now()), here.reached
+    )
+    found.problem = here.unsigned()
+    return found
 
 
 @router.get("/audit/verification")

@@ -6,10 +6,18 @@ from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
+from sqlalchemy import bindparam, select
 
-from ganglion.api.past.trail import AnchorStanding, TrailFlaw, TrailRecord, TrailVerdict
+from ganglion.api.past.trail import (
+    AnchorCopy,
+    AnchorPage,
+    AnchorStanding,
+    TrailFlaw,
+    TrailRecord,
+    TrailVerdict,
+)
 from ganglion.audit.anchored import Anchored, read_anchor
-from ganglion.audit.anchors import Anchor, read_audit_settings
+from ganglion.audit.anchors import Anchor, AnchorReached, read_audit_settings
 from ganglion.audit.export import ExportedEvent, exported
 from ganglion.audit.folder import AuditFolder
 from ganglion.audit.notes import PublicKey
@@ -19,11 +27,13 @@ from ganglion.audit.records import (
     WantedRecords,
     record_of,
 )
-from ganglion.audit.sealing import contradicted
+from ganglion.audit.sealing import AGE_MS, contradicted
 from ganglion.audit.verify import AuditVerdict, named_key, verified
 from ganglion.ledger.intervals import attempts_on
+from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Entry
+from ganglion.ledger.sql.tables import events
 from ganglion.lifecycle.clusters import ClusterBook
 from ganglion.metering.clusters import metered_name
 from ganglion.model.errors import FileError
@@ -35,12 +45,20 @@ CHUNK = 500
 """Events that are read at once."""
 MOST_READ = 10_000
 """Events that one page looks at, at most, however few of them fit."""
+LATE_MS = 2 * AGE_MS
+"""An event that is not signed and anchored at this age is late: twice the time it may take."""
+FIRST_AFTER = (
+    select(events.c.at).where(events.c.seq > bindparam("after")).order_by(events.c.seq).limit(1)
+)
 NO_SYSLOG = "lines of syslog lie where the server cannot read them: ganglion audit verify --anchor"
 
 Owners = Callable[[Collection[str]], Mapping[str, str]]
 """Finds the queues of workloads by their ids."""
 Holders = Callable[[Collection[str]], Collection[tuple[str, int]]]
 """Finds which gangs hold the node that is asked for, and by which attempt, among some."""
+
+Reached = Callable[[Anchor], AnchorReached]
+"""Says how far an anchor is."""
 
 
 class RecordsFound(Struct, frozen=True):
@@ -247,10 +265,61 @@ def verdict(reader: Reader, home: Path, effects: Effects, now: int, unwritten: s
     return TrailVerdict(
         *(now, found.log, found.key, found.sound, found.first, found.last),
         *(found.events, found.checkpoints, found.signed, found.unsigned, found.anchored),
-        tuple(standing for _, standing in held),
+        tuple(_covering(found, *each) for each in held),
         unwritten,
         tuple(TrailFlaw(each.seq, each.problem) for each in found.flaws),
     )
+
+
+def _covering(
+    found: AuditVerdict, held: Anchored | None, standing: AnchorStanding
+) -> AnchorStanding:
+    standing.events = found.covered.get(held.where, 0) if held else 0
+    return standing
+
+
+def anchors_standing(
+    ledger: Ledger,
+    home: Path,
+    effects: Effects,
+    now: int,
+    reached: Reached,
+) -> AnchorPage:
+    """Say what is signed, and how far each anchor of a home is; nothing is verified.
+
+    Args:
+        ledger: of the server.
+        home: Ganglion's home directory.
+        effects: files.
+        now: the time in ms.
+        reached: how far an anchor is.
+
+    Raises:
+        FileError: `audit.yaml` is not what it should be.
+        EnvironmentFault: the database does not answer, or the checkpoints cannot be read.
+    """
+    newest = AuditFolder(home, effects).newest()
+    head, signed = ledger.head, newest.seq if newest else 0
+    since = _first_after(ledger, signed, head)
+    page = AnchorPage(
+        *(now, head, signed, head - signed, since, AGE_MS, LATE_MS),
+        late=bool(since) and now - since > LATE_MS,
+    )
+    copies = list[AnchorCopy]()
+    for each in read_audit_settings(home, effects.files).anchors:
+        known = reached(each)
+        since = _first_after(ledger, known.seq, head)
+        late = bool(since) and now - since > LATE_MS
+        counts = (known.seq, known.at, head - known.seq, since)
+        copies.append(AnchorCopy(each.where, *counts, late, known.problem))
+    page.items = tuple(copies)
+    return page
+
+
+def _first_after(ledger: Ledger, seq: int, head: int) -> int:
+    """When the first event after one was written, in ms; 0 = there is none."""
+    rows = ledger.rows(FIRST_AFTER, {"after": seq}) if seq < head else []
+    return int(rows[0][0]) if rows else 0
 
 
 def _anchored(
