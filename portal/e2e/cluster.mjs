@@ -23,6 +23,7 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
     await page.goto(LINK.href);
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     await see("Live");
+    await see("0 of 12"); // GPUs of the cluster
     await looked("cluster-overview");
   });
 
@@ -35,7 +36,7 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
     await row("late").getByRole("link").first().click();
     await page.waitForURL(/\/workloads\/east/);
     late = new URL(page.url()).pathname;
-    await see("waiting");
+    await see("queued");
     await looked("cluster-waiting");
   });
 
@@ -47,8 +48,9 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
       ["/workloads/train?tab=placement", "cluster-placement", "node-"],
       ["/workloads/train?tab=spec", "cluster-specification", "east"],
       ["/workloads/train?tab=logs", "cluster-logs", "ganglion logs train"],
-      ["/fleet?view=list", "cluster-fleet", "node-0"],
-      ["/nodes", "cluster-nodes", "node-0"],
+      ["/fleet?node=east:node-0", "cluster-fleet", "kubectl cordon node-0"],
+      ["/fleet?view=list", "cluster-fleet-list", "east:node-0"],
+      ["/nodes?at=east:node-0", "cluster-nodes", "kubectl cordon node-0"],
       ["/timeline", "cluster-timeline", "node-0"],
       ["/queues", "cluster-queues", "default"],
       ["/usage?by=workload", "cluster-usage", "train"],
@@ -62,7 +64,7 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
 
   await step("a page follows what happens in the cluster without a reload", async () => {
     await path(late);
-    await see("waiting");
+    await see("queued");
     await act("end train");
     await see("running");
     await path("/workloads/stretch");
@@ -83,3 +85,5 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
     await looked("cluster-silent");
   });
 });
+// A process that can be written to does not end.
+process.stdin.destroy();

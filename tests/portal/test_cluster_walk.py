@@ -31,7 +31,9 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def scheduler(cluster: Cluster, server: ServerProcess, tmp_path: Path) -> Iterator[SchedulerProcess]:
+def scheduler(
+    cluster: Cluster, server: ServerProcess, tmp_path: Path
+) -> Iterator[SchedulerProcess]:
     """The scheduler of the cluster, which delivers to the server as `east`."""
     cluster.wait(lambda: ready(server), "the server serves", LIMIT_S)
     assert server.run("role", "grant", "east", "reporter", "-q", "east:")[0] == 0

@@ -27,11 +27,18 @@ export const order = queryOptions({
 export const nodes = queryOptions({
   queryKey: ["nodes"],
   queryFn: ({ signal }) => getLong("/nodes", "name", signal),
+  refetchInterval: ({ state }) => (state.data?.items.some((each) => each.cluster) ? SILENT_MS : false),
 });
 
 export const flavors = queryOptions({
   queryKey: ["gpus"],
   queryFn: ({ signal }) => get("/gpus", {}, {}, signal),
+});
+
+/** Flavors of the nodes of the server itself: those of clusters have the cluster before them. */
+export const ownFlavors = queryOptions({
+  ...flavors,
+  select: (page) => ({ ...page, items: page.items.filter((each) => !each.flavor.includes(":")) }),
 });
 
 export const queues = queryOptions({

@@ -16,6 +16,16 @@ it("names the nodes that an event changes", () => {
   expect(of("alarm_set", { subject: "a-1" })).toEqual([]);
 });
 
+it("names nodes of a cluster with the cluster before them", () => {
+  const said = (type: string, more: Record<string, unknown>) => of("cluster_event", { cluster: "east", event: { type, at: 0, ...more } });
+  expect(said("node_cordoned", { name: "n2" })).toEqual(["east:n2"]);
+  expect(said("gang_placed", { gang: "lab/Job/t/u", placement: { pods: [{ node: "n2" }] } })).toEqual(["east:n2"]);
+  expect(said("wait_groups", { groups: {} })).toEqual([]);
+  expect(said("checkpoint_committed", { gang: "lab/Job/t/u" })).toEqual([]);
+  expect(said("gang_ended", { gang: "a-1/0" })).toBeNull();
+  expect(said("scheduler_settled", {})).toBeNull();
+});
+
 it("names none where any may have changed", () => {
   expect(of("gang_ended", { gang: "without-gpu-4/0" })).toBeNull();
   expect(of("node_added", { node: { name: "n9" } })).toBeNull();

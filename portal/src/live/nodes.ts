@@ -11,9 +11,13 @@ interface Placed {
   pods?: readonly { node?: unknown }[];
 }
 
+/** Events of schedulers of clusters, beside those, that change nothing of what nodes show. */
+const SAID = /^(wait_|reasons_changed|queue|policy|images_reported|gpus_sampled|object_|gang_seen)/;
+
 /** Names of nodes; null = it may be any. */
 export function nodesOf(event: LedgerEvent, known: readonly NodeView[]): readonly string[] | null {
   const kind = event.type;
+  if (kind === "cluster_event") return ofCluster(String(event["cluster"]), event["event"] as LedgerEvent);
   if (APART.test(kind)) return [];
   if (kind === "node_cordoned") return named(event["name"]);
   if (kind === "device_health") return named(event["node"]);
@@ -26,6 +30,13 @@ export function nodesOf(event: LedgerEvent, known: readonly NodeView[]): readonl
   const held = known.filter((node) => node.devices.some((each) => each.gangs.includes(gang))).map((each) => each.name);
   // What holds no GPU is on no device: any node may be its own.
   return held.length ? [...new Set([...placed, ...held])] : null;
+}
+
+/** What a scheduler of a cluster delivered; gangs are known there by other names than here. */
+function ofCluster(cluster: string, event: LedgerEvent): readonly string[] | null {
+  if (SAID.test(event.type)) return [];
+  const found = /^(node_added|gang_resized|gang_ended|pods_left)$/.test(event.type) ? null : nodesOf(event, []);
+  return found && found.map((each) => `${cluster}:${each}`);
 }
 
 function named(name: unknown): readonly string[] | null {

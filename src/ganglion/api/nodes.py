@@ -42,6 +42,10 @@ class NodeView(Struct):
         memory_total_mib, memory_free_mib: host memory.
         pods: pods on it.
         devices: its GPUs.
+        cluster: the cluster that it is in, whose name stands before its own and its flavor; empty
+            = it is one of the server. Of those in clusters, cores, memory and labels are unknown.
+        silent_since: since when the scheduler of its cluster was not heard of, in ms; 0 = it is
+            not silent.
     """
 
     name: str
@@ -59,6 +63,8 @@ class NodeView(Struct):
     memory_free_mib: int = 0
     pods: int = 0
     devices: tuple[DeviceView, ...] = ()
+    cluster: str = ""
+    silent_since: int = 0
 
 
 class NodePage(Page):

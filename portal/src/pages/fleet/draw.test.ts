@@ -16,6 +16,8 @@ const node = (name: string, rack: string): NodeView => ({
   cpu_free_milli: 0,
   memory_total_mib: 0,
   memory_free_mib: 0,
+  cluster: "",
+  silent_since: 0,
   pods: 0,
   devices: Array.from({ length: 8 }, (_, index) => ({
     index,

@@ -11,7 +11,7 @@ import { gpus, plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Loading, Name } from "../../ui/parts";
 import { Table } from "../../ui/table";
 import { harmless } from "../../ui/text";
-import { COLUMNS } from "../nodes/nodes";
+import { COLUMNS, SilentClusters } from "../nodes/nodes";
 import { NodePanel } from "../nodes/panel";
 import { draw, hit, hueColor, huesOf, layOut, redraw, standsAs, type Coloring, type Look, type MapLayout } from "./draw";
 import { heatsOf, saidOf } from "./heat";
@@ -49,6 +49,7 @@ export function FleetPage() {
         {plural(items.length, "node")}, {plural(total, "GPU")}
         {closed > 0 && `; ${plural(closed, "node")} closed or lost`}
       </p>
+      <SilentClusters items={items} />
       {!items.length ? (
         <Empty title="There are no nodes" />
       ) : (

@@ -4,7 +4,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { drains, nodes } from "../../api/reads";
 import type { NodeView } from "../../api/schema";
 import { gpus, memory, plural } from "../../ui/numbers";
-import { Badge, Empty, Name, Time } from "../../ui/parts";
+import { Badge, Empty, Name, Silent, Time } from "../../ui/parts";
 import { Listing } from "../../ui/listing";
 import type { Column } from "../../ui/table";
 import { harmless } from "../../ui/text";
@@ -67,7 +67,7 @@ export const COLUMNS: readonly Column<NodeView>[] = [
     align: "end",
     roomy: true,
     value: (row) => row.memory_free_mib,
-    cell: (row) => memory(row.memory_free_mib),
+    cell: (row) => (row.cluster ? "–" : memory(row.memory_free_mib)),
   },
   {
     key: "reason",
@@ -79,6 +79,12 @@ export const COLUMNS: readonly Column<NodeView>[] = [
   },
 ];
 
+/** Clusters whose nodes are as they were when their schedulers were heard of last. */
+export function SilentClusters({ items }: { items: readonly NodeView[] }) {
+  const silent = new Map(items.flatMap((each) => (each.silent_since ? [[each.cluster, each.silent_since]] : [])));
+  return [...silent].map(([cluster, since]) => <Silent key={cluster} cluster={cluster} since={since} />);
+}
+
 export function NodesPage() {
   const search = route.useSearch();
   const go = route.useNavigate();
@@ -88,6 +94,7 @@ export function NodesPage() {
   const ready = rows?.filter((each) => each.state === "ready").length ?? 0;
   return (
     <>
+      <SilentClusters items={rows ?? []} />
       <Listing
         title="Nodes"
         lead={
@@ -107,7 +114,7 @@ export function NodesPage() {
         line="ganglion nodes -o wide"
         empty={
           <Empty title="There are no nodes">
-            <p>A server on one machine has that machine; a scheduler has the nodes of its cluster.</p>
+            <p>A server on one machine has that machine; schedulers of clusters that deliver say which nodes these have.</p>
           </Empty>
         }
         panel={search.at && <NodePanel name={search.at} close={() => set({ at: undefined })} />}

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { change, part } from "../../api/client";
 import { node as readNode } from "../../api/reads";
-import type { NodeDetail, Occupant } from "../../api/schema";
+import type { NodeDetail, NodeView, Occupant } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields } from "../../ui/fields";
@@ -75,8 +75,8 @@ function About({ about }: { about: NodeDetail }) {
         rows={[
           ["new work", state === "ready" ? null : "none starts here, so nothing counts as free"],
           ["GPUs free", `${gpus(node.gpu_free_milli)} of ${gpus(node.gpu_total_milli)} ${harmless(node.flavor, 40)}`],
-          ["cores free", `${gpus(node.cpu_free_milli)} of ${gpus(node.cpu_total_milli)}`],
-          ["memory free", `${memory(node.memory_free_mib)} of ${memory(node.memory_total_mib)}`],
+          ["cores free", node.cluster ? "unknown" : `${gpus(node.cpu_free_milli)} of ${gpus(node.cpu_total_milli)}`],
+          ["memory free", node.cluster ? "unknown" : `${memory(node.memory_free_mib)} of ${memory(node.memory_total_mib)}`],
           ["to be empty", node.deadline ? <Time at={node.deadline} exact /> : null],
           ["lies in", named(node.domains)],
           ["labels", named(node.labels)],
@@ -124,6 +124,7 @@ function Actions({ about }: { about: NodeDetail }) {
   const path = `/nodes/${part(name)}`;
   const drained = opens.startsWith("ganglion undrain ") ? opens.slice("ganglion undrain ".length) : "";
   if (!may(me, "fleet")) return null;
+  if (node.cluster) return <There node={node} />;
   return (
     <div className="buttons">
       {node.state === "ready" && (
@@ -159,6 +160,20 @@ function Actions({ about }: { about: NodeDetail }) {
         <Drain node={node} />
       )}
     </div>
+  );
+}
+
+/** A node of a cluster is closed and opened there. */
+function There({ node }: { node: NodeView }) {
+  const act = node.state === "cordoned" ? "uncordon" : "cordon";
+  const name = node.name.slice(node.cluster.length + 1);
+  return (
+    <>
+      <p className="quiet">
+        It is a node of the cluster <Name text={node.cluster} most={40} />, which is closed and opened there:
+      </p>
+      <Command line={`kubectl ${act} ${word(name)} --context CONTEXT`} label="There" />
+    </>
   );
 }
 

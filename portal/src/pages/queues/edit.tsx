@@ -4,7 +4,7 @@ import { useEffect, useId, useMemo, useState, type ReactNode } from "react";
 import { Button } from "react-aria-components";
 import { stringify } from "yaml";
 import { Problem, change } from "../../api/client";
-import { flavors } from "../../api/reads";
+import { ownFlavors } from "../../api/reads";
 import type { PolicyOutcome, QueueView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { Changes, Overtaken } from "../../ui/changes";
@@ -198,7 +198,7 @@ function Fields(
 ) {
   const { file, wrong, set, present, items, name } = props;
   const { me } = useVisitor();
-  const known = useQuery({ ...flavors, enabled: may(me, "view") });
+  const known = useQuery({ ...ownFlavors, enabled: may(me, "view") });
   const rows = rowsOf(file, known.data?.items.filter((each) => each.gpu_total_milli).map((each) => each.flavor) ?? []);
   const input = (label: string, path: Path, hint: string) => (
     <Labelled label={label} wrong={wrong.get(path.join("."))}>

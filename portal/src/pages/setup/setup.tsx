@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { Button } from "react-aria-components";
 import { change } from "../../api/client";
-import { flavors, nodes, queues } from "../../api/reads";
+import { nodes, ownFlavors, queues } from "../../api/reads";
 import { useVisitor } from "../../entrance";
 import { gpus as gpusOf, plural } from "../../ui/numbers";
 import { Command, Failure, Name } from "../../ui/parts";
@@ -116,11 +116,11 @@ function Reach({ who }: { who: Who }) {
 
 function Found() {
   const listed = useQuery(nodes);
-  const kinds = useQuery(flavors);
+  const kinds = useQuery(ownFlavors);
   if (listed.error) return <Failure error={listed.error} />;
   if (!listed.data || !kinds.data) return <p className="quiet">Looking …</p>;
   const gpus = kinds.data.items.filter((each) => each.gpu_total_milli);
-  const count = listed.data.items.length;
+  const count = listed.data.items.filter((each) => !each.cluster).length;
   return (
     <>
       <p>
@@ -141,7 +141,7 @@ function Found() {
 
 function Teams() {
   const listed = useQuery(queues);
-  const kinds = useQuery(flavors);
+  const kinds = useQuery(ownFlavors);
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const [equal, setEqual] = useState(true);
@@ -215,7 +215,7 @@ function Teams() {
 
 /** Kinds of work that this fleet can start: without GPUs, those that need none. */
 function FirstJob({ end }: { end(): void }) {
-  const kinds = useQuery(flavors);
+  const kinds = useQuery(ownFlavors);
   const gpus = kinds.data?.items.some((each) => each.gpu_total_milli) ?? true;
   const fitting = TEMPLATES.filter((each) => gpus || !/gpus:/.test(each.text));
   return (

@@ -14,10 +14,11 @@ const MOST = 64;
 
 export function PlacementPanel({ job }: { job: WorkloadDetail }) {
   const { me } = useVisitor();
-  // A node of a cluster may be called as one of the server is.
-  const own = !clusterOf(job);
-  const fleet = useQuery({ ...nodes, enabled: own && may(me, "view") });
-  const known = own ? new Map(fleet.data?.items.map((each) => [each.name, each])) : null;
+  const cluster = clusterOf(job)?.cluster ?? "";
+  const fleet = useQuery({ ...nodes, enabled: may(me, "view") });
+  // A place in a cluster has the names that nodes have there.
+  const here = fleet.data?.items.filter((each) => each.cluster === cluster) ?? [];
+  const known = new Map(here.map((each) => [cluster ? each.name.slice(cluster.length + 1) : each.name, each]));
   const placed = job.gangs.filter((each) => each.placement ?? each.promise);
   if (!placed.length)
     return (
@@ -52,12 +53,11 @@ export function within(level: string, domain: string): string {
   return domain.split("/").reverse().map((each) => each.replace("=", " ")).join(" of ");
 }
 
-/** `known`: nodes of the server by name; null = it lies in a cluster. */
-function GangPlace({ gang, known }: { gang: GangView; known: ReadonlyMap<string, NodeView> | null }) {
+function GangPlace({ gang, known }: { gang: GangView; known: ReadonlyMap<string, NodeView> }) {
   const place = (gang.placement ?? gang.promise) as Placement;
   const groups = new Map<string, Map<string, typeof place.pods>>();
   for (const pod of place.pods) {
-    const domain = lies(known?.get(pod.node)) || (known ? "fleet" : "cluster");
+    const domain = lies(known.get(pod.node)) || "fleet";
     const inside = groups.get(domain) ?? new Map<string, typeof place.pods>();
     inside.set(pod.node, [...(inside.get(pod.node) ?? []), pod]);
     groups.set(domain, inside);
@@ -73,7 +73,7 @@ function GangPlace({ gang, known }: { gang: GangView; known: ReadonlyMap<string,
           <div key={domain} className="rack">
             <h4>{harmless(domain, 100)}</h4>
             {[...inside].map(([name, pods]) => (
-              <NodeBox key={name} name={name} node={known?.get(name)} linked={known !== null} pods={pods} />
+              <NodeBox key={name} name={name} node={known.get(name)} pods={pods} />
             ))}
           </div>
         ))}
@@ -82,14 +82,14 @@ function GangPlace({ gang, known }: { gang: GangView; known: ReadonlyMap<string,
   );
 }
 
-function NodeBox(props: { name: string; node: NodeView | undefined; linked: boolean; pods: Placement["pods"] }) {
+function NodeBox(props: { name: string; node: NodeView | undefined; pods: Placement["pods"] }) {
   const mine = new Map<number, number>();
   for (const pod of props.pods) for (const device of pod.devices) mine.set(device, pod.index);
   const total = Math.max(props.node?.devices.length ?? 0, ...[...mine.keys()].map((each) => each + 1));
   return (
     <div className="node-box">
-      {props.linked ? (
-        <Link to="/fleet" search={{ node: props.name }}>
+      {props.node ? (
+        <Link to="/fleet" search={{ node: props.node.name }}>
           <Name text={props.name} most={48} />
         </Link>
       ) : (

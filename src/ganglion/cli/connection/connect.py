@@ -76,4 +76,4 @@ def _names(client: "Client", what: str) -> list[tuple[str, str]]:
         return [(view.id, view.state) for view in client.workloads().items]
     if what == "queues":
         return [(queue.name, queue.parent) for queue in client.queues()]
-    return [(node.name, node.flavor) for node in client.nodes()]
+    return [(node.name, node.flavor) for node in client.nodes() if not node.cluster]

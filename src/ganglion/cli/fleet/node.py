@@ -9,7 +9,7 @@ from ganglion.cli.output.formats import DASH, age, clock, memory, milli, now_ms,
 from ganglion.cli.output.tables import Column, T, print_data, print_table, table_of
 
 if TYPE_CHECKING:
-    from ganglion.api.nodes import DeviceView
+    from ganglion.api.nodes import DeviceView, NodeView
     from ganglion.api.policies import BookingView
     from ganglion.api.use import NodeDetail, Occupant
     from ganglion.cli.connection.contexts import ChosenCluster
@@ -68,9 +68,15 @@ def _facts(view: "NodeDetail") -> list[tuple[str, str]]:
         ("Domains", " ".join(f"{level}={name}" for level, name in node.domains.items())),
         ("Labels", " ".join(f"{key}={value}" for key, value in sorted(node.labels.items()))),
         ("GPUs", f"{milli(node.gpu_free_milli)} free of {milli(node.gpu_total_milli)}"),
+        *(() if node.cluster else _host(node)),
+        ("Pods", str(node.pods)),
+    ]
+
+
+def _host(node: "NodeView") -> list[tuple[str, str]]:
+    return [
         ("CPUs", f"{milli(node.cpu_free_milli)} free of {milli(node.cpu_total_milli)}"),
         ("Memory", f"{memory(node.memory_free_mib)} free of {memory(node.memory_total_mib)}"),
-        ("Pods", str(node.pods)),
     ]
 
 

@@ -33,11 +33,18 @@ def nodes(form: str) -> None:
         Column("STATE", lambda n: n.state, style=lambda n: STATES.get(n.state, "")),
         Column("GPUS", lambda n: milli(n.gpu_total_milli), right=True),
         Column("FREE", lambda n: milli(n.gpu_free_milli), right=True),
-        Column("CPUS FREE", lambda n: milli(n.cpu_free_milli), right=True),
-        Column("MEM FREE", lambda n: memory(n.memory_free_mib), right=True),
+        Column("CPUS FREE", lambda n: DASH if n.cluster else milli(n.cpu_free_milli), right=True),
+        Column("MEM FREE", lambda n: DASH if n.cluster else memory(n.memory_free_mib), right=True),
         Column("PODS", lambda n: str(n.pods), right=True),
-        Column("CPUS", lambda n: milli(n.cpu_total_milli), right=True, wide=True),
-        Column("MEMORY", lambda n: memory(n.memory_total_mib), right=True, wide=True),
+        Column(
+            "CPUS", lambda n: DASH if n.cluster else milli(n.cpu_total_milli), right=True, wide=True
+        ),
+        Column(
+            "MEMORY",
+            lambda n: DASH if n.cluster else memory(n.memory_total_mib),
+            right=True,
+            wide=True,
+        ),
         Column("DOMAINS", _domains, wide=True),
         Column("REASON", _reason, least=20),
     ]

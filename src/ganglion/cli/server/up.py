@@ -369,8 +369,10 @@ def _say_ready(record: "ServerRecord") -> None:
 
     with connect() as client:
         nodes, flavors = client.nodes(), client.gpus()
-    gpus = sum(flavor.gpu_total_milli for flavor in flavors)
-    there = sum(node.state != "lost" for node in nodes)
+    own = [node for node in nodes if not node.cluster]
+    kinds = {node.flavor for node in own}
+    gpus = sum(flavor.gpu_total_milli for flavor in flavors if flavor.flavor in kinds)
+    there = sum(node.state != "lost" for node in own)
     click.echo(f"Ganglion is running at {record.url}: {plural(there, 'node')}", nl=False)
     click.echo(f", {plural_milli(gpus, 'GPU')}" if gpus else ", no GPU")
     if not gpus:

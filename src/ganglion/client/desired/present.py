@@ -130,4 +130,4 @@ class _Reading:
             found = self.client.nodes()
         except Forbidden:
             return ()
-        return tuple(sorted({each.flavor for each in found if each.flavor}))
+        return tuple(sorted({each.flavor for each in found if each.flavor and not each.cluster}))

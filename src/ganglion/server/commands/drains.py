@@ -15,6 +15,7 @@ from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet, NodeCordoned
 from ganglion.model.fleet.booking import Booking
 from ganglion.model.plan import Phase
+from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.model.workload import Kind
 from ganglion.server.state.transaction import Transaction
 from ganglion.specs.grammar.places import parse_level
@@ -40,8 +41,9 @@ def drain(draft: Transaction, what: str, by: int, reason: str) -> DrainView:
     Raises:
         NotFound: there is no such node or domain.
         FieldError: the name is that of several domains, or the level is none.
-        Conflict: some of the nodes drain with others.
+        Conflict: some of the nodes drain with others, or it is a node of a cluster.
     """
+    check_here(draft, what)
     booking = _planned(draft.state, what, by, reason, draft.now)
     draft.apply(BookingSet(draft.now, booking))
     for node in booking.nodes:
@@ -119,6 +121,14 @@ def check_open(state: ClusterState, node: str) -> None:
         if node in booking.nodes:
             what = booking.name.removeprefix(PREFIX)
             raise Conflict(f"{node} drains", f"use: ganglion undrain {what}")
+
+
+def check_here(draft: Transaction, node: str) -> None:
+    """Whether a node is one of the server, as far as its name says. Raises Conflict."""
+    cluster, sign, name = node.partition(CLUSTER_SIGN)
+    if sign and cluster in draft.book.clusters.of:
+        hint = f"there: kubectl cordon {name}, or kubectl drain {name}"
+        raise Conflict(f"{node} is of cluster {cluster}, where nodes are closed and opened", hint)
 
 
 def is_drain(booking: Booking) -> bool:

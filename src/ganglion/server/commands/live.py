@@ -18,7 +18,7 @@ from ganglion.model.events import (
 from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Deadline
-from ganglion.server.commands.drains import check_open
+from ganglion.server.commands.drains import check_here, check_open
 from ganglion.server.commands.queue_changes import check_one
 from ganglion.server.commands.submission.submit_rules import check_deadline, check_queue
 from ganglion.server.state.refs import resolve
@@ -203,8 +203,9 @@ def cordon(draft: Transaction, node: str, reason: str) -> None:
 
     Raises:
         NotFound: there is no such node.
-        Conflict: it is to be opened, and drains.
+        Conflict: it is to be opened, and drains; or it is a node of a cluster.
     """
+    check_here(draft, node)
     if not reason:
         check_open(draft.state, node)
     draft.apply(NodeCordoned(draft.now, node, reason, CordonKind.PERSON if reason else None))

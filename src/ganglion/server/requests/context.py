@@ -33,6 +33,7 @@ from ganglion.server.accounts.asking import check
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.delivered.contacts import SchedulerContacts
 from ganglion.server.delivered.living import ClusterWord, word_of
+from ganglion.server.delivered.nodes import ClusterNodes
 from ganglion.server.loop.service import Service
 from ganglion.server.models.resolver import no_registry
 from ganglion.server.models.watch import ModelReading
@@ -193,6 +194,14 @@ class ServerContext(Struct):
             silent = self.contacts.silent_since(name, book, now)
             found[name] = word_of(book, silent, whole=self.caller.sees(place_of(name)))
         return found
+
+    def cluster_nodes(self, mind: Mind) -> ClusterNodes:
+        """Nodes of clusters."""
+        now, books = self.service.now(), mind.book.clusters
+        silent = {
+            name: self.contacts.silent_since(name, book, now) for name, book in books.of.items()
+        }
+        return ClusterNodes(books, mind.book.cluster_meters, silent)
 
     def account(self) -> UnixAccount | None:
         """The account that programs of the caller run as; None = that of the server.

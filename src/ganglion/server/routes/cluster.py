@@ -72,9 +72,10 @@ class Shutdown(Input):
 
 @router.get("/nodes")
 def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> NodePage:
-    """List nodes and what is free on them."""
+    """List nodes and what is free on them; those of clusters come last, as was said of them."""
     with here.service.read() as mind:
-        return cluster.node_page(mind.state, mind.book.alarms, query)
+        away = here.cluster_nodes(mind)
+        return cluster.node_page(mind.state, mind.book.alarms, query, away)
 
 
 @router.post("/nodes/{name}/cordon")
@@ -95,7 +96,7 @@ def uncordon_node(here: Here, name: str) -> Done:
 def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> CapacityPage:
     """Say by flavor how many GPUs there are, are used and are free."""
     with here.service.read() as mind:
-        return cluster.capacity_page(mind.state, query)
+        return cluster.capacity_page(mind.state, query, here.cluster_nodes(mind).capacity())
 
 
 @router.get("/order")

@@ -17,15 +17,17 @@ from ganglion.model.causes import CordonKind
 from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet
 from ganglion.model.fleet.booking import Booking
+from ganglion.model.fleet.capacity import FlavorReport
 from ganglion.model.fleet.node import Device, Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.reasons import Explanation, Suggestion, chance_of
 from ganglion.model.resources import WHOLE, Amount, Usage
 from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
+from ganglion.server.delivered.nodes import ClusterNode
 from ganglion.server.rest.etags import tag_of
 from ganglion.server.rest.filters import StateQuery, TextQuery, holds
-from ganglion.server.rest.pages import cut
+from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.views.past.standing import QueueStandings
 from ganglion.server.views.workloads import placement_view, reason_view
 from ganglion.specs.policy.printing import queue_document
@@ -244,6 +246,7 @@ def node_page(
     state: ClusterState,
     alarms: Mapping[tuple[str, str], AlarmSet] | None = None,
     query: StateQuery = IN_ANY_STATE,
+    away: Iterable[ClusterNode] = (),
 ) -> nodes.NodePage:
     """Nodes, by name.
 
@@ -251,6 +254,7 @@ def node_page(
         state: of the engine.
         alarms: those that stand, by subject and alarm.
         query: which nodes, and which page of them.
+        away: those of clusters, which come last.
 
     Raises:
         FieldError: the query's cursor is none.
@@ -271,20 +275,24 @@ def node_page(
         if holds(query.text.lower(), name, node.kind, *node.domains.values())
         and (not query.state or _state(state, node, pods.get(name, 0)) in query.state)
     ]
-    shown, following = cut("nodes", fitting, lambda each: (each.name,), query)
-    return nodes.NodePage(
-        items=tuple(
-            _node(
-                state,
-                each,
-                users.get(each.name, {}),
-                pods.get(each.name, 0),
-                odd.get(each.name, []),
-            )
-            for each in shown
-        ),
-        next=following,
-    )
+    others = [
+        each
+        for each in sorted(away, key=lambda each: each.name)
+        if holds(query.text.lower(), each.name, each.flavor)
+        and (not query.state or each.state in query.state)
+    ]
+
+    def shown_as(each: Node | ClusterNode) -> nodes.NodeView:
+        if isinstance(each, ClusterNode):
+            return each.view()
+        name = each.name
+        return _node(state, each, users.get(name, {}), pods.get(name, 0), odd.get(name, []))
+
+    def rank(each: Node | ClusterNode) -> Rank:
+        return int(isinstance(each, ClusterNode)), each.name
+
+    shown, following = cut("nodes", [*fitting, *others], rank, query)
+    return nodes.NodePage(items=tuple(map(shown_as, shown)), next=following)
 
 
 def node_view(
@@ -354,9 +362,12 @@ def _device(index: int, device: Device, free: int, gangs: list[str]) -> nodes.De
     )
 
 
-def capacity_page(state: ClusterState, query: TextQuery = ALL) -> nodes.CapacityPage:
-    """Flavors, by name."""
-    fitting = [each for each in capacity(state) if holds(query.text.lower(), each.flavor)]
+def capacity_page(
+    state: ClusterState, query: TextQuery = ALL, away: Iterable[FlavorReport] = ()
+) -> nodes.CapacityPage:
+    """Flavors, by name; `away` has those of clusters."""
+    found = (*capacity(state), *away)
+    fitting = [each for each in found if holds(query.text.lower(), each.flavor)]
     fitting.sort(key=lambda each: each.flavor)
     shown, following = cut("gpus", fitting, lambda each: (each.flavor,), query)
     return nodes.CapacityPage(items=tuple(shown), next=following)

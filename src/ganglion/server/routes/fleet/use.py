@@ -30,6 +30,9 @@ def use(here: Here) -> UsePage:
 def show_node(here: Here, name: str) -> NodeDetail:
     """Say everything about a node: who is on it, what waits for it, how it takes work again."""
     with here.service.read() as mind:
+        away = None if name in mind.state.fleet.nodes else here.cluster_nodes(mind).called(name)
+        if away:
+            return away.detail()
         booked = there_are(mind)
         return node_detail(mind.state, name, mind.book.alarms, booked, here.service.now())
 
