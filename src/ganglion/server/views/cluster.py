@@ -269,18 +269,18 @@ def node_page(
             pods[pod.node] = pods.get(pod.node, 0) + 1
             for device in pod.devices:
                 users.setdefault(pod.node, {}).setdefault(device, []).append(gang)
-    fitting = [
+    fitting: list[Node | ClusterNode] = [
         node
         for name, node in sorted(state.fleet.nodes.items())
         if holds(query.text.lower(), name, node.kind, *node.domains.values())
         and (not query.state or _state(state, node, pods.get(name, 0)) in query.state)
     ]
-    others = [
+    fitting += (
         each
         for each in sorted(away, key=lambda each: each.name)
         if holds(query.text.lower(), each.name, each.flavor)
         and (not query.state or each.state in query.state)
-    ]
+    )
 
     def shown_as(each: Node | ClusterNode) -> nodes.NodeView:
         if isinstance(each, ClusterNode):
@@ -291,7 +291,7 @@ def node_page(
     def rank(each: Node | ClusterNode) -> Rank:
         return int(isinstance(each, ClusterNode)), each.name
 
-    shown, following = cut("nodes", [*fitting, *others], rank, query)
+    shown, following = cut("nodes", fitting, rank, query)
     return nodes.NodePage(items=tuple(map(shown_as, shown)), next=following)
 
 
