@@ -213,7 +213,7 @@ def _keyed(here: ServerContext, want: RowFilter, key: str) -> list[_Row]:
         if away := mind.book.clusters.keyed(key):
             word = here.words(mind)[away[0]]
             return [_away_row(*away, word)] if lists.takes_away(want, *away) else []
-    row = here.service.ledger.history.metered_as(clean(key))
+    row = here.service.ledger.history.metered_as([clean(key)]).get(key)
     return [(filed_view(row), key)] if row and lists.takes_ended(want, row) else []
 
 
