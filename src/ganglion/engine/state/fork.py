@@ -138,7 +138,7 @@ class _Copier:
 
     def _flat(self, value: GangRecord) -> object:
         """A record: what its fields hold never changes."""
-        made = self._known[id(value)] = value.__copy__()
+        made = self._known[id(value)] = copy(value)
         return made
 
     def _struct(self, value: Struct) -> object:
