@@ -17,9 +17,33 @@ export interface Amount {
   memory_mib: number | null;
 }
 
+export interface AnchorCopy {
+  where: string;
+  events: number;
+  at: number;
+  behind: number;
+  since: number;
+  late: boolean;
+  problem: string;
+}
+
+export interface AnchorPage {
+  now: number;
+  head: number;
+  signed: number;
+  unsigned: number;
+  unsigned_since: number;
+  signs_within: number;
+  late_after: number;
+  late: boolean;
+  problem: string;
+  items: Array<AnchorCopy>;
+}
+
 export interface AnchorStanding {
   where: string;
   checkpoints: number;
+  events: number;
   problem: string;
 }
 
@@ -309,6 +333,30 @@ export interface DeviceView {
   healthy: boolean;
   free_milli: number;
   gangs: Array<string>;
+}
+
+export interface DisplacedView {
+  gang: string;
+  workload: string;
+  name: string;
+  queue: string;
+  user: string;
+  fate: Yielding;
+  gpu_milli: number;
+  lost_gpu_ms: number | null;
+  most_gpu_ms: number;
+  most_micro: number | null;
+}
+
+export interface Displacement {
+  items: Array<DisplacedView>;
+  others: number;
+  gpu_milli: number;
+  lost_gpu_ms: number;
+  unknown: number;
+  most_gpu_ms: number;
+  most_micro: number | null;
+  currency: string;
 }
 
 export interface Done {
@@ -1051,6 +1099,7 @@ export interface Report {
   overhead: Array<OverheadRow>;
   cpu_ms: number | null;
   spans: Array<ReportSpan>;
+  lost_since: number | null;
 }
 
 export interface ReportSpan {
@@ -1060,6 +1109,8 @@ export interface ReportSpan {
   started: number;
   p50_ms: number | null;
   p95_ms: number | null;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface ReportedMetric {
@@ -1250,6 +1301,8 @@ export interface StartPage {
   items: Array<StartView>;
 }
 
+export type StartUnknown = "blocked" | "guesses" | "large" | "never" | "no_end";
+
 export interface StartView {
   gang: string;
   at: number;
@@ -1416,6 +1469,7 @@ export interface UsagePage {
   currency: string;
   corrections: Array<CorrectionView>;
   lent: Array<LentRow>;
+  lost_since: number | null;
   guessed: Array<string>;
   next: string | null;
 }
@@ -1441,6 +1495,8 @@ export interface UsageRow {
   energy_mj: number | null;
   energy_gpu_us: number;
   energy_by: string;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface UsePage {
@@ -1474,13 +1530,14 @@ export interface UtilisationRow {
   capacity_gpu_us: number | null;
   held_milli: number;
   active_milli: number | null;
-  lost_gpu_ms: number;
   active_gpu_us: number | null;
   sampled_gpu_us: number;
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
   energy_by: string;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface Verdict {
@@ -1489,9 +1546,15 @@ export interface Verdict {
   suggestions: Array<Suggestion>;
   stops: Array<string>;
   snapshot: number;
+  gangs: number;
   plan: string;
   cost: WorkloadCost | null;
   model: ModelUse | null;
+  displaced: Displacement | null;
+  takeover_ms: number;
+  start: Band | null;
+  start_unknown: StartUnknown | null;
+  guesses: Array<string>;
 }
 
 export interface Version {
@@ -1767,6 +1830,8 @@ export interface Wrong {
   column: number;
 }
 
+export type Yielding = "ended" | "moved" | "requeued" | "shrunk" | "waits";
+
 export interface Gets {
   "/models": ModelList;
   "/workloads": WorkloadPage;
@@ -1810,6 +1875,7 @@ export interface Gets {
   "/whatif": WhatIfPage;
   "/whatif/{question}": WhatIf;
   "/audit/records": TrailPage;
+  "/audit/anchors": AnchorPage;
   "/audit/verification": TrailVerdict;
   "/healthz": Health;
   "/version": Version;
