@@ -176,7 +176,8 @@ def _print_displaced(found: "Displacement") -> None:
         lost = f"{gpu_time(found.lost_gpu_ms)} of work lost, at most {lost}{cost}; {how}"
     else:
         lost = f"{lost} of work lost{cost}"
-    out().print(f"gives up {plural_milli(found.gpu_milli, 'GPU')}; {lost}", soft_wrap=True)
+    verb = "it gives" if len(found.items) + found.others == 1 else "they give"
+    out().print(f"{verb} up {plural_milli(found.gpu_milli, 'GPU')}; {lost}", soft_wrap=True)
 
 
 def _displaced_columns(found: "Displacement") -> "list[Column[DisplacedView]]":
