@@ -335,6 +335,30 @@ export interface DeviceView {
   gangs: Array<string>;
 }
 
+export interface DisplacedView {
+  gang: string;
+  workload: string;
+  name: string;
+  queue: string;
+  user: string;
+  fate: Yielding;
+  gpu_milli: number;
+  lost_gpu_ms: number | null;
+  most_gpu_ms: number;
+  most_micro: number | null;
+}
+
+export interface Displacement {
+  items: Array<DisplacedView>;
+  others: number;
+  gpu_milli: number;
+  lost_gpu_ms: number;
+  unknown: number;
+  most_gpu_ms: number;
+  most_micro: number | null;
+  currency: string;
+}
+
 export interface Done {
   ok: boolean;
 }
@@ -1277,6 +1301,8 @@ export interface StartPage {
   items: Array<StartView>;
 }
 
+export type StartUnknown = "blocked" | "guesses" | "large" | "never" | "no_end";
+
 export interface StartView {
   gang: string;
   at: number;
@@ -1520,9 +1546,15 @@ export interface Verdict {
   suggestions: Array<Suggestion>;
   stops: Array<string>;
   snapshot: number;
+  gangs: number;
   plan: string;
   cost: WorkloadCost | null;
   model: ModelUse | null;
+  displaced: Displacement | null;
+  takeover_ms: number;
+  start: Band | null;
+  start_unknown: StartUnknown | null;
+  guesses: Array<string>;
 }
 
 export interface Version {
@@ -1797,6 +1829,8 @@ export interface Wrong {
   line: number;
   column: number;
 }
+
+export type Yielding = "ended" | "moved" | "requeued" | "shrunk" | "waits";
 
 export interface Gets {
   "/models": ModelList;
