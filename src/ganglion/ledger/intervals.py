@@ -1,6 +1,6 @@
 """Rows of intervals in a ledger: each has a number without gaps, and is written once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -124,6 +124,27 @@ def usage_during(
     columns = [table[name] for name in UsageInterval.__struct_fields__]
     during = (table.workload.in_(sorted(named)), table.end_ms > begin, table.begin_ms < end)
     return (UsageInterval(*row) for row in reader.rows(select(*columns).where(*during)))
+
+
+def attempts_on(
+    reader: Reader, node: str, workloads: Collection[str], since: int
+) -> set[tuple[str, int]]:
+    """Gang and attempt of closed usage of some workloads on a node, as usage names them.
+
+    Args:
+        reader: of the ledger.
+        node: by its name in usage.
+        workloads: the same.
+        since: only usage that ended at this time in ms or later.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    table = usage.c
+    wanted = select(table.gang, table.attempt).where(
+        table.workload.in_(sorted(workloads)), table.node == node, table.end_ms >= since
+    )
+    return {(gang, attempt) for gang, attempt in reader.rows(wanted)} if workloads else set()
 
 
 def missing_rows(reader: Reader) -> dict[str, int]:

@@ -96,6 +96,7 @@ KINDS: Mapping[str, type] = {
     "life": life.GangLife,
     "life_asked": changes.AskedFor,
     "life_change": changes.GangChange,
+    "life_kind": life.LifeKind,
     "life_mark": life.LifeMark,
     "levels": service_levels.Levels,
     "local_user": rights.LocalUser,
