@@ -10,6 +10,7 @@ from ganglion.model import placement, plan, reasons
 from ganglion.model.reasons import Band, Chance, Raise
 
 __all__ = [
+    "AskedScheduler",
     "Band",
     "Explained",
     "HeldItem",
@@ -143,17 +144,38 @@ class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=Fa
     held: tuple[HeldItem, ...] = ()
 
 
+class AskedScheduler(Struct):
+    """Where it comes from what is said of work in a cluster.
+
+    Attributes:
+        cluster: its name.
+        at: time in ms of the state that it follows from, by the clock of the scheduler.
+        answered: whether the scheduler was asked and answered; else it is what it delivered last.
+        trouble: why nothing newer came; empty = it answered.
+        hint: what to do about that; empty = nothing is known.
+    """
+
+    cluster: str
+    at: int
+    answered: bool
+    trouble: str = ""
+    hint: str = ""
+
+
 class Why(Struct):
     """Why a workload waits.
 
     Attributes:
         gangs: how many gangs it has.
         explanations: of each of them, or of the one that was asked about.
+        asked: of work that lives in a cluster, where that comes from; None = it is work of the
+            server itself, or has ended.
     """
 
     workload: str
     explanations: tuple[Explained, ...] = ()
     gangs: int = 1
+    asked: AskedScheduler | None = None
 
 
 class StartView(Struct, frozen=True):

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from ganglion.api import reasons, workloads
-from ganglion.engine.gangs.record import WAITING
 from ganglion.metering.clusters import metered_name
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Kind, UnixAccount
@@ -27,20 +26,20 @@ from ganglion.server.commands.secrets import needed
 from ganglion.server.commands.submission import retry as retries
 from ganglion.server.commands.submission import submit
 from ganglion.server.delivered.filed import metered_as
-from ganglion.server.delivered.living import living_detail, living_view, living_why
+from ganglion.server.delivered.living import living_detail, living_view
 from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, wanted
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import Rank
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
+from ganglion.server.routes.fleet.explaining import explained
 from ganglion.server.routes.models.requests import checked_request
 from ganglion.server.state.feed import Patient
 from ganglion.server.state.refs import living, resolve
-from ganglion.server.state.transaction import Mind, Transaction
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import lists, logs
-from ganglion.server.views.cluster import explanations, positions, suggestions
-from ganglion.server.views.past.explained import about_itself, ended_gangs
+from ganglion.server.views.cluster import positions, suggestions
 from ganglion.server.views.workload_costs import costs_of, opened_costs, trial_cost
 from ganglion.server.views.workloads import (
     detail,
@@ -50,7 +49,6 @@ from ganglion.server.views.workloads import (
     placement_view,
     reason_view,
     view,
-    waited_for,
 )
 from ganglion.specs.grammar.times.deadlines import parse_deadline
 from ganglion.specs.grammar.times.durations import parse_duration
@@ -61,8 +59,6 @@ _Row = tuple[workloads.WorkloadView, str]
 
 router = Routes(tags=["workloads"], responses=ERRORS)
 
-MOST_EXPLAINED = 20
-"""Most gangs of a workload that one request explains."""
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
 
@@ -226,40 +222,13 @@ def _live(
 
 
 @router.get("/workloads/{ref:ref}/why")
-def explain_workload(here: Here, ref: str) -> reasons.Why:
-    """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
-    with here.service.read() as mind:
-        away = living(mind, ref)
-        if away:
-            return living_why(*away, here.words(mind)[away[0]], here.service.now())
-        found = resolve(mind, here.service.ledger, ref)
-        if found.filed:
-            ended = ended_gangs(found.filed)
-            count = len(ended)
-            told = tuple(each for index, each in ended if found.gang in (None, index))
-        else:
-            count = len(mind.book.gangs[found.workload])
-            chosen = mind.book.gangs[found.workload]
-            if found.gang is not None:
-                chosen = [mind.book.gang(found.workload, found.gang)]
-            # One that waits represents its equals: a sweep of thousands is not listed one by one.
-            chosen = sorted(
-                chosen, key=lambda gang: mind.state.gangs.records[gang].phase not in WAITING
-            )
-            now = here.service.now()
-            told = tuple(
-                replace(each, **_cost(mind, each.gang), waited=waited_for(mind, each.gang, now))
-                for each in explanations(mind.state, chosen[:MOST_EXPLAINED], now)
-            )
-    if not here.caller.sees_all:
-        told = tuple(map(about_itself, told))
-    return reasons.Why(workload=found.workload, gangs=count, explanations=told)
+async def explain_workload(here: Here, ref: str) -> reasons.Why:
+    """Say why a workload waits: gang by gang, what waits first, at most 20 of them.
 
-
-def _cost(mind: Mind, gang: str) -> dict[str, int]:
-    """What yielding to others has cost a gang so far."""
-    trail = mind.book.trails[gang]
-    return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
+    The scheduler of a cluster is asked about work that lives there. Without its answer within
+    some seconds it is what it delivered last; `asked` says which.
+    """
+    return await explained(here, ref)
 
 
 @router.get(

@@ -121,7 +121,7 @@ class Outbox:
         self._line: DeliveryLine | None = None
         if post is None:
             self._line = DeliveryLine(
-                wish.url, wish.cluster, partial(_token, files, wish.token_file)
+                wish.url, wish.cluster, partial(token_in, files, wish.token_file)
             )
             post, ask = self._line.post, self._line.money
         self.money = HeardMoney(wish.folder, ask, files, effects.clock)
@@ -188,6 +188,11 @@ class Outbox:
         self._folder.close()
 
     # --- what is known of it, for other threads -----------------------------------------------
+
+    @property
+    def scheduler(self) -> str:
+        """Id of this scheduler, as of its records."""
+        return self._folder.own
 
     @property
     def size(self) -> int:
@@ -296,7 +301,7 @@ class Outbox:
         return min(2 * pause, LONGEST_PAUSE_S)
 
 
-def _token(files: Files, path: Path) -> str:
+def token_in(files: Files, path: Path) -> str:
     """The token in a file; empty = it cannot be read at present."""
     try:
         return files.read(path).decode("utf-8", "replace").strip()

@@ -1,0 +1,57 @@
+"""Answers of a scheduler of clusters to the questions of a server, from its state."""
+
+from functools import partial
+
+from ganglion.api.asked.answers import QuestionAnswer
+from ganglion.api.asked.questions import WHY, Question, WhyQuestion
+from ganglion.model.errors import NotFound
+from ganglion.seams.clock import SYSTEM_CLOCK, Clock
+from ganglion.seams.effects import SYSTEM
+from ganglion.server.cluster.outbox.outbox import OutboxWish, token_in
+from ganglion.server.cluster.questions.fetching import QuestionFetcher, QuestionLine
+from ganglion.server.views.cluster import explanation
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+
+
+class WhyAnswers:
+    """Answers from the state of a scheduler, as its views do.
+
+    Args:
+        scheduler: whose state it is.
+        clock: the time.
+    """
+
+    def __init__(self, scheduler: Scheduler, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._scheduler, self._clock = scheduler, clock
+
+    def __call__(self, question: Question, within_s: float) -> QuestionAnswer:
+        """Explain a gang; the state is held still meanwhile, and cannot be left half-way.
+
+        Raises:
+            NotFound: there is no such gang, or no longer.
+        """
+        del within_s
+        assert isinstance(question, WhyQuestion)
+        with self._scheduler.read() as controller:
+            state, now = controller.scene.state, self._clock.now_ms()
+            if question.gang not in state.gangs.records:
+                raise NotFound(
+                    f"there is no gang {question.gang!r} any more", "its end is on the way"
+                )
+            return QuestionAnswer("", "", now, why=explanation(state, question.gang, now))
+
+
+def answering(scheduler: Scheduler, own: str, wish: OutboxWish) -> QuestionFetcher:
+    """What fetches the questions of the server that a scheduler delivers to, and answers them.
+
+    Args:
+        scheduler: that knows the answers.
+        own: its id, as of its records.
+        wish: where it delivers.
+    """
+    line = QuestionLine(wish.url, wish.cluster, partial(token_in, SYSTEM.files, wish.token_file))
+
+    def may() -> bool:
+        return scheduler.leads() and scheduler.turns > 0
+
+    return QuestionFetcher(own, line, {WHY: WhyAnswers(scheduler)}, may)
