@@ -27,8 +27,6 @@ MOST_OF_CALLER = 8
 """Questions of one user that are open at a time."""
 MOST_ROOM = 16
 """Questions that one poll takes."""
-ANSWER_S = 5.0
-"""How long an answer is waited for."""
 
 
 class Unanswered(EnvironmentFault):
@@ -122,7 +120,7 @@ class QuestionDesk:
     # --- those who ask --------------------------------------------------------------------------
 
     async def ask(
-        self, cluster: str, question: Question, user: str, within_s: float = ANSWER_S
+        self, cluster: str, question: Question, user: str, within_s: float
     ) -> QuestionAnswer:
         """Ask the scheduler of a cluster.
 

@@ -22,6 +22,8 @@ from ganglion.server.views.cluster import explanations
 from ganglion.server.views.past.explained import about_itself, ended_gangs
 from ganglion.server.views.workloads import waited_for
 
+ANSWER_S = 5.0
+"""How long the answer of a scheduler is waited for."""
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
 
@@ -108,7 +110,7 @@ async def _asked(here: ServerContext, why: Why, cluster: str, gang: str) -> Why:
         gang: id of the gang there.
     """
     try:
-        answer = await here.desk.ask(cluster, WhyQuestion(gang), here.user)
+        answer = await here.desk.ask(cluster, WhyQuestion(gang), here.user, ANSWER_S)
         told = _explained(cluster, answer)
     except (Unanswered, RateLimited) as error:
         assert why.asked
