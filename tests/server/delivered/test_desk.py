@@ -45,9 +45,7 @@ class Room:
         self, scheduler: str = "s1", cluster: str = "east", newest: str = "", **more: Any
     ) -> asyncio.Task[tuple[AskedQuestion, ...]]:
         more = {"kinds": (WHY,), "room": 4, "wait_ms": 25_000, **more}
-        return asyncio.create_task(
-            self.desk.poll(cluster, QuestionPoll(scheduler, **more), newest)
-        )
+        return asyncio.create_task(self.desk.poll(cluster, QuestionPoll(scheduler, **more), newest))
 
     async def polled(self, scheduler: str = "s1", **more: Any) -> tuple[AskedQuestion, ...]:
         return await self.polls(scheduler, **more, wait_ms=1)

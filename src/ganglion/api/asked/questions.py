@@ -19,7 +19,7 @@ class WhyQuestion(Struct, frozen=True, tag_field="kind", tag=WHY):
     gang: str
 
 
-Question = WhyQuestion
+ClusterQuestion = WhyQuestion
 
 
 class QuestionPoll(Struct, frozen=True):
@@ -50,7 +50,7 @@ class AskedQuestion(Struct, frozen=True):
     """
 
     id: str
-    question: Question
+    question: ClusterQuestion
     within_ms: int
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from msgspec import Struct, field
 
 from ganglion.api.asked.answers import QuestionAnswer
-from ganglion.api.asked.questions import AskedQuestion, Question, QuestionPoll
+from ganglion.api.asked.questions import AskedQuestion, ClusterQuestion, QuestionPoll
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound, RateLimited
 from ganglion.seams.clock import Clock
 from ganglion.seams.effects import SYSTEM, Effects
@@ -120,7 +120,7 @@ class QuestionDesk:
     # --- those who ask --------------------------------------------------------------------------
 
     async def ask(
-        self, cluster: str, question: Question, user: str, within_s: float
+        self, cluster: str, question: ClusterQuestion, user: str, within_s: float
     ) -> QuestionAnswer:
         """Ask the scheduler of a cluster.
 

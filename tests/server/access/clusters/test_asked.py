@@ -8,7 +8,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ganglion.api.asked.answers import QuestionAnswer
-from ganglion.api.asked.questions import WHY, AskedQuestion, Question, QuestionPoll, WhyQuestion
+from ganglion.api.asked.questions import (
+    WHY,
+    AskedQuestion,
+    ClusterQuestion,
+    QuestionPoll,
+    WhyQuestion,
+)
 from ganglion.model.queue import Queue
 from ganglion.server.cluster.outbox.post import DeliveryRefused
 from ganglion.server.cluster.questions.answering import WhyAnswers
@@ -232,7 +238,7 @@ def test_one_question_that_hangs_keeps_no_other_from_its_answer(east: East) -> N
     hangs, let_go = threading.Event(), threading.Event()
     answers = WhyAnswers(StagedScheduler(east.stage).scheduler)
 
-    def hanging(question: Question, within_s: float) -> QuestionAnswer:
+    def hanging(question: ClusterQuestion, within_s: float) -> QuestionAnswer:
         assert isinstance(question, WhyQuestion)
         if "train" in question.gang:
             hangs.set()

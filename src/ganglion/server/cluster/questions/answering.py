@@ -3,7 +3,7 @@
 from functools import partial
 
 from ganglion.api.asked.answers import QuestionAnswer
-from ganglion.api.asked.questions import WHY, Question, WhyQuestion
+from ganglion.api.asked.questions import WHY, ClusterQuestion, WhyQuestion
 from ganglion.model.errors import NotFound
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.seams.effects import SYSTEM
@@ -24,7 +24,7 @@ class WhyAnswers:
     def __init__(self, scheduler: Scheduler, clock: Clock = SYSTEM_CLOCK) -> None:
         self._scheduler, self._clock = scheduler, clock
 
-    def __call__(self, question: Question, within_s: float) -> QuestionAnswer:
+    def __call__(self, question: ClusterQuestion, within_s: float) -> QuestionAnswer:
         """Explain a gang; the state is held still meanwhile, and cannot be left half-way.
 
         Raises:

@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from ganglion.api.asked.answers import AnswerTrouble, QuestionAnswer
-from ganglion.api.asked.questions import AskedQuestion, Question, QuestionPage, QuestionPoll
+from ganglion.api.asked.questions import AskedQuestion, ClusterQuestion, QuestionPage, QuestionPoll
 from ganglion.model.errors import GanglionError
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.cluster.outbox.post import DeliveryRefused, ServerLine
@@ -30,7 +30,7 @@ _PAGE = msgspec.json.Decoder(QuestionPage)
 
 log = structlog.get_logger(__name__)
 
-Answerer = Callable[[Question, float], QuestionAnswer]
+Answerer = Callable[[ClusterQuestion, float], QuestionAnswer]
 """Answers a question within some seconds, without the names of scheduler and question."""
 
 
