@@ -38,6 +38,7 @@ export interface AskedScheduler {
   answered: boolean;
   trouble: string;
   hint: string;
+  pods: Array<string>;
 }
 
 export interface AttemptPage {

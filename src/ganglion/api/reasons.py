@@ -153,6 +153,8 @@ class AskedScheduler(Struct):
         answered: whether the scheduler was asked and answered; else it is what it delivered last.
         trouble: why nothing newer came; empty = it answered.
         hint: what to do about that; empty = nothing is known.
+        pods: names of the pods of the gang, which a change in the cluster is made to; empty = there
+            are more than a few, or they are not known.
     """
 
     cluster: str
@@ -160,6 +162,7 @@ class AskedScheduler(Struct):
     answered: bool
     trouble: str = ""
     hint: str = ""
+    pods: tuple[str, ...] = ()
 
 
 class Why(Struct):

@@ -185,6 +185,26 @@ def test_answers_to_what_was_not_asked_of_the_cluster_are_refused() -> None:
     played(story())
 
 
+def test_who_asks_the_same_within_a_moment_gets_the_same_answer() -> None:
+    async def story() -> None:
+        room = Room()
+        poll = room.polls()
+        await settled()
+        asked = asyncio.create_task(room.desk.ask("east", ASKED, "ada", LONG, 2.0))
+        (found,) = await poll
+        answer = QuestionAnswer("s1", found.id, 7)
+        room.desk.answered("east", answer)
+        assert await asked == answer
+        assert await room.desk.ask("east", ASKED, "eve", LONG, 2.0) == answer
+        with pytest.raises(Unanswered):
+            await room.desk.ask("east", WhyQuestion("other"), "eve", 0.01, 2.0)
+        room.clock.time += 2.1
+        with pytest.raises(Unanswered, match="did not ask for the question"):
+            await room.desk.ask("east", ASKED, "eve", 0.01, 2.0)
+
+    played(story())
+
+
 def test_a_caller_and_a_cluster_have_a_bounded_number_of_questions_open() -> None:
     async def story() -> None:
         room = Room()

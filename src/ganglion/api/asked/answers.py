@@ -27,6 +27,7 @@ class QuestionAnswer(Struct, frozen=True):
         id: of the question.
         at: time of the state that it was read from, in ms.
         why: of a gang; its ids, queues and nodes are those of the cluster.
+        pods: names of its pods, where they are few.
         trouble: None = it is answered.
     """
 
@@ -34,6 +35,7 @@ class QuestionAnswer(Struct, frozen=True):
     id: str
     at: int = 0
     why: Explained | None = None
+    pods: tuple[str, ...] = ()
     trouble: AnswerTrouble | None = None
 
 

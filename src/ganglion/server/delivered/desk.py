@@ -25,6 +25,8 @@ MOST_OF_CLUSTER = 32
 """Questions to one cluster that are open at a time."""
 MOST_OF_CALLER = 8
 """Questions of one user that are open at a time."""
+MOST_KEPT = 256
+"""Answers that are kept for those who ask the same at once."""
 MOST_ROOM = 16
 """Questions that one poll takes."""
 
@@ -94,6 +96,7 @@ class QuestionDesk:
         self._randomness = effects.randomness
         self._clusters: dict[str, _Cluster] = {}
         self._of_callers: Counter[str] = Counter()
+        self._recent: dict[tuple[str, ClusterQuestion], tuple[float, QuestionAnswer]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = False
 
@@ -120,7 +123,12 @@ class QuestionDesk:
     # --- those who ask --------------------------------------------------------------------------
 
     async def ask(
-        self, cluster: str, question: ClusterQuestion, user: str, within_s: float
+        self,
+        cluster: str,
+        question: ClusterQuestion,
+        user: str,
+        within_s: float,
+        keep_s: float = 0.0,
     ) -> QuestionAnswer:
         """Ask the scheduler of a cluster.
 
@@ -129,6 +137,7 @@ class QuestionDesk:
             question: what is asked; whether the user may know is decided before.
             user: who asks.
             within_s: how long the answer is waited for.
+            keep_s: an answer to the same question that came within this time does too.
 
         Raises:
             Unanswered: no scheduler polls, it does not know such questions, or there was no
@@ -136,6 +145,9 @@ class QuestionDesk:
             RateLimited: the user, or all users together, have too many questions open.
         """
         found = self._polling(cluster, str(question.__struct_config__.tag))
+        known = self._recent.get((cluster, question))
+        if known and self._clock.monotonic() - known[0] <= keep_s:
+            return known[1]
         with self._counted(cluster, found, user):
             asked = AskedQuestion(self._randomness.token_hex(16), question, int(within_s * 1000))
             until = self._clock.monotonic() + within_s
@@ -143,11 +155,23 @@ class QuestionDesk:
             found.open[asked.id] = each
             found.ring()
             try:
-                return await asyncio.wait_for(each.answer, within_s)
+                answer = await asyncio.wait_for(each.answer, within_s)
             except TimeoutError:
                 raise self._late(cluster, each, within_s) from None
             finally:
                 found.open.pop(asked.id, None)
+        if keep_s:
+            self._keep((cluster, question), answer, keep_s)
+        return answer
+
+    def _keep(
+        self, key: tuple[str, ClusterQuestion], answer: QuestionAnswer, keep_s: float
+    ) -> None:
+        now = self._clock.monotonic()
+        if len(self._recent) >= MOST_KEPT:
+            self._recent = {k: each for k, each in self._recent.items() if now - each[0] <= keep_s}
+        if len(self._recent) < MOST_KEPT:
+            self._recent[key] = now, answer
 
     def _polling(self, cluster: str, kind: str) -> _Cluster:
         """Raises Unanswered unless a scheduler asks for questions of a kind."""

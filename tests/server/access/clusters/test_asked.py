@@ -94,6 +94,7 @@ def test_the_scheduler_says_why_with_changes_that_it_verified_in_names_of_the_se
     assert key.startswith("east:late-")
     assert found["asked"]["answered"]
     assert (found["asked"]["cluster"], found["asked"]["trouble"]) == ("east", "")
+    assert found["asked"]["pods"] == ["late-0"]
     (told,) = found["explanations"]
     assert told["gang"] == key
     assert told["text"].startswith(f"{key} waits (")

@@ -10,7 +10,12 @@ from ganglion.seams.effects import SYSTEM
 from ganglion.server.cluster.outbox.outbox import OutboxWish, token_in
 from ganglion.server.cluster.questions.fetching import QuestionFetcher, QuestionLine
 from ganglion.server.views.cluster import explanation
+from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+
+
+FEW = 16
+"""Most pods of a gang that are named."""
 
 
 class WhyAnswers:
@@ -38,7 +43,15 @@ class WhyAnswers:
                 raise NotFound(
                     f"there is no gang {question.gang!r} any more", "its end is on the way"
                 )
-            return QuestionAnswer("", "", now, why=explanation(state, question.gang, now))
+            told = explanation(state, question.gang, now)
+            return QuestionAnswer("", "", now, why=told, pods=_pods(controller, question.gang))
+
+
+def _pods(controller: ClusterController, gang: str) -> tuple[str, ...]:
+    """Names of the living pods of a gang; none where there are more than a few."""
+    found = controller.scene.gangs.founds.get(gang)
+    members = found.members if found else ()
+    return tuple(each.pod.metadata.name for each in members) if len(members) <= FEW else ()
 
 
 def answering(scheduler: Scheduler, own: str, wish: OutboxWish) -> QuestionFetcher:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from ganglion.api.asked.answers import AnswerTrouble, QuestionAnswer
 from ganglion.api.asked.questions import AskedQuestion, ClusterQuestion, QuestionPage, QuestionPoll
@@ -195,6 +196,4 @@ class QuestionFetcher:
             hint = "its log says which"
             trouble = AnswerTrouble(GanglionError.code, "answering failed: a defect", hint)
             return QuestionAnswer(self._scheduler, asked.id, trouble=trouble)
-        return QuestionAnswer(
-            self._scheduler, asked.id, found.at, why=found.why, trouble=found.trouble
-        )
+        return replace(found, scheduler=self._scheduler, id=asked.id)

@@ -24,6 +24,8 @@ from ganglion.server.views.workloads import waited_for
 
 ANSWER_S = 5.0
 """How long the answer of a scheduler is waited for."""
+KEEP_S = 2.0
+"""How long an answer is one for others who ask the same: a page asks again with every event."""
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
 
@@ -110,7 +112,7 @@ async def _asked(here: ServerContext, why: Why, cluster: str, gang: str) -> Why:
         gang: id of the gang there.
     """
     try:
-        answer = await here.desk.ask(cluster, WhyQuestion(gang), here.user, ANSWER_S)
+        answer = await here.desk.ask(cluster, WhyQuestion(gang), here.user, ANSWER_S, KEEP_S)
         told = _explained(cluster, answer)
     except (Unanswered, RateLimited) as error:
         assert why.asked
@@ -118,7 +120,7 @@ async def _asked(here: ServerContext, why: Why, cluster: str, gang: str) -> Why:
         return replace(why, asked=asked)
     fresh = await anyio.to_thread.run_sync(_fresh, here, cluster, gang, told)
     waited = why.explanations[0].waited
-    asked = AskedScheduler(cluster, answer.at, answered=True)
+    asked = AskedScheduler(cluster, answer.at, answered=True, pods=answer.pods)
     return replace(why, explanations=(replace(fresh, waited=waited),), asked=asked)
 
 

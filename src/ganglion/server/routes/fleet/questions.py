@@ -69,6 +69,7 @@ async def poll_questions(here: Here, name: Name, request: Request) -> QuestionPa
             "id": _TEXT,
             "at": {"type": "integer"},
             "why": {"type": "object", "nullable": True},
+            "pods": _TEXTS,
             "trouble": {"type": "object", "nullable": True},
         },
     ),
