@@ -17,9 +17,33 @@ export interface Amount {
   memory_mib: number | null;
 }
 
+export interface AnchorCopy {
+  where: string;
+  events: number;
+  at: number;
+  behind: number;
+  since: number;
+  late: boolean;
+  problem: string;
+}
+
+export interface AnchorPage {
+  now: number;
+  head: number;
+  signed: number;
+  unsigned: number;
+  unsigned_since: number;
+  signs_within: number;
+  late_after: number;
+  late: boolean;
+  problem: string;
+  items: Array<AnchorCopy>;
+}
+
 export interface AnchorStanding {
   where: string;
   checkpoints: number;
+  events: number;
   problem: string;
 }
 
@@ -1073,6 +1097,7 @@ export interface Report {
   overhead: Array<OverheadRow>;
   cpu_ms: number | null;
   spans: Array<ReportSpan>;
+  lost_since: number | null;
 }
 
 export interface ReportSpan {
@@ -1082,6 +1107,8 @@ export interface ReportSpan {
   started: number;
   p50_ms: number | null;
   p95_ms: number | null;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface ReportedMetric {
@@ -1438,6 +1465,7 @@ export interface UsagePage {
   currency: string;
   corrections: Array<CorrectionView>;
   lent: Array<LentRow>;
+  lost_since: number | null;
   guessed: Array<string>;
   next: string | null;
 }
@@ -1463,6 +1491,8 @@ export interface UsageRow {
   energy_mj: number | null;
   energy_gpu_us: number;
   energy_by: string;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface UsePage {
@@ -1496,13 +1526,14 @@ export interface UtilisationRow {
   capacity_gpu_us: number | null;
   held_milli: number;
   active_milli: number | null;
-  lost_gpu_ms: number;
   active_gpu_us: number | null;
   sampled_gpu_us: number;
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
   energy_by: string;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface Verdict {
@@ -1838,6 +1869,7 @@ export interface Gets {
   "/whatif": WhatIfPage;
   "/whatif/{question}": WhatIf;
   "/audit/records": TrailPage;
+  "/audit/anchors": AnchorPage;
   "/audit/verification": TrailVerdict;
   "/healthz": Health;
   "/version": Version;

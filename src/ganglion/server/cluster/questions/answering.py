@@ -13,7 +13,6 @@ from ganglion.server.views.cluster import explanation
 from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
-
 FEW = 16
 """Most pods of a gang that are named."""
 
