@@ -5,6 +5,26 @@ from msgspec import Struct
 from ganglion.api.reasons import Explained
 
 
+class LogPart(Struct, frozen=True):
+    """Lines of a log, whole ones.
+
+    Attributes:
+        text: lines as the kubelet has them, each behind its time.
+        pod: name of the pod.
+        uid: of the pod: another one took its place where it differs.
+        container: that wrote them.
+        more: whether there are more lines now.
+        over: whether the container writes no more.
+    """
+
+    text: bytes
+    pod: str
+    uid: str
+    container: str
+    more: bool = False
+    over: bool = False
+
+
 class AnswerTrouble(Struct, frozen=True):
     """Why there is no answer.
 
@@ -28,6 +48,7 @@ class QuestionAnswer(Struct, frozen=True):
         at: time of the state that it was read from, in ms.
         why: of a gang; its ids, queues and nodes are those of the cluster.
         pods: names of its pods, where they are few.
+        log: lines of a log.
         trouble: None = it is answered.
     """
 
@@ -36,6 +57,7 @@ class QuestionAnswer(Struct, frozen=True):
     at: int = 0
     why: Explained | None = None
     pods: tuple[str, ...] = ()
+    log: LogPart | None = None
     trouble: AnswerTrouble | None = None
 
 

@@ -4,9 +4,12 @@ A scheduler names the kinds that it knows with every poll, and is asked no other
 scheduler of a version before this one has no questions.
 """
 
+from hashlib import sha256
+
 from msgspec import Struct
 
 WHY = "why"
+LOGS = "logs"
 
 
 class WhyQuestion(Struct, frozen=True, tag_field="kind", tag=WHY):
@@ -19,7 +22,35 @@ class WhyQuestion(Struct, frozen=True, tag_field="kind", tag=WHY):
     gang: str
 
 
-ClusterQuestion = WhyQuestion
+class LogQuestion(Struct, frozen=True, tag_field="kind", tag=LOGS):
+    """Lines of the log of one pod of a gang, each behind its time.
+
+    Attributes:
+        gang: its id in the cluster.
+        namespace: of its pods.
+        rank: number of the pod in the gang.
+        limit: most bytes of the answer.
+        previous: whether the pod, or the container, before is meant.
+        tail: only the last lines, by number; None = from the begin on.
+        since: lines from then on, as `2026-01-31T12:00:00Z`; empty = from the begin on.
+        skip: lines since then that are known: they are left out.
+        mark: digest of the last of them; another line there means that the log was rotated.
+        after: time of the last of them: of a log that was rotated, lines behind it are meant.
+    """
+
+    gang: str
+    namespace: str
+    rank: int = 0
+    limit: int = 0
+    previous: bool = False
+    tail: int | None = None
+    since: str = ""
+    skip: int = 0
+    mark: str = ""
+    after: str = ""
+
+
+ClusterQuestion = WhyQuestion | LogQuestion
 
 
 class QuestionPoll(Struct, frozen=True):
@@ -58,3 +89,8 @@ class QuestionPage(Struct):
     """Questions for a scheduler; none = it may poll again."""
 
     items: tuple[AskedQuestion, ...] = ()
+
+
+def mark_of(line: bytes) -> str:
+    """The digest by which a line of a log is known again."""
+    return sha256(line).hexdigest()[:32]

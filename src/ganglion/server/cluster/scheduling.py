@@ -118,7 +118,7 @@ def schedule(
         from ganglion.server.cluster.showing import show  # noqa: PLC0415 - see above
 
         if outbox and wish.outbox:
-            questions = answering(scheduler, outbox.scheduler, wish.outbox)
+            questions = answering(scheduler, endpoints, outbox.scheduler, wish.outbox)
             stack.callback(questions.stop)
             questions.start()
         what = Show(

@@ -1,6 +1,7 @@
 """Routes for workloads."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 
@@ -34,6 +35,7 @@ from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import Rank
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
+from ganglion.server.routes.fleet.away_logs import away_log, read_away
 from ganglion.server.routes.fleet.explaining import explained
 from ganglion.server.routes.models.requests import checked_request
 from ganglion.server.state.feed import Patient
@@ -248,7 +250,7 @@ async def explain_workload(here: Here, ref: str) -> reasons.Why:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-def read_log(
+async def read_log(
     here: Here,
     ref: str,
     rank: Annotated[int, Query(ge=0, le=MOST)] = 0,
@@ -258,9 +260,24 @@ def read_log(
     follow: Annotated[bool, Query(description="go on until the attempt ends")] = False,
     previous: Annotated[bool, Query(description="of the attempt before")] = False,
 ) -> Response:
-    """Read the log of one rank; bytes come as they were written."""
+    """Read the log of one rank; bytes come as they were written.
+
+    Of work in a cluster its scheduler reads it there, as far as the cluster lets it.
+    """
     wanted = logs.WantedLog(ref, index, rank, previous)
     after = 0 if since is None else here.service.now() - _parsed("since", parse_duration, since)
+    away = await anyio.to_thread.run_sync(away_log, here, wanted, tail, after)
+    if away:
+        return await read_away(here, away, follow=follow)
+    return await anyio.to_thread.run_sync(
+        partial(_own_log, here, wanted, tail, after, follow=follow)
+    )
+
+
+def _own_log(
+    here: ServerContext, wanted: logs.WantedLog, tail: int | None, after: int, *, follow: bool
+) -> Response:
+    """The log of work of this server."""
 
     def look() -> logs.Which:
         with here.service.read() as mind:
@@ -270,9 +287,9 @@ def read_log(
     logs.check(found, follow=follow)
     root = here.home.root
     if follow and not found.over:
-        stream = logs.followed(root, look, here.feed, rank, tail, after)
+        stream = logs.followed(root, look, here.feed, wanted.rank, tail, after)
     else:
-        stream = logs.copied(root, found, rank, tail, after)
+        stream = logs.copied(root, found, wanted.rank, tail, after)
     return Patient(stream, media_type="text/plain; charset=utf-8")
 
 

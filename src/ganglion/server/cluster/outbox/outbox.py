@@ -54,6 +54,7 @@ class OutboxWish(Struct, frozen=True):
         cluster: name under which it reports.
         token_file: file with the token.
         limit: bytes of the outbox.
+        logs: whether the server may have logs of pods read.
     """
 
     folder: Path
@@ -61,6 +62,7 @@ class OutboxWish(Struct, frozen=True):
     cluster: str
     token_file: Path
     limit: int = LIMIT
+    logs: bool = False
 
 
 def _unasked(_scheduler: str) -> None:

@@ -1,17 +1,20 @@
 """Answers of a scheduler of clusters to the questions of a server, from its state."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from ganglion.api.asked.answers import QuestionAnswer
-from ganglion.api.asked.questions import WHY, ClusterQuestion, WhyQuestion
+from ganglion.api.asked.questions import LOGS, WHY, ClusterQuestion, WhyQuestion
 from ganglion.model.errors import NotFound
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.seams.effects import SYSTEM
 from ganglion.server.cluster.outbox.outbox import OutboxWish, token_in
-from ganglion.server.cluster.questions.fetching import QuestionFetcher, QuestionLine
+from ganglion.server.cluster.questions.fetching import Answerer, QuestionFetcher, QuestionLine
+from ganglion.server.cluster.questions.logs import LogAnswers
 from ganglion.server.views.cluster import explanation
 from ganglion.worlds.kubernetes.controller import ClusterController
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
 
 FEW = 16
 """Most pods of a gang that are named."""
@@ -53,17 +56,23 @@ def _pods(controller: ClusterController, gang: str) -> tuple[str, ...]:
     return tuple(each.pod.metadata.name for each in members) if len(members) <= FEW else ()
 
 
-def answering(scheduler: Scheduler, own: str, wish: OutboxWish) -> QuestionFetcher:
+def answering(
+    scheduler: Scheduler, endpoints: Mapping[str, ApiEndpoint], own: str, wish: OutboxWish
+) -> QuestionFetcher:
     """What fetches the questions of the server that a scheduler delivers to, and answers them.
 
     Args:
         scheduler: that knows the answers.
+        endpoints: its clusters by name.
         own: its id, as of its records.
-        wish: where it delivers.
+        wish: where it delivers, and whether logs are read for that server.
     """
     line = QuestionLine(wish.url, wish.cluster, partial(token_in, SYSTEM.files, wish.token_file))
 
     def may() -> bool:
         return scheduler.leads() and scheduler.turns > 0
 
-    return QuestionFetcher(own, line, {WHY: WhyAnswers(scheduler)}, may)
+    answerers: dict[str, Answerer] = {WHY: WhyAnswers(scheduler)}
+    if wish.logs:
+        answerers[LOGS] = LogAnswers(scheduler, endpoints)
+    return QuestionFetcher(own, line, answerers, may)

@@ -70,6 +70,7 @@ async def poll_questions(here: Here, name: Name, request: Request) -> QuestionPa
             "at": {"type": "integer"},
             "why": {"type": "object", "nullable": True},
             "pods": _TEXTS,
+            "log": {"type": "object", "nullable": True},
             "trouble": {"type": "object", "nullable": True},
         },
     ),
