@@ -47,6 +47,24 @@ export interface AnchorStanding {
   problem: string;
 }
 
+export interface AnswerTaken {
+}
+
+export interface AskedQuestion {
+  id: string;
+  question: WhyQuestion;
+  within_ms: number;
+}
+
+export interface AskedScheduler {
+  cluster: string;
+  at: number;
+  answered: boolean;
+  trouble: string;
+  hint: string;
+  pods: Array<string>;
+}
+
 export interface AttemptPage {
   metered_since: number | null;
   items: Array<TimelineSpan>;
@@ -989,6 +1007,10 @@ export interface Question {
   cluster: string;
 }
 
+export interface QuestionPage {
+  items: Array<AskedQuestion>;
+}
+
 export interface QueueFile {
   name: unknown;
   parent?: unknown;
@@ -1671,6 +1693,12 @@ export interface Why {
   workload: string;
   explanations: Array<Explained>;
   gangs: number;
+  asked: AskedScheduler | null;
+}
+
+export interface WhyQuestion {
+  kind: "why";
+  gang: string;
 }
 
 export interface WorkloadCost {
@@ -1915,6 +1943,8 @@ export interface Posts {
   "/users/{user}/enable": UserView;
   "/users:erase": ErasureView;
   "/clusters/{name}/records": DeliveryPosition;
+  "/clusters/{name}/questions": QuestionPage;
+  "/clusters/{name}/answers": AnswerTaken;
   "/whatif": WhatIf;
 }
 export interface Puts {
