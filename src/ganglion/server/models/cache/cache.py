@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from ganglion.api.reasons import ModelKept
 from ganglion.api.use import ModelStore
-from ganglion.model.errors import FieldError, GanglionError
+from ganglion.model.errors import GanglionError
 from ganglion.model.workload import ResolvedModel, UnixAccount
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import exists
+from ganglion.server.models.asking import explained
 from ganglion.server.models.cache.download import READABLE, FetchRate, FileDownload
 from ganglion.server.models.cache.folder import SPARE, CacheFolder, key_of, part_of
 from ganglion.server.models.cache.sources import (
-    UNFETCHED,
     FileRequest,
     ModelSource,
     RemoteFile,
@@ -171,10 +171,8 @@ class ModelCache:
         """
         if self.settings is None and not self._trouble:
             return None
-        if reference_of(model.uri).scheme == "file":
-            return ModelKept("local")
         if not is_fetched(model.uri):
-            return ModelKept("absent", trouble=UNFETCHED)
+            return ModelKept("local")
         if self._folder is None:
             return ModelKept("off", trouble=self._trouble)
         if account and self.settings and not self.settings.accounts:
@@ -328,4 +326,4 @@ class ModelCache:
 def _why(error: GanglionError | OSError) -> str:
     if isinstance(error, OSError):
         return f"the disk refuses: {error.strerror or error}"
-    return error.problem if isinstance(error, FieldError) else error.message
+    return explained(error)
