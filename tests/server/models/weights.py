@@ -65,12 +65,18 @@ def listed(fake: FakeRegistry, folder: str, **entry: object) -> None:
 
 @contextmanager
 def caching(
-    home: Path, fake: FakeRegistry, more: str = "", effects: Effects = SYSTEM, deadline: str = "10s"
+    home: Path,
+    fake: FakeRegistry,
+    more: str = "",
+    effects: Effects = SYSTEM,
+    deadline: str = "10s",
+    mlflow: str = "",
 ) -> Iterator[ModelCache]:
     """A cache whose clock a pause moves on, over a folder beside the home."""
     home.mkdir(exist_ok=True)
     (home / "models.yaml").write_text(
-        f"mlflow: {{url: '{fake.url}'}}\nhf: {{url: '{fake.url}'}}\ns3: {{url: '{fake.url}'}}\n"
+        f"mlflow: {{url: '{mlflow or fake.url}'}}\n"
+        f"hf: {{url: '{fake.url}'}}\ns3: {{url: '{fake.url}'}}\n"
         f"oci: {{reg.example: {{url: '{fake.url}'}}}}\n"
         f"cache: {{folder: '{home.parent}/models'{more}}}\ndeadline: {deadline}\n"
     )
