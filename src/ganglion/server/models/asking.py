@@ -17,7 +17,8 @@ from ganglion.specs.grammar.words import SECRET
 
 MOST_BYTES = 1 << 20
 """Larger answers are not read."""
-AGAIN = "nothing was submitted; try again when the registry answers"
+AGAIN = "nothing was changed; try again when the registry answers"
+URL = "check the URL of the registry in models.yaml"
 SIGN_IN = (401, 403)
 MISSING = frozenset({400, 404, 410})
 """How registries answer that do not know what they are asked about."""
@@ -118,7 +119,7 @@ class RegistryClient:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _silent(url, error) from None
         if found is None:
-            raise ModelRegistryDown(f"{host} answers with more than {most >> 20} MiB")
+            raise ModelRegistryDown(f"{host} answers with more than {most >> 20} MiB", URL)
         if found.status in answers:
             return found
         if found.status in SIGN_IN:
@@ -179,7 +180,7 @@ class RegistryClient:
                     url, sent = _redirected(said, sent)
                 finally:
                     await said.aclose()
-        raise ModelRegistryDown(f"{urlsplit(url).netloc} redirects without end")
+        raise ModelRegistryDown(f"{urlsplit(url).netloc} redirects without end", URL)
 
     def credentials(self, registry: HttpRegistry) -> dict[str, str]:
         """Headers that sign in.
@@ -224,7 +225,7 @@ def _redirected(said: httpx2.Response, sent: dict[str, str]) -> tuple[str, dict[
     except httpx2.InvalidURL:
         raise strange(str(old)) from None
     if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme != "https"):
-        raise ModelRegistryDown(f"{old.host} redirects to a place without TLS")
+        raise ModelRegistryDown(f"{old.host} redirects to a place without TLS, {new.host}", URL)
     if (new.scheme, new.host, new.port) != (old.scheme, old.host, old.port):
         sent = {name: value for name, value in sent.items() if name in ANYWHERE}
     return str(new), sent
@@ -264,5 +265,5 @@ def strange(url: str) -> ModelRegistryDown:
     """That an answer is not what its API promises."""
     return ModelRegistryDown(
         f"{url.partition('?')[0]} does not answer as its API should",
-        "check the URL of the registry in models.yaml",
+        URL,
     )

@@ -268,7 +268,7 @@ class ModelCache:
         files = await self._resolver.in_time(source.contents(wanted, model), wanted)
         size = sum(each.size for each in files)
         others = sum(of - done for at, (done, of) in self._done.items() if at != key)
-        before = folder.size_of_partial(key)
+        before = folder.left(key, files)
         folder.make_room(
             max(0, size - before), settings.limit_bytes, {*self._wanted, *self._done}, others
         )
