@@ -70,9 +70,11 @@ class MlflowServer:
         said = self._client.get("model-versions/get-download-uri", params=_of(name, version))
         return str(said.json()["artifact_uri"])
 
-    def delete(self, name: str, version: str) -> None:
-        """Remove a version from the registry."""
-        self._client.request("DELETE", "model-versions/delete", json=_of(name, version))
+    def delete(self, name: str, version: str = "") -> None:
+        """Remove a version from the registry; without one, the model with all of them."""
+        path = "model-versions/delete" if version else "registered-models/delete"
+        answer = self._client.request("DELETE", path, json=_of(name, version))
+        assert answer.status_code == 200, answer.text
 
     def alias(self, name: str, alias: str, version: str) -> None:
         self.ask("registered-models/alias", name=name, alias=alias, version=version)
@@ -82,7 +84,7 @@ class MlflowServer:
 
 
 def _of(name: str, version: str) -> dict[str, str]:
-    return {"name": name, "version": version}
+    return {"name": name} | ({"version": version} if version else {})
 
 
 def require() -> None:

@@ -119,9 +119,12 @@ def test_a_version_is_kept_as_it_was_logged_until_it_is_gone_or_made_anew(
         second = _resolved(cache, f"models:/kept/{registry.version('kept', FILES)}")
         registry.delete("kept", "2")
         assert "models:/kept/2 is not there" in fetched(cache, second).trouble
-        assert registry.version("kept", FILES) == "2"
+        registry.delete("kept")
+        registry.register("kept")
+        assert [registry.version("kept", FILES) for _ in "12"] == ["1", "2"]
         cache.want([])
         assert "models:/kept/2 is another one by now than record-" in fetched(cache, second).trouble
+        assert content(cache.path_of(model)) == FILES, "what is kept stays as it was"
 
 
 def test_a_version_is_kept_from_a_bucket_and_from_a_folder_of_this_machine(
