@@ -68,8 +68,8 @@ def update_model(
         raise Conflict(f"{entry.id} has had no other model than {own.uri}")
     new = wanted or (last.before if last else own)
     if wanted is None and new.uri == own.uri and new.digest != own.digest:
-        problem = f"{own.uri} names no version to go back to: {new.digest} is not there any more"
-        hint = f"put the former files there again, then: ganglion models update {entry.id}"
+        problem = f"{own.uri} is what {entry.id} had before, but not {new.digest} any more"
+        hint = f"name what has that content: ganglion models update {entry.id} --to MODEL"
         raise Conflict(problem, hint)
     if not has_moved(own, new):
         hint = "see what moved: ganglion models list"
