@@ -138,6 +138,12 @@ def test_the_actor_of_a_grant_a_token_or_a_hold_is_who_gave_it(tmp_path: Path) -
             ["gang_submitted", "gang_placed"],
         ),
         (WantedRecords(workload="other"), ["gang_submitted", "gang_placed"]),
+        (WantedRecords(node="n3"), ["node_added", "gang_placed"]),
+        (WantedRecords(node="n2"), ["node_added", "gang_placed", "gang_resized"]),
+        (
+            WantedRecords(node="n1", since=3_000),
+            ["gang_resized", "pods_left", "node_added", "gang_updated", "gang_ended"],
+        ),
         (WantedRecords(workload="other-2"), ["gang_submitted", "gang_placed"]),
         (WantedRecords(workload="other-2/0"), ["gang_submitted", "gang_placed"]),
         (WantedRecords(kinds=frozenset({"policy_set", "pods_left"})), ["policy_set", "pods_left"]),

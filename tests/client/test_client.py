@@ -47,7 +47,11 @@ def answering(body: Any, status: int = 200) -> tuple[Client, list[httpx2.Request
     return client(handle), seen
 
 
+_COUNTS = ("now", "head", "signed", "unsigned", "unsigned_since", "signs_within", "late_after")
+ANCHORS = dict.fromkeys(_COUNTS, 1)
+
 CALLS: dict[str, tuple[Callable[[Client], object], Any]] = {
+    "GET /api/v1/audit/anchors": (lambda c: c.access.audit_anchors(), ANCHORS),
     "GET /healthz": (lambda c: c.health(), {"status": "ok"}),
     "GET /version": (lambda c: c.version(), {"version": "1"}),
     "POST /api/v1/shutdown": (lambda c: c.shutdown(cancel=True), {"ok": True}),

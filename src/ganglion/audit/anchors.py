@@ -91,6 +91,21 @@ class Anchor(Struct, frozen=True, forbid_unknown_fields=True):
         return next(f"{kind} {getattr(self, kind)}" for kind in kinds if getattr(self, kind))
 
 
+class AnchorReached(Struct, frozen=True):
+    """How far an anchor is.
+
+    Attributes:
+        seq: number of the newest event that a checkpoint there covers; 0 = the
+            server has written none there.
+        at: when the server wrote that one, or found it there, in ms.
+        problem: why it lacks a newer one; empty = it does not, or it was not tried yet.
+    """
+
+    seq: int = 0
+    at: int = 0
+    problem: str = ""
+
+
 class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The file `audit.yaml`.
 

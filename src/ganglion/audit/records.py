@@ -17,6 +17,7 @@ from ganglion.ledger.records import Entry
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause
 from ganglion.model.fleet.node import Node
+from ganglion.model.placement import Placement
 from ganglion.model.workload import Constraints, Gang, ResolvedModel
 
 GLASS = frozenset({"glass_broken", "glass_mended"})
@@ -53,6 +54,8 @@ class AuditRecord(Struct, frozen=True):
         token: id of the personal token with which the actor asked for it; empty = none.
         agent: the program that did so on behalf of the actor, as it calls itself; empty = it does
             not say.
+        nodes: that it is about: of the event itself, else those of the gang's attempt, as far as
+            what was read says where that is; of a cluster as `CLUSTER:NODE`.
     """
 
     seq: int
@@ -75,6 +78,7 @@ class AuditRecord(Struct, frozen=True):
     token: str = ""
     agent: str = ""
     ran: str = ""
+    nodes: tuple[str, ...] = ()
 
 
 class RecordOwner(Struct, frozen=True):
@@ -110,6 +114,7 @@ class DecisionContext(Struct):
         running: what held places where the trail begins.
         software: version of the server; empty = unknown.
         clusters: the same of every cluster that delivers, by name.
+        places: nodes of the present attempt of each gang that has one.
     """
 
     gangs: dict[str, RecordOwner] = field(default_factory=dict)
@@ -119,9 +124,15 @@ class DecisionContext(Struct):
     running: tuple[ev.GangPlaced, ...] = ()
     software: str = ""
     clusters: "dict[str, DecisionContext]" = field(default_factory=dict)
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in self.running:
+            self.places[each.gang] = _of_pods(each.placement)
 
     def take(self, event: ev.Event | ev.Delivered) -> None:
         """Go on by one event."""
+        self._place(event)
         match event:
             case ev.DeliveredEvent():
                 self.of(event.cluster).take(event.event)
@@ -148,6 +159,12 @@ class DecisionContext(Struct):
                 self.parents[queue.name] = queue.parent
             case ev.PolicySet(version=version):
                 self.policy = version
+
+    def _place(self, event: ev.Event | ev.Delivered) -> None:
+        if isinstance(event, ev.GangPlaced | ev.GangResized):
+            self.places[event.gang] = _of_pods(event.placement)
+        elif isinstance(event, ev.GangEnded):
+            self.places.pop(event.gang, None)
 
     def of(self, cluster: str) -> "DecisionContext":
         """What was in force in a cluster."""
@@ -178,6 +195,7 @@ class WantedRecords(Struct, frozen=True):
         queue: that queue, or one below it; empty = any.
         workload: its id or its name, or the id of a gang of it; empty = any.
         glass: whether only what broken glass allowed, and its breaking and mending.
+        node: what is about that node, or about an attempt that has or had it; empty = any.
     """
 
     since: int = 0
@@ -187,6 +205,7 @@ class WantedRecords(Struct, frozen=True):
     queue: str = ""
     workload: str = ""
     glass: bool = False
+    node: str = ""
 
     def takes(self, record: AuditRecord, context: DecisionContext) -> bool:
         """Whether a record is one of them."""
@@ -200,7 +219,8 @@ class WantedRecords(Struct, frozen=True):
             return False
         if self.glass and not (record.event.get("glass") or record.kind in GLASS):
             return False
-        return not self.workload or self._names(record)
+        is_there = not self.node or self.node in record.nodes
+        return is_there and (not self.workload or self._names(record))
 
     def _names(self, record: AuditRecord) -> bool:
         gang = _gang_of(record.event)
@@ -244,7 +264,9 @@ def record_of(row: Row, context: DecisionContext, *, is_decision: bool) -> Audit
         found = _read(row, event.event, said["event"], inner, is_decision=event.decision)
         queue = found.queue and f"{event.cluster}:{found.queue}"
         told = {"cluster": event.cluster, "scheduler": event.scheduler, "number": event.number}
-        return replace(found, queue=queue, cluster=event.cluster, event=found.event | told)
+        nodes = tuple(f"{event.cluster}:{each}" for each in found.nodes)
+        said = found.event | told
+        return replace(found, queue=queue, cluster=event.cluster, event=said, nodes=nodes)
     return _read(row, event, said, context, is_decision=is_decision)
 
 
@@ -259,6 +281,7 @@ def _read(
     """What one event says, with what is in force where it happened."""
     gang = _gang_of(said)
     owner = context.gangs.get(gang)  # before the event that ends it is taken in
+    nodes = dict.fromkeys((*context.places.get(gang, ()), *_named_nodes(event)))
     context.take(event)
     owner = context.gangs.get(gang, owner) or RecordOwner()
     return AuditRecord(
@@ -280,7 +303,26 @@ def _read(
         token=event.by_token,
         agent=event.agent,
         ran=listed(owner.ran),
+        nodes=tuple(nodes),
     )
+
+
+def _named_nodes(event: ev.Event | ev.Delivered) -> tuple[str, ...]:
+    """The nodes that an event itself is about."""
+    match event:
+        case ev.NodeAdded(node=node):
+            return (node.name,)
+        case ev.NodeLost(name=name) | ev.NodeCordoned(name=name) | ev.DeviceHealth(node=name):
+            return (name,)
+        case ev.BookingSet(booking=booking):
+            return booking.nodes
+        case ev.GangPlaced(placement=placement) | ev.GangResized(placement=placement):
+            return _of_pods(placement)
+    return ()
+
+
+def _of_pods(placement: Placement) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(pod.node for pod in placement.pods))
 
 
 def identified(model: ResolvedModel | None) -> str:

@@ -70,6 +70,7 @@ class AuditVerdict(Struct):
         checkpoints: how many checkpoints fit.
         signed: number of the newest event that a checkpoint covers.
         anchored: number of the newest event that an anchor covers; 0 = none.
+        covered: the same of each anchor that covers one, by where it is.
         flaws: in the order of the file, so that the first bad record is that of the first.
     """
 
@@ -83,6 +84,7 @@ class AuditVerdict(Struct):
     checkpoints: int = 0
     signed: int = 0
     anchored: int = 0
+    covered: dict[str, int] = field(default_factory=dict)
     flaws: list[AuditFlaw] = field(default_factory=list)
 
     @property
@@ -253,6 +255,7 @@ class _Check:
                 continue
             if root == self._tree.root():
                 self.found.anchored = max(self.found.anchored, self._seq)
+                self.found.covered[each.where] = self._seq
             elif not self._forked:
                 self._forked = True
                 since = self.found.anchored + 1

@@ -1,6 +1,6 @@
 """Rows of intervals in a ledger: each has a number without gaps, and is written once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -11,13 +11,13 @@ from sqlalchemy import Connection, Table, exists, func, insert, select
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Batch
 from ganglion.ledger.sql.statements import Prepared, Session
-from ganglion.ledger.sql.tables import activity, lent, supply, usage
+from ganglion.ledger.sql.tables import activity, lent, lost, supply, usage
 from ganglion.metering.activity import ActivityInterval, Place
-from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.intervals import LostSpan, SupplyInterval, UsageInterval
 from ganglion.metering.lending import LentInterval
 from ganglion.model.queue import CLUSTER_SIGN
 
-_TABLES = (usage, supply, activity, lent)
+_TABLES = (usage, supply, activity, lent, lost)
 _NEW = tuple((Prepared(insert(each)), each.name) for each in _TABLES)
 """How a row of each table is written; a batch has its intervals under the table's name."""
 
@@ -48,7 +48,9 @@ class IntervalNumbers:
 
 
 def _rows(
-    intervals: Sequence[UsageInterval | SupplyInterval | ActivityInterval | LentInterval],
+    intervals: Sequence[
+        UsageInterval | SupplyInterval | ActivityInterval | LentInterval | LostSpan
+    ],
     last: int,
     cycle: int,
 ) -> list[dict[str, Any]]:
@@ -56,7 +58,9 @@ def _rows(
     return [asdict(each) | {"number": number, "cycle": cycle} for number, each in numbered]
 
 
-Interval = TypeVar("Interval", UsageInterval, SupplyInterval, ActivityInterval, LentInterval)
+Interval = TypeVar(
+    "Interval", UsageInterval, SupplyInterval, ActivityInterval, LentInterval, LostSpan
+)
 
 
 class ClosedInterval(Struct, Generic[Interval], frozen=True):
@@ -87,6 +91,11 @@ def closed_lent(reader: Reader, after: int) -> Iterator[ClosedInterval[LentInter
     return chain.from_iterable(_closed(reader, lent, LentInterval, after))
 
 
+def closed_lost(reader: Reader, after: int) -> Iterator[ClosedInterval[LostSpan]]:
+    """The same for work that was thrown away."""
+    return chain.from_iterable(_closed(reader, lost, LostSpan, after))
+
+
 def closed_activity(reader: Reader) -> Iterator[list[ClosedInterval[ActivityInterval]]]:
     """All intervals of activity, in order, page by page."""
     return _closed(reader, activity, ActivityInterval, -1)
@@ -115,6 +124,27 @@ def usage_during(
     columns = [table[name] for name in UsageInterval.__struct_fields__]
     during = (table.workload.in_(sorted(named)), table.end_ms > begin, table.begin_ms < end)
     return (UsageInterval(*row) for row in reader.rows(select(*columns).where(*during)))
+
+
+def attempts_on(
+    reader: Reader, node: str, workloads: Collection[str], since: int
+) -> set[tuple[str, int]]:
+    """Gang and attempt of closed usage of some workloads on a node, as usage names them.
+
+    Args:
+        reader: of the ledger.
+        node: by its name in usage.
+        workloads: the same.
+        since: only usage that ended at this time in ms or later.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    table = usage.c
+    wanted = select(table.gang, table.attempt).where(
+        table.workload.in_(sorted(workloads)), table.node == node, table.end_ms >= since
+    )
+    return {(gang, attempt) for gang, attempt in reader.rows(wanted)} if workloads else set()
 
 
 def missing_rows(reader: Reader) -> dict[str, int]:

@@ -198,10 +198,7 @@ def serve(
         )
         at = RouterPlace(place.root, host, port, services_port, tuple(host_names))
         door = door_of(
-            at,
-            keys,
-            shown.pair if shown else None,
-            login.session_cookie if login else "",
+            *(at, keys, shown.pair if shown else None), login.session_cookie if login else ""
         )
         stack.callback(door.close)
         eyes = stack.enter_context(Eyes(clock=effects.clock).open())
@@ -261,6 +258,7 @@ def serve(
             uncut=lambda: retention.trouble,
             sign=signing.at_once,
             unsigned=signing.missing,
+            reached=signing.reached,
             dry_runs=dry_runs(most_dry_runs),
             passwords=Passwords(effects),
             certificate=shown,

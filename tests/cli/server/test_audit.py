@@ -176,3 +176,35 @@ def test_a_name_is_erased_once_it_was_confirmed(server: FakeServer, ganglion: Ga
     done = ganglion("audit", "erase", "eve", "--reason", "request 7")
     assert (done.code != 0, "add --yes" in done.err) == (True, True)
     assert len(server.bodies(ERASE)) == 1
+
+
+ANCHORS = {
+    "now": 10_000_000,
+    "head": 40,
+    "signed": 38,
+    "unsigned": 2,
+    "unsigned_since": 9_990_000,
+    "signs_within": 60_000,
+    "late_after": 120_000,
+}
+
+
+@pytest.mark.parametrize(
+    ("copies", "code", "said"),
+    [
+        ([], 0, "no anchors"),
+        ([{"where": "git /srv/anchor", "events": 38, "at": 9_980_000, "behind": 2}], 0, "ok"),
+        (
+            [{"where": "file /a", "behind": 40, "since": 1, "late": True, "problem": "no space"}],
+            1,
+            "late: no space",
+        ),
+    ],
+)
+def test_a_late_anchor_is_named_and_the_exit_code_says_so(
+    ganglion: Ganglion, server: FakeServer, copies: list[object], code: int, said: str
+) -> None:
+    server.on("GET /api/v1/audit/anchors", ANCHORS | {"items": copies})
+    done = ganglion("audit", "anchors")
+    assert (done.code, said in done.out + done.err) == (code, True), done
+    assert "signed up to event 38 of 40" in done.err

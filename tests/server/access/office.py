@@ -8,6 +8,7 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from ganglion.api.use import ModelStore, StoredModel
+from ganglion.audit.anchors import Anchor, AnchorReached
 from ganglion.identity.roles import Role
 from ganglion.model.queue import Queue
 from ganglion.seams.effects import SYSTEM, Effects
@@ -105,6 +106,7 @@ def office(
     shares_account: bool = False,
     effects: Effects = SYSTEM,
     sign: Callable[[], None] = lambda: None,
+    reached: Callable[[Anchor], AnchorReached] = lambda _anchor: AnchorReached(),
     questions: WhatIfQuestions | None = None,
 ) -> Iterator[Office]:
     """Serve a rig whose thread runs meanwhile."""
@@ -117,6 +119,7 @@ def office(
         shares_account=shares_account,
         effects=effects,
         sign=sign,
+        reached=reached,
         questions=questions,
         notices=NoticeChoices(rig.home.root, effects),
         model_store=lambda: KEPT,

@@ -24,7 +24,7 @@ def signing_office(rig: Rig, clock: HandClock) -> Iterator[Office]:
     rig.service.start()
     signing.start()
     try:
-        with office(rig, sign=signing.at_once) as staff:
+        with office(rig, sign=signing.at_once, reached=signing.reached) as staff:
             yield staff
     finally:
         signing.close()

@@ -64,7 +64,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("set_price",), ADMIN),
     "break_glass": frozenset(),  # no role: it needs a dormant grant
     **dict.fromkeys(("list_holds", "export_audit"), AUDIT),
-    **dict.fromkeys(("list_audit_records", "verify_audit"), AUDIT),
+    **dict.fromkeys(("list_audit_anchors", "list_audit_records", "verify_audit"), AUDIT),
     "shut_down": ADMIN,
     "deliver_records": frozenset({R, A}),
 }

@@ -70,6 +70,40 @@ def test_records_are_those_of_audit_show_whatever_the_pages(
     assert every(ina, "queue=speech&kind=gang_submitted") == []
 
 
+def test_records_of_a_node_are_those_that_led_to_its_quarantine(
+    staff: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, owner = staff.rig, staff.owner
+    rig.service.ask(lambda draft: draft.record(ServerStarted(draft.now, "1", metered=True)))
+    jobs = [staff.submit(owner, name, "vision", resources={"gpus": 8}) for name in ("a", "b")]
+    for job in jobs:
+        settle(staff, job)
+    node = {
+        each["gang"].partition("/")[0]: each["node"]
+        for each in owner.get(f"{API}/timeline").json()["items"]
+    }
+    assert node[jobs[0]] != node[jobs[1]]
+    rig.machine.time += 60_000
+    owner.post(f"{API}/workloads/{jobs[0]}/cancel", json={"force": True})
+    until(lambda: rig.state(jobs[0]) == "CANCELLED")
+    owner.post(f"{API}/nodes/{node[jobs[0]]}/cordon", json={"reason": "fans"})
+
+    def of(job: str) -> list[tuple[str, str]]:
+        found = every(owner, f"node={node[job]}")
+        return [(each["kind"], each["workload"]) for each in reversed(found)]
+
+    ended, runs = of(jobs[0]), of(jobs[1])
+    for kind in ("gang_placed", "gang_started", "gang_stopping", "gang_ended"):
+        assert (kind, jobs[0]) in ended
+        assert (kind, jobs[0]) not in runs
+    assert ended[-1] == ("node_cordoned", "")
+    assert {("gang_placed", jobs[1]), ("gang_started", jobs[1])} <= set(runs)
+    assert ("node_cordoned", "") not in runs
+    # Where a page begins after the placement, the node is found out from what was metered.
+    monkeypatch.setattr(trail, "CHUNK", 2)
+    assert (of(jobs[0]), of(jobs[1])) == (ended, runs)
+
+
 def test_records_of_a_period_and_of_nothing(staff: Office) -> None:
     rig = staff.rig
     before = records(staff.owner)["head"]
@@ -109,6 +143,41 @@ def test_a_verification_names_what_is_wrong_and_what_anchors_prove(rig: Rig) -> 
         found = ina.get(f"{API}/audit/verification").json()
         assert not found["sound"]
         assert found["flaws"][0]["seq"] == 2
+
+
+def test_an_anchor_is_behind_and_late_once_its_time_is_over(rig: Rig) -> None:
+    good, bad = rig.home.root.parent / "good", rig.home.root.parent / "bad"
+    bad.write_text("minutes of the meeting")
+    (rig.home.root / "audit.yaml").write_text(f"anchors:\n- file: {good}\n- file: {bad}\n")
+    with signing_office(rig, HandClock()) as staff:
+        ina, sue = staff.user("ina", "auditor"), staff.user("sue", "operator")
+        assert sue.get(f"{API}/audit/anchors").status_code == 403
+
+        def shown() -> dict[str, Any]:
+            found: dict[str, Any] = ina.get(f"{API}/audit/anchors").json()
+            return found
+
+        ina.get(f"{API}/audit/verification")  # signs
+        until(lambda: shown()["items"][0]["events"] > 0)
+        until(lambda: shown()["items"][1]["problem"] != "")
+        page = shown()
+        first, second = page["items"]
+        assert (first["where"], first["events"]) == (f"file {good}", page["signed"])
+        assert (first["behind"], first["problem"]) == (page["head"] - page["signed"], "")
+        assert (second["events"], second["behind"], second["at"]) == (0, page["head"], 0)
+        assert "does not end with a checkpoint" in second["problem"]
+        staff.submit(staff.owner, "train", "vision")
+        page = shown()
+        assert page["unsigned"] == page["items"][0]["behind"] > 0
+        assert page["unsigned_since"] == page["items"][0]["since"] > 0
+        assert not page["late"]
+        assert not page["items"][0]["late"]
+        rig.machine.time += page["late_after"] + 1_000
+        page = shown()
+        assert (page["late"], [each["late"] for each in page["items"]]) == (True, [True, True])
+        proven = ina.get(f"{API}/audit/verification").json()["anchors"]
+        assert proven[0]["events"] == page["items"][0]["events"]
+        assert (proven[1]["events"], proven[1]["checkpoints"]) == (0, 0)
 
 
 def test_the_timeline_has_what_was_held_is_held_and_is_planned(staff: Office) -> None:

@@ -16,12 +16,13 @@ from tests.audit.trail import write
 from tests.server.process import Api, Nursery, until
 
 from ganglion.audit.anchored import Anchored, read_anchor
-from ganglion.audit.anchors import AuditSettings, read_audit_settings
+from ganglion.audit.anchors import AnchorReached, AuditSettings, read_audit_settings
 from ganglion.audit.folder import AuditFolder
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import FileError
 from ganglion.seams.effects import SYSTEM
 from ganglion.seams.files import OWNER, SystemFiles, Where
+from ganglion.server.audit.anchoring import SILENT_MS
 from ganglion.server.audit.signing import Signing
 
 
@@ -86,6 +87,24 @@ def test_what_a_power_cut_left_of_a_note_is_cut_off(tmp_path: Path, notes: int, 
         anchor.write_bytes(whole * notes + whole[:cut])
         assert rig.step() == ""
         assert [*rig.anchored(anchor).roots] == [2, 4][1 - notes :]
+
+
+def test_how_far_an_anchor_is_known_and_one_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    good, files = tmp_path / "elsewhere", RefusingFiles()
+    files.broken = False
+    with signed(tmp_path, f"anchors:\n- file: {good}\n", files) as rig:
+        (anchor,) = read_audit_settings(tmp_path).anchors
+        assert rig.signing.reached(anchor) == AnchorReached()
+        rig.step()
+        assert rig.signing.reached(anchor) == AnchorReached(2, 1_000)
+        files.broken = True
+        rig.step()
+        assert rig.signing.reached(anchor) == AnchorReached(2, 1_000, os.strerror(errno.EIO))
+        files.broken = False
+        rig.step()
+        assert rig.signing.reached(anchor) == AnchorReached(6, 1_000)
+        rig.signing._anchoring._busy = anchor, 1_000 - SILENT_MS
+        assert rig.signing.missing() == f"anchor file {good} has not answered for 120 s"
 
 
 def test_a_file_of_something_else_is_not_written_to(tmp_path: Path) -> None:

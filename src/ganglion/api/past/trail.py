@@ -77,12 +77,66 @@ class AnchorStanding(Struct):
     Attributes:
         where: what it is.
         checkpoints: how many it holds of this log; 0 = it was not read.
+        events: number of the newest event that it covers, with all before; 0 = it covers none.
         problem: why it was not read; empty = it was.
     """
 
     where: str
     checkpoints: int = 0
+    events: int = 0
     problem: str = ""
+
+
+class AnchorCopy(Struct):
+    """How far an anchor is, as far as the running server knows.
+
+    Attributes:
+        where: what it is.
+        events: number of the newest event that a checkpoint there covers, with all before; 0 =
+            this server has written none there since it started.
+        at: when that one was written, or found to be there, in ms; 0 = as above.
+        behind: events of the ledger after it.
+        since: when the first of these was written, in ms; 0 = there is none.
+        late: whether that is longer ago than anchors may take.
+        problem: why it lacks a newer checkpoint; empty = it does not, or it was not tried yet.
+    """
+
+    where: str
+    events: int = 0
+    at: int = 0
+    behind: int = 0
+    since: int = 0
+    late: bool = False
+    problem: str = ""
+
+
+class AnchorPage(Struct):
+    """What is signed, and which anchors have it.
+
+    Attributes:
+        now: the time of the server in ms.
+        head: number of the newest event.
+        signed: number of the newest event that a checkpoint covers; 0 = nothing is signed.
+        unsigned: events after it.
+        unsigned_since: when the first of these was written, in ms; 0 = there is none.
+        signs_within: how long an event stays unsigned at most, in ms.
+        late_after: from which age on an event that is not signed, or not in an anchor, is late,
+            in ms.
+        late: whether one is not signed that is.
+        problem: what is wrong with signing or with anchors at present; empty = nothing.
+        items: the anchors of `audit.yaml`.
+    """
+
+    now: int
+    head: int
+    signed: int
+    unsigned: int
+    unsigned_since: int
+    signs_within: int
+    late_after: int
+    late: bool = False
+    problem: str = ""
+    items: tuple[AnchorCopy, ...] = ()
 
 
 class TrailVerdict(Struct):

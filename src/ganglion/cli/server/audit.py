@@ -13,7 +13,7 @@ import rich_click as click
 from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, list_output, output, settings, since_ms
 from ganglion.cli.output.event_lines import kept
-from ganglion.cli.output.formats import clock, now_ms, plural
+from ganglion.cli.output.formats import DASH, clock, now_ms, plural
 from ganglion.cli.output.screen import note
 from ganglion.cli.output.tables import Column, print_data, print_list
 from ganglion.cli.server.audit_trail import placement, show, trail
@@ -22,6 +22,7 @@ from ganglion.extras import require
 
 if TYPE_CHECKING:
     from ganglion.api.access import HoldView
+    from ganglion.api.past.trail import AnchorCopy
     from ganglion.audit.notes import PublicKey
     from ganglion.audit.verify import AuditFlaw, AuditVerdict
 
@@ -137,6 +138,46 @@ def verify(file: Path | None, key: str, anchors: tuple[Path, ...], db: str, form
     return 0 if found.sound else 1
 
 
+@command("anchors", "audit anchors", "audit anchors -o json")
+@list_output
+def anchors(form: str) -> int:
+    """Say how far each anchor is, and warn of those that are late.
+
+    UP TO is the newest event that a checkpoint in the anchor covers, with all before, and BEHIND
+    how many events there are since. The command asks the running server, which verifies nothing
+    for it: that is what `ganglion audit verify --anchor` does.
+
+    Exit code 0: nothing is late. 1: an event was not signed, or is not in an anchor, twice as
+    long after it was written as that may take.
+    """
+    with connect() as client:
+        found = client.access.audit_anchors()
+    columns: list[Column[AnchorCopy]] = [
+        Column("ANCHOR", lambda each: each.where, key=True),
+        Column("UP TO", lambda each: str(each.events or DASH), right=True),
+        Column("WRITTEN", lambda each: clock(each.at) if each.at else DASH),
+        Column("BEHIND", lambda each: str(each.behind), right=True),
+        Column("SINCE", lambda each: clock(each.since) if each.since else DASH, wide=True),
+        Column("STATE", _state, least=8),
+    ]
+    print_list(found.items, columns, form, empty="no anchors")
+    signed = f"signed up to event {found.signed} of {found.head}"
+    note(f"{signed}, for which the limit is {found.signs_within // 1000} s")
+    if found.late:
+        since = clock(found.unsigned_since)
+        note(f"late: {plural(found.unsigned, 'event')} since {since} not signed. {found.problem}")
+    if not found.items:
+        note("Without an anchor the owner of the home could rewrite all of it: see audit.yaml")
+    return 1 if found.late or any(each.late for each in found.items) else 0
+
+
+def _state(copy: "AnchorCopy") -> str:
+    """How an anchor is, in a word, and why."""
+    if not copy.late:
+        return copy.problem or ("ok" if copy.events else "no checkpoint yet")
+    return f"late: {copy.problem}" if copy.problem else "late"
+
+
 @click.group("hold", cls=click.RichGroup, context_settings=settings())
 def hold() -> None:
     """Keep events in the ledger for a legal case.
@@ -221,7 +262,7 @@ def erase(user: str, reason: str, yes: bool) -> None:
         note(f"{plural(found.clear, 'event')} of an earlier version still hold it in clear")
 
 
-for each in (show, placement, export, verify, hold, erase):
+for each in (show, placement, export, verify, anchors, hold, erase):
     audit.add_command(each)
 
 
@@ -232,8 +273,13 @@ def _print(found: "AuditVerdict", file: str) -> None:
         said = "events before it were cut off"
         click.echo(f"minimum index {found.after + 1}: {said}")
     click.echo(f"{plural(found.checkpoints, 'checkpoint')}, signed up to event {found.signed}")
-    if found.anchored:
-        click.echo(f"anchored up to event {found.anchored}")
+    for where, seq in found.covered.items():
+        click.echo(f"anchored up to event {seq} by {where}")
+    alone = found.signed - found.anchored
+    if found.covered and alone > 0:
+        click.echo(
+            f"signed, and in no anchor: {plural(alone, 'event')} after event {found.anchored}"
+        )
     if found.unsigned:
         click.echo(f"unsigned tail: {plural(found.unsigned, 'event')} since the last checkpoint")
     if found.flaws:

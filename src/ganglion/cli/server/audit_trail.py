@@ -62,6 +62,7 @@ def columns() -> "list[Column[AuditRecord]]":
     "show",
     "audit show --since 1h",
     "audit show --actor ada --queue research --since 2026-11-01",
+    "audit show --node node-1 --since 7d",
     "audit show audit.jsonl --kind policy_set --kind node_cordoned -o json",
 )
 @FILE
@@ -85,6 +86,12 @@ def columns() -> "list[Column[AuditRecord]]":
     "--workload", default="", metavar="NAME", help="Only this workload: its id, name, or a gang."
 )
 @click.option(
+    "--node",
+    default="",
+    metavar="NAME",
+    help="Only this node, and attempts that have or had it; of a cluster CLUSTER:NODE.",
+)
+@click.option(
     "--kind",
     "kinds",
     multiple=True,
@@ -101,6 +108,7 @@ def show(
     actors: tuple[str, ...],
     queue: str,
     workload: str,
+    node: str,
     kinds: tuple[str, ...],
     glass: bool,
     db: str,
@@ -114,7 +122,9 @@ def show(
     from ganglion.audit.records import WantedRecords, records
 
     begin, end = _period(since, until)
-    wanted = WantedRecords(begin, end, frozenset(actors), frozenset(kinds), queue, workload, glass)
+    wanted = WantedRecords(
+        begin, end, frozenset(actors), frozenset(kinds), queue, workload, glass, node
+    )
     with trail(file, db) as (rows, context):
         found = records(rows, context, wanted)
         print_pages(_pages(found), columns(), form, empty="no event fits")

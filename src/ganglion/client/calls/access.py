@@ -28,6 +28,7 @@ from ganglion.api.access import (
     WhoAmI,
     WhoCan,
 )
+from ganglion.api.past.trail import AnchorPage
 
 if TYPE_CHECKING:
     from ganglion.client.http import Http
@@ -228,6 +229,10 @@ class AccessClient:
         """Erase the name of a user from the ledger; what was signed of it verifies as before."""
         body = {"user": user, "reason": reason}
         return self._http.call("POST", "/users:erase", ErasureView, body=body)
+
+    def audit_anchors(self) -> AnchorPage:
+        """Say what is signed, how far each anchor is, and which one is late."""
+        return self._http.call("GET", "/audit/anchors", AnchorPage)
 
     @contextmanager
     def audit_export(self) -> Iterator[Iterator[bytes]]:

@@ -132,6 +132,7 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "mend_glass": _ANYONE,
         "export_audit": Rule(_V.AUDIT, _K.ACCESS),
         "list_audit_records": Rule(_V.AUDIT, _K.ACCESS),
+        "list_audit_anchors": Rule(_V.AUDIT, _K.ACCESS),
         "verify_audit": Rule(_V.AUDIT, _K.ACCESS),
         "list_holds": Rule(_V.AUDIT, _K.ACCESS),
         "place_hold": Rule(_V.CHANGE, _K.ACCESS),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import structlog
 
+from ganglion.audit.anchors import Anchor, AnchorReached
 from ganglion.audit.folder import AuditFolder, Sealed
 from ganglion.audit.sealing import Sealer
 from ganglion.ledger.ledger import Ledger
@@ -74,6 +75,10 @@ class Signing:
     def unanchored(self) -> str:
         """Which anchors lack the newest checkpoint, and why; empty = none does."""
         return self._anchoring.trouble
+
+    def reached(self, anchor: Anchor) -> AnchorReached:
+        """How far an anchor is, as far as this server knows."""
+        return self._anchoring.reached(anchor)
 
     def missing(self) -> str:
         """Why nothing is signed, else which anchors lack it; empty = all is as it should be."""

@@ -16,6 +16,7 @@ from starlette.types import Scope
 
 from ganglion.api.reasons import ModelKept
 from ganglion.api.use import ModelStore, RoutedLoad
+from ganglion.audit.anchors import Anchor, AnchorReached
 from ganglion.lifecycle.clusters import place_of
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError, RateLimited
@@ -95,6 +96,7 @@ class ServerContext(Struct):
         uncut: why events do not leave the ledger although they should; empty = they do.
         unsigned: what is wrong with signing, or with copies of what was signed; empty = nothing.
         sign: has what is new signed at once.
+        reached: how far an anchor of what is signed is.
         unhelped: what is wrong with the helper, or what it does not enforce; empty = nothing.
         unproven: why tokens of service accounts cannot be exchanged; empty = they can.
         certificate: what callers over TCP are shown; None = they speak plain HTTP.
@@ -144,6 +146,7 @@ class ServerContext(Struct):
     uncut: Callable[[], str] = lambda: ""
     unsigned: Callable[[], str] = lambda: ""
     sign: Callable[[], None] = lambda: None
+    reached: Callable[[Anchor], AnchorReached] = lambda _anchor: AnchorReached()
     unhelped: Callable[[], str] = lambda: ""
     unproven: Callable[[], str] = lambda: ""
     certificate: ServedCertificate | None = None

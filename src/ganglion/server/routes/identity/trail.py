@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from ganglion.api.past.trail import TrailPage, TrailVerdict
+from ganglion.api.past.trail import AnchorPage, TrailPage, TrailVerdict
 from ganglion.audit.records import WantedRecords
 from ganglion.model.errors import Conflict
 from ganglion.server.access.visible import queues_of
@@ -15,7 +15,13 @@ from ganglion.server.rest.filters import MOST_VALUES, Text, Value, When, leaves,
 from ganglion.server.rest.pages import Paging, not_a_cursor, parsed, printed
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
-from ganglion.server.views.past.trail import newest_before, newest_records, verdict
+from ganglion.server.views.past.trail import (
+    anchors_standing,
+    holding,
+    newest_before,
+    newest_records,
+    verdict,
+)
 
 router = Routes(tags=["audit"], responses=ERRORS)
 
@@ -33,6 +39,7 @@ class TrailQuery(Paging):
     kind: list[Text] = Field([], max_length=MOST_VALUES, description="type, as `policy_set`")
     queue: Value = Field("", description="by name or path; those below it count too")
     workload: Value = Field("", description="id or name, or the id of a gang")
+    node: Value = Field("", description="by name; attempts that have or had it count too")
     glass: bool = Field(False, description="only what broken glass allowed")
     since: When = Field("all", description="at or after: `24h` ago, or a time; `all` = ever")
     until: When = Field("", description="written before; as `since`; empty = now")
@@ -49,7 +56,8 @@ def list_audit_records(here: Here, query: Annotated[TrailQuery, Query()]) -> Tra
     since, until = past_period("" if query.since == "all" else query.since, query.until, now)
     (queue,) = leaves([query.queue]) if query.queue else ("",)
     wanted = WantedRecords(
-        since, 0, frozenset(query.actor), frozenset(query.kind), queue, query.workload, query.glass
+        *(since, 0, frozenset(query.actor), frozenset(query.kind), queue),
+        *(query.workload, query.glass, query.node),
     )
     with service.read() as mind:
         parents = {name: each.parent for name, each in mind.state.queues.by_name.items()}
@@ -65,7 +73,11 @@ def list_audit_records(here: Here, query: Annotated[TrailQuery, Query()]) -> Tra
             with service.read() as mind:
                 return queues_of(mind, service.ledger, ids)
 
-        found = newest_records(reader, before, query.limit, wanted, parents, owners)
+        def holders(gangs: Collection[str]) -> set[tuple[str, int]]:
+            with service.read() as mind:
+                return holding(mind, query.node, gangs)
+
+        found = newest_records(reader, before, query.limit, wanted, parents, owners, holders)
     following = printed(OF, (found.looked_back,)) if found.more else None
     return TrailPage(items=found.records, head=head, looked_back=found.looked_back, next=following)
 
@@ -75,6 +87,20 @@ def _seq(cursor: str) -> int:
     if not isinstance(seq, int):
         raise not_a_cursor(OF)
     return seq
+
+
+@router.get("/audit/anchors")
+def list_audit_anchors(here: Here) -> AnchorPage:
+    """Say what is signed, how far each anchor of `audit.yaml` is, and which one is late.
+
+    Nothing is read from anchors, and nothing verified.
+    """
+    service = here.service
+    found = anchors_standing(
+        *(service.ledger, here.home.root, here.effects, service.now()), here.reached
+    )
+    found.problem = here.unsigned()
+    return found
 
 
 @router.get("/audit/verification")

@@ -6,10 +6,18 @@ from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
+from sqlalchemy import bindparam, select
 
-from ganglion.api.past.trail import AnchorStanding, TrailFlaw, TrailRecord, TrailVerdict
+from ganglion.api.past.trail import (
+    AnchorCopy,
+    AnchorPage,
+    AnchorStanding,
+    TrailFlaw,
+    TrailRecord,
+    TrailVerdict,
+)
 from ganglion.audit.anchored import Anchored, read_anchor
-from ganglion.audit.anchors import Anchor, read_audit_settings
+from ganglion.audit.anchors import Anchor, AnchorReached, read_audit_settings
 from ganglion.audit.export import ExportedEvent, exported
 from ganglion.audit.folder import AuditFolder
 from ganglion.audit.notes import PublicKey
@@ -19,21 +27,38 @@ from ganglion.audit.records import (
     WantedRecords,
     record_of,
 )
-from ganglion.audit.sealing import contradicted
+from ganglion.audit.sealing import AGE_MS, contradicted
 from ganglion.audit.verify import AuditVerdict, named_key, verified
+from ganglion.ledger.intervals import attempts_on
+from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Entry
+from ganglion.ledger.sql.tables import events
+from ganglion.lifecycle.clusters import ClusterBook
+from ganglion.metering.clusters import metered_name
 from ganglion.model.errors import FileError
+from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.seams.effects import Effects
+from ganglion.server.state.transaction import Mind
 
 CHUNK = 500
 """Events that are read at once."""
 MOST_READ = 10_000
 """Events that one page looks at, at most, however few of them fit."""
+LATE_MS = 2 * AGE_MS
+"""An event that is not signed and anchored at this age is late: twice the time it may take."""
+FIRST_AFTER = (
+    select(events.c.at).where(events.c.seq > bindparam("after")).order_by(events.c.seq).limit(1)
+)
 NO_SYSLOG = "lines of syslog lie where the server cannot read them: ganglion audit verify --anchor"
 
 Owners = Callable[[Collection[str]], Mapping[str, str]]
 """Finds the queues of workloads by their ids."""
+Holders = Callable[[Collection[str]], Collection[tuple[str, int]]]
+"""Finds which gangs hold the node that is asked for, and by which attempt, among some."""
+
+Reached = Callable[[Anchor], AnchorReached]
+"""Says how far an anchor is."""
 
 
 class RecordsFound(Struct, frozen=True):
@@ -58,6 +83,7 @@ def newest_records(
     wanted: WantedRecords,
     parents: Mapping[str, str],
     owners: Owners,
+    holders: Holders,
 ) -> RecordsFound:
     """Read backwards from an event until there are enough, or too many were looked at.
 
@@ -68,6 +94,7 @@ def newest_records(
         wanted: which ones.
         parents: queue -> the queue above it, as they are now.
         owners: of workloads that were submitted before what is read.
+        holders: of the node of `wanted`, now.
 
     Raises:
         EnvironmentFault: the database does not answer.
@@ -80,7 +107,10 @@ def newest_records(
         if not rows:
             break
         low = rows[0].seq
-        fitting = _fitting(rows, wanted, DecisionContext(parents=dict(parents)), owners)
+        read = _read(rows, DecisionContext(parents=dict(parents)))
+        if wanted.node:
+            read = _placed(reader, read, wanted.node, holders)
+        fitting = _fitting(read, wanted, DecisionContext(parents=dict(parents)), owners)
         found += reversed(fitting)
         if rows[0].at < wanted.since:
             low = first
@@ -132,13 +162,41 @@ def _row(entry: Entry, cycle_at: int, incoming: int) -> ExportedEvent:
     )
 
 
-def _fitting(
-    rows: list[ExportedEvent], wanted: WantedRecords, context: DecisionContext, owners: Owners
-) -> list[TrailRecord]:
+def _read(rows: list[ExportedEvent], context: DecisionContext) -> list[AuditRecord]:
     read, cycle, number = list[AuditRecord](), 0, 0
     for row in rows:
         cycle, number = row.cycle, number + 1 if row.cycle == cycle else 0
         read.append(record_of(row, context, is_decision=number >= row.incoming))
+    return read
+
+
+def _placed(
+    reader: Reader, read: list[AuditRecord], node: str, holders: Holders
+) -> list[AuditRecord]:
+    """The records, with the node where an attempt had it that was placed before all of them."""
+    unknown = {n: key for n, each in enumerate(read) if not each.nodes and (key := _attempt(each))}
+    gangs = {gang for gang, _ in unknown.values()}
+    if not gangs:
+        return read
+    metered = {each if CLUSTER_SIGN in each else each.rpartition("/")[0] for each in gangs}
+    known = attempts_on(reader, node, metered, read[0].at).union(holders(gangs))
+    for n, key in unknown.items():
+        if key in known:
+            read[n] = replace(read[n], nodes=(node,))
+    return read
+
+
+def _attempt(record: AuditRecord) -> tuple[str, int] | None:
+    """Gang and attempt that a record is about, as usage names them; None = about none."""
+    gang, attempt = record.event.get("gang"), record.event.get("attempt")
+    if not isinstance(gang, str) or not isinstance(attempt, int):
+        return None
+    return metered_name(record.cluster, gang) if record.cluster else gang, attempt
+
+
+def _fitting(
+    read: list[AuditRecord], wanted: WantedRecords, context: DecisionContext, owners: Owners
+) -> list[TrailRecord]:
     unknown = {each.workload for each in read if each.workload and not each.queue}
     queues = owners(unknown) if unknown else {}
     shown = list[TrailRecord]()
@@ -160,6 +218,24 @@ def _shown(each: AuditRecord) -> TrailRecord:
         *(each.rule, each.checksum, each.event, each.problem, each.cluster),
         *(each.token, each.agent),
     )
+
+
+def holding(mind: Mind, node: str, gangs: Collection[str]) -> set[tuple[str, int]]:
+    """Which of some gangs hold a node now, and by which attempt; both as usage names them."""
+    found = set[tuple[str, int]]()
+    for gang in gangs:
+        cluster, sign, name = gang.partition(CLUSTER_SIGN)
+        if sign:
+            away = mind.book.clusters.of.get(cluster, ClusterBook()).gangs.get(name)
+            number, place = (away.number, away.placement) if away else (0, None)
+            here = node.removeprefix(f"{cluster}{CLUSTER_SIGN}")
+        else:
+            record = mind.state.gangs.records.get(gang)
+            number, place = (record.attempt, record.placement) if record else (0, None)
+            here = node
+        if place and any(pod.node == here for pod in place.pods):
+            found.add((gang, number))
+    return found
 
 
 def verdict(reader: Reader, home: Path, effects: Effects, now: int, unwritten: str) -> TrailVerdict:
@@ -189,10 +265,61 @@ def verdict(reader: Reader, home: Path, effects: Effects, now: int, unwritten: s
     return TrailVerdict(
         *(now, found.log, found.key, found.sound, found.first, found.last),
         *(found.events, found.checkpoints, found.signed, found.unsigned, found.anchored),
-        tuple(standing for _, standing in held),
+        tuple(_covering(found, *each) for each in held),
         unwritten,
         tuple(TrailFlaw(each.seq, each.problem) for each in found.flaws),
     )
+
+
+def _covering(
+    found: AuditVerdict, held: Anchored | None, standing: AnchorStanding
+) -> AnchorStanding:
+    standing.events = found.covered.get(held.where, 0) if held else 0
+    return standing
+
+
+def anchors_standing(
+    ledger: Ledger,
+    home: Path,
+    effects: Effects,
+    now: int,
+    reached: Reached,
+) -> AnchorPage:
+    """Say what is signed, and how far each anchor of a home is; nothing is verified.
+
+    Args:
+        ledger: of the server.
+        home: Ganglion's home directory.
+        effects: files.
+        now: the time in ms.
+        reached: how far an anchor is.
+
+    Raises:
+        FileError: `audit.yaml` is not what it should be.
+        EnvironmentFault: the database does not answer, or the checkpoints cannot be read.
+    """
+    newest = AuditFolder(home, effects).newest()
+    head, signed = ledger.head, newest.seq if newest else 0
+    since = _first_after(ledger, signed, head)
+    page = AnchorPage(
+        *(now, head, signed, head - signed, since, AGE_MS, LATE_MS),
+        late=bool(since) and now - since > LATE_MS,
+    )
+    copies = list[AnchorCopy]()
+    for each in read_audit_settings(home, effects.files).anchors:
+        known = reached(each)
+        since = _first_after(ledger, known.seq, head)
+        late = bool(since) and now - since > LATE_MS
+        counts = (known.seq, known.at, head - known.seq, since)
+        copies.append(AnchorCopy(each.where, *counts, late, known.problem))
+    page.items = tuple(copies)
+    return page
+
+
+def _first_after(ledger: Ledger, seq: int, head: int) -> int:
+    """When the first event after one was written, in ms; 0 = there is none."""
+    rows = ledger.rows(FIRST_AFTER, {"after": seq}) if seq < head else []
+    return int(rows[0][0]) if rows else 0
 
 
 def _anchored(
