@@ -51,8 +51,7 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
       ["/fleet?node=east:node-0", "cluster-fleet", "kubectl cordon node-0"],
       ["/fleet?view=list", "cluster-fleet-list", "east:node-0"],
       ["/nodes?at=east:node-0", "cluster-nodes", "kubectl cordon node-0"],
-      ["/timeline", "cluster-timeline", "node-0"],
-      ["/queues", "cluster-queues", "default"],
+      ["/timeline?view=list", "cluster-timeline", "east:train"],
       ["/usage?by=workload", "cluster-usage", "train"],
       ["/audit", "cluster-audit", "east"],
     ]) {

@@ -7,8 +7,9 @@ export interface ClusterName {
   key: string;
 }
 
-// A gang of a group has no uid in its key: `east:lab/pod-group/train`.
-const KEY = /^([^:/]+):([^/]+\/[^/]+\/([^/]+)(?:\/.+)?)$/;
+// A gang of a group has no uid in its key, and one of labelled pods the label in place of a kind:
+// `east:lab/pod-group/train`, `east:lab/ganglion.dev/gang/train`.
+const KEY = /^([^:/]+):([^/]+\/(?:[a-z][^/]*\.[^/]*\/)?[^/]+\/([^/]+)(?:\/.+)?)$/;
 
 /** Null = it is work of the server itself, or the id of a workload. */
 export function clusterName(text: string): ClusterName | null {

@@ -41,6 +41,11 @@ export function domainOf(node: NodeView): string {
   return "";
 }
 
+/** The name of a node where it is; `name` has its cluster before it. */
+export function nameThere(node: NodeView): string {
+  return node.cluster ? node.name.slice(node.cluster.length + 1) : node.name;
+}
+
 /** Lay out nodes in racks, left to right, in as many rows as the width asks for. */
 export function layOut(nodes: readonly NodeView[], width: number): MapLayout {
   const groups = new Map<string, NodeView[]>();
@@ -161,7 +166,7 @@ function drawNode(context: CanvasRenderingContext2D, { node, x, y, width, height
   context.setLineDash([]);
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = open ? colors.text : colors.closed;
-  context.fillText(fitted(context, node.name, width - 12), x + 6, y + 3 + NAME / 2);
+  context.fillText(fitted(context, nameThere(node), width - 12), x + 6, y + 3 + NAME / 2);
   node.devices.forEach((device, n) => {
     const left = x + 6 + (n % PER_ROW) * (GPU + GAP);
     const top = y + NAME + 4 + Math.floor(n / PER_ROW) * (GPU + GAP);

@@ -13,6 +13,7 @@ import { gpus, memory, plural, ranges } from "../../ui/numbers";
 import { Badge, Command, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import { harmless, word } from "../../ui/text";
+import { nameThere } from "../fleet/draw";
 import { Drain } from "./drain";
 import { stateOf } from "./state";
 
@@ -166,13 +167,12 @@ function Actions({ about }: { about: NodeDetail }) {
 /** A node of a cluster is closed and opened there. */
 function There({ node }: { node: NodeView }) {
   const act = node.state === "cordoned" ? "uncordon" : "cordon";
-  const name = node.name.slice(node.cluster.length + 1);
   return (
     <>
       <p className="quiet">
         It is a node of the cluster <Name text={node.cluster} most={40} />, which is closed and opened there:
       </p>
-      <Command line={`kubectl ${act} ${word(name)} --context CONTEXT`} label="There" />
+      <Command line={`kubectl ${act} ${word(nameThere(node))} --context CONTEXT`} label="There" />
     </>
   );
 }

@@ -8,6 +8,7 @@ import { may } from "../../ui/may";
 import { Empty, Name } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { harmless } from "../../ui/text";
+import { nameThere } from "../fleet/draw";
 import { clusterOf } from "./gang_choice";
 
 const MOST = 64;
@@ -18,7 +19,7 @@ export function PlacementPanel({ job }: { job: WorkloadDetail }) {
   const fleet = useQuery({ ...nodes, enabled: may(me, "view") });
   // A place in a cluster has the names that nodes have there.
   const here = fleet.data?.items.filter((each) => each.cluster === cluster) ?? [];
-  const known = new Map(here.map((each) => [cluster ? each.name.slice(cluster.length + 1) : each.name, each]));
+  const known = new Map(here.map((each) => [nameThere(each), each]));
   const placed = job.gangs.filter((each) => each.placement ?? each.promise);
   if (!placed.length)
     return (
