@@ -17,9 +17,33 @@ export interface Amount {
   memory_mib: number | null;
 }
 
+export interface AnchorCopy {
+  where: string;
+  events: number;
+  at: number;
+  behind: number;
+  since: number;
+  late: boolean;
+  problem: string;
+}
+
+export interface AnchorPage {
+  now: number;
+  head: number;
+  signed: number;
+  unsigned: number;
+  unsigned_since: number;
+  signs_within: number;
+  late_after: number;
+  late: boolean;
+  problem: string;
+  items: Array<AnchorCopy>;
+}
+
 export interface AnchorStanding {
   where: string;
   checkpoints: number;
+  events: number;
   problem: string;
 }
 
@@ -1810,6 +1834,7 @@ export interface Gets {
   "/whatif": WhatIfPage;
   "/whatif/{question}": WhatIf;
   "/audit/records": TrailPage;
+  "/audit/anchors": AnchorPage;
   "/audit/verification": TrailVerdict;
   "/healthz": Health;
   "/version": Version;

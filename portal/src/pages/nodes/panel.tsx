@@ -49,8 +49,8 @@ function About({ about }: { about: NodeDetail }) {
             {may(me, "audit") && (
               <>
                 {", "}
-                <Link to="/audit" search={{ kind: "node_cordoned", since: "all" }}>
-                  when nodes were closed and opened
+                <Link to="/audit" search={{ node: node.name, since: "all" }}>
+                  the events that led to it
                 </Link>
               </>
             )}
@@ -104,6 +104,13 @@ function About({ about }: { about: NodeDetail }) {
             ))}
           </ul>
         </>
+      )}
+      {state !== "quarantined" && may(me, "audit") && (
+        <p>
+          <Link to="/audit" search={{ node: node.name, since: "7d" }}>
+            Its events in the audit trail
+          </Link>
+        </p>
       )}
       <Actions about={about} />
     </>
