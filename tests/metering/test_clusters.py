@@ -56,7 +56,7 @@ class Delivery:
             came = DeliveredEvent(event.at + late, "east", scheduler, 1, event)
             self.meters.note(came, self.books.of)
             self.books.note(came)
-        usage, supply, activity, lent = self.meters.drain()
+        usage, supply, activity, lent, _ = self.meters.drain()
         self.usage += usage
         self.supply += supply
         self.activity += activity

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ganglion.metering.attempts import HeldPlace
 from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
-from ganglion.metering.meter import HeldPlace, Meter
+from ganglion.metering.meter import Meter
 from ganglion.metering.sums import (
     SupplySum,
     UsageBy,

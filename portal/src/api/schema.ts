@@ -1075,6 +1075,7 @@ export interface Report {
   overhead: Array<OverheadRow>;
   cpu_ms: number | null;
   spans: Array<ReportSpan>;
+  lost_since: number | null;
 }
 
 export interface ReportSpan {
@@ -1084,6 +1085,8 @@ export interface ReportSpan {
   started: number;
   p50_ms: number | null;
   p95_ms: number | null;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface ReportedMetric {
@@ -1440,6 +1443,7 @@ export interface UsagePage {
   currency: string;
   corrections: Array<CorrectionView>;
   lent: Array<LentRow>;
+  lost_since: number | null;
   guessed: Array<string>;
   next: string | null;
 }
@@ -1465,6 +1469,8 @@ export interface UsageRow {
   energy_mj: number | null;
   energy_gpu_us: number;
   energy_by: string;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface UsePage {
@@ -1498,13 +1504,14 @@ export interface UtilisationRow {
   capacity_gpu_us: number | null;
   held_milli: number;
   active_milli: number | null;
-  lost_gpu_ms: number;
   active_gpu_us: number | null;
   sampled_gpu_us: number;
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
   energy_by: string;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface Verdict {

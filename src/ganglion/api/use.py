@@ -121,9 +121,9 @@ class UtilisationRow(Struct):
         held_milli: thousandths of GPUs held at this moment.
         active_milli: thousandths of GPUs that compute at this moment, as their driver says;
             None = it was not measured for each of those held.
-        lost_gpu_ms: work thrown away since the server started, in GPU-ms.
         active_gpu_us, sampled_gpu_us, active_by, energy_mj, energy_gpu_us, energy_by: what GPUs
             did in the period, as of `UsageRow`.
+        lost_gpu_us, useful_gpu_us: what became of the work of the period, likewise.
     """
 
     queue: str = ""
@@ -131,13 +131,14 @@ class UtilisationRow(Struct):
     capacity_gpu_us: int | None = None
     held_milli: int = 0
     active_milli: int | None = None
-    lost_gpu_ms: int = 0
     active_gpu_us: int | None = None
     sampled_gpu_us: int = 0
     active_by: str = ""
     energy_mj: int | None = None
     energy_gpu_us: int = 0
     energy_by: str = ""
+    lost_gpu_us: int | None = None
+    useful_gpu_us: int | None = None
 
 
 class WaitRow(Struct):
@@ -186,6 +187,7 @@ class ReportSpan(Struct):
         begin: its first date.
         allocated_gpu_us, capacity_gpu_us: as of `UtilisationRow`.
         started, p50_ms, p95_ms: as of `WaitRow`.
+        lost_gpu_us, useful_gpu_us: as of `UsageRow`.
     """
 
     begin: str
@@ -194,6 +196,8 @@ class ReportSpan(Struct):
     started: int = 0
     p50_ms: int | None = None
     p95_ms: int | None = None
+    lost_gpu_us: int | None = None
+    useful_gpu_us: int | None = None
 
 
 class Report(Struct):
@@ -207,6 +211,7 @@ class Report(Struct):
         overhead: of the server; empty = the caller may not see the whole fleet.
         cpu_ms: CPU time that the server has spent since it started; None = unknown, or as above.
         spans: history by day or week, oldest first.
+        lost_since: since when it is known which work was thrown away, in ms; None = it is not.
     """
 
     since: int
@@ -217,6 +222,7 @@ class Report(Struct):
     overhead: tuple[OverheadRow, ...] = ()
     cpu_ms: int | None = None
     spans: tuple[ReportSpan, ...] = ()
+    lost_since: int | None = None
 
 
 class ReportedMetric(Struct):

@@ -11,10 +11,14 @@ from sqlalchemy import Connection, Engine, Row, Select, and_, bindparam, func, o
 from ganglion.ledger.records import Changed, Ended, Filed, Submitted
 from ganglion.ledger.sql.faults import faults
 from ganglion.ledger.sql.tables import workloads
+from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.model.workload import Kind, Workload
 
 MOST_MS = 1 << 62
 """Later than any time."""
+
+MOST_NAME = 190
+"""Longest name of a workload of a cluster; its id adds its number."""
 
 TRIMMED = b"{}"
 """Document of a workload of which only what lists show is kept."""
@@ -147,6 +151,16 @@ class WorkloadHistory:
         """The newest workload of that name."""
         named = select(workloads).where(workloads.c.name == name)
         return self._one(named.order_by(workloads.c.number.desc()))
+
+    def metered_as(self, key: str) -> Filed | None:
+        """The newest workload that is `key` in usage, as `east:lab/Job/train/7f`.
+
+        One of the parts of such a key is the name of the workload, by which rows are found.
+        """
+        names = {each[:MOST_NAME] for each in key.partition(CLUSTER_SIGN)[2].split("/")}
+        named = select(workloads).where(workloads.c.name.in_(sorted(names)))
+        found = named.where(workloads.c.metered == key)
+        return self._one(found.order_by(workloads.c.number.desc()))
 
     def starting_with(self, prefix: str, limit: int = 5) -> list[Filed]:
         """Workloads whose id begins so, newest first."""

@@ -11,13 +11,13 @@ from sqlalchemy import Connection, Table, exists, func, insert, select
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Batch
 from ganglion.ledger.sql.statements import Prepared, Session
-from ganglion.ledger.sql.tables import activity, lent, supply, usage
+from ganglion.ledger.sql.tables import activity, lent, lost, supply, usage
 from ganglion.metering.activity import ActivityInterval, Place
-from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.intervals import LostSpan, SupplyInterval, UsageInterval
 from ganglion.metering.lending import LentInterval
 from ganglion.model.queue import CLUSTER_SIGN
 
-_TABLES = (usage, supply, activity, lent)
+_TABLES = (usage, supply, activity, lent, lost)
 _NEW = tuple((Prepared(insert(each)), each.name) for each in _TABLES)
 """How a row of each table is written; a batch has its intervals under the table's name."""
 
@@ -48,7 +48,9 @@ class IntervalNumbers:
 
 
 def _rows(
-    intervals: Sequence[UsageInterval | SupplyInterval | ActivityInterval | LentInterval],
+    intervals: Sequence[
+        UsageInterval | SupplyInterval | ActivityInterval | LentInterval | LostSpan
+    ],
     last: int,
     cycle: int,
 ) -> list[dict[str, Any]]:
@@ -56,7 +58,9 @@ def _rows(
     return [asdict(each) | {"number": number, "cycle": cycle} for number, each in numbered]
 
 
-Interval = TypeVar("Interval", UsageInterval, SupplyInterval, ActivityInterval, LentInterval)
+Interval = TypeVar(
+    "Interval", UsageInterval, SupplyInterval, ActivityInterval, LentInterval, LostSpan
+)
 
 
 class ClosedInterval(Struct, Generic[Interval], frozen=True):
@@ -85,6 +89,11 @@ def closed_supply(reader: Reader, after: int) -> Iterator[ClosedInterval[SupplyI
 def closed_lent(reader: Reader, after: int) -> Iterator[ClosedInterval[LentInterval]]:
     """The same for what queues lent."""
     return chain.from_iterable(_closed(reader, lent, LentInterval, after))
+
+
+def closed_lost(reader: Reader, after: int) -> Iterator[ClosedInterval[LostSpan]]:
+    """The same for work that was thrown away."""
+    return chain.from_iterable(_closed(reader, lost, LostSpan, after))
 
 
 def closed_activity(reader: Reader) -> Iterator[list[ClosedInterval[ActivityInterval]]]:

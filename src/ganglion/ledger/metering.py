@@ -167,18 +167,18 @@ def _summed(
     more: Sequence[ColumnElement[int]],
 ) -> Iterator[tuple[Group, Sequence[int]]]:
     """Sums of usage of a part of a period, by group: held, requested, attempts and more."""
-    table, groups = usage.c, [_group(each) for each in wanted.by]
+    table, groups = usage.c, [group_column(each) for each in wanted.by]
     begin, end = _within_days(since, until)
     begun = case((table.begun & (table.begin_ms >= since), 1), else_=0)
     lasting = [each * (end - begin) for each in (table.held_milli, table.requested_milli)]
     sums = [cast(func.sum(each), LONG) for each in (*lasting, begun, *more)]
     # `>=`: an attempt that ended at once has an interval of no length, and is counted.
-    found = select(*groups, *sums).where(*_chosen(wanted, since, until))
+    found = select(*groups, *sums).where(*chosen(wanted, since, until))
     found, width = found.group_by(*groups) if groups else found, len(groups)
     by = wanted.by if UsageBy.DAY in wanted.by else ()
     for row in chain.from_iterable(_by_number(reader, wanted, since, until, found)):
         if row[width] or row[width + 2]:
-            yield _named(row[:width], by) if by else row[:width], row[width:]
+            yield named(row[:width], by) if by else row[:width], row[width:]
 
 
 def _by_number(
@@ -206,18 +206,18 @@ def activity_sums(reader: Reader, wanted: UsageWanted) -> dict[Group, ActivitySu
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    table, groups = activity.c, [_group(each, activity) for each in wanted.by]
+    table, groups = activity.c, [group_column(each, activity) for each in wanted.by]
     after, before = table.begin_ms >= wanted.since, table.end_ms <= wanted.until
-    chosen = [*_chosen(wanted, wanted.since, wanted.until, activity)]
+    rows = [*chosen(wanted, wanted.since, wanted.until, activity)]
     amounts = [func.sum(table[name]) for name in AMOUNTS]
     by = (*groups, table.source, table.energy_source)
-    whole = select(*by, *amounts).where(*chosen, after, before)
+    whole = select(*by, *amounts).where(*rows, after, before)
     sums: dict[Group, ActivitySum] = {}
     for row in reader.rows(whole.group_by(*by)):
-        group, (one, other, *found) = _named(row[: len(groups)], wanted.by), row[len(groups) :]
+        group, (one, other, *found) = named(row[: len(groups)], wanted.by), row[len(groups) :]
         sums.setdefault(group, ActivitySum()).add((one, other), [*map(int, found)])
     columns = [table[name] for name in ActivityInterval.__struct_fields__]
-    cut = select(*columns).where(*chosen, ~(after & before))
+    cut = select(*columns).where(*rows, ~(after & before))
     parts = (ActivityInterval(*row) for row in reader.rows(cut))
     add_activity(sums, parts, wanted.by, wanted.since, wanted.until)
     return sums
@@ -250,7 +250,7 @@ def supply_sums(reader: Reader, since: int, until: int, cycle: int) -> dict[str,
     return {flavor: SupplySum(int(there), int(shut)) for flavor, there, shut in rows}
 
 
-def _named(values: Sequence[Any], by: Sequence[UsageBy]) -> Group:
+def named(values: Sequence[Any], by: Sequence[UsageBy]) -> Group:
     """A group as it is shown, with dates for days."""
     return tuple(
         date_of(value) if each is UsageBy.DAY else value
@@ -269,7 +269,8 @@ def _shared(begin: Any, end: Any, low: int, high: int) -> ColumnElement[int]:  #
     return passed(end) - passed(begin)
 
 
-def _group(by: UsageBy, table: Table = usage) -> ColumnElement[Any]:
+def group_column(by: UsageBy, table: Table = usage) -> ColumnElement[Any]:
+    """What rows of usage or activity are grouped by."""
     return table.c.begin_ms // DAY_MS if by is UsageBy.DAY else table.c[by.value]
 
 
@@ -295,7 +296,7 @@ def _within_days(since: int, until: int) -> tuple[ColumnElement[int], ColumnElem
     )
 
 
-def _chosen(
+def chosen(
     wanted: UsageWanted, since: int, until: int, table: Table = usage
 ) -> Iterator[ColumnElement[bool]]:
     """Which rows of usage or activity count in a period."""

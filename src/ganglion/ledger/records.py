@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from ganglion.metering.activity import ActivityInterval
-from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.intervals import LostSpan, SupplyInterval, UsageInterval
 from ganglion.metering.lending import LentInterval
 from ganglion.model.events import Event
 from ganglion.model.workload import Workload
@@ -109,6 +109,7 @@ class Batch(Struct):
         past: workloads of clusters, which enter when they are over.
         activity: what GPUs did meanwhile; it may be all that there is.
         lent: what queues lent and borrowed until now.
+        lost: which parts of attempts that ended were thrown away.
     """
 
     at: int
@@ -124,12 +125,14 @@ class Batch(Struct):
     past: list[tuple[Submitted, Ended]] = field(default_factory=list)
     activity: list[ActivityInterval] = field(default_factory=list)
     lent: list[LentInterval] = field(default_factory=list)
+    lost: list[LostSpan] = field(default_factory=list)
 
     @property
     def size(self) -> int:
         """Bytes that it takes on disk, about."""
         events = len(self.incoming) + len(self.decisions) + len(self.changed)
         events += len(self.usage) + len(self.supply) + len(self.activity) + len(self.lent)
+        events += len(self.lost)
         documents = sum(len(new.document) for new in self.submitted)
         details = sum(len(end.detail) for end in (*self.ended, *(each for _, each in self.past)))
         return 512 * (events + 1) + 2 * documents + details

@@ -33,6 +33,7 @@ from ganglion.ledger.sql.tables import (
     cycles,
     events,
     lent,
+    lost,
     people,
     snapshots,
     supply,
@@ -43,17 +44,16 @@ from ganglion.model.errors import Conflict, EnvironmentFault, FileError
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import SYSTEM_FILES, Files, FileStream, install, remove
 
-FORMAT, CUT, METERED, NAMED, ACTIVE = 1, 2, 3, 4, 5
-"""Of exports of whole ledgers, of those that were cut, of those with intervals, of those with
-names of people, and of those with activity or lending: each cannot be read by the versions before
-it."""
+FORMAT, CUT, METERED, NAMED, ACTIVE, LOSSES = 1, 2, 3, 4, 5, 6
+"""Of exports of whole ledgers, of those that were cut, of those with intervals, names of people,
+activity or lending, or lost work: each cannot be read by the versions before it."""
 MOST = (1 << 63) - 1
 BINARY = ("document", "body", "detail")
 """Columns of workloads that hold bytes."""
 
-
-_BY_COLUMN = (("held_milli", usage), ("sampled_gpu_us", activity), ("lent_gpu_us", lent))
-"""A column that tells rows of intervals from others; those of supply have none."""
+_INTERVALS = (usage, supply, activity, lent, lost)
+_BY_COLUMN = {"held_milli": usage, "sampled_gpu_us": activity, "lent_gpu_us": lent, "gang": lost}
+"""A column that tells rows of intervals from those after them; those of supply have none."""
 
 
 class Header(Struct, frozen=True, omit_defaults=True):
@@ -217,7 +217,7 @@ class _Import:
     def read(self, lines: IO[bytes]) -> TransferEnd:
         """Take every line in."""
         header = msgspec.json.decode(lines.readline(), type=Header)
-        if header.format > ACTIVE:
+        if header.format > LOSSES:
             raise ValueError(f"format {header.format} is of a newer version")
         if header.cut or header.format == CUT:
             self._begin(msgspec.json.decode(lines.readline(), type=_Base))
@@ -249,7 +249,7 @@ class _Import:
             self._connection.execute(insert(people), rows)
             self._people += len(page)
         elif "begin_ms" in page[0]:
-            kind = next((each for name, each in _BY_COLUMN if name in page[0]), supply)
+            kind = next((each for name, each in _BY_COLUMN.items() if name in page[0]), supply)
             self._connection.execute(insert(kind), page)
             self._intervals += len(page)
         elif "number" in page[0]:
@@ -288,14 +288,13 @@ class _Import:
 def _header(cut: bool, metered: tuple[Table, ...], *, named: bool) -> Header:
     if metered or named:
         found = ACTIVE if {activity, lent} & {*metered} else NAMED if named else METERED
-        return Header(found, SCHEMA, cut)
+        return Header(LOSSES if lost in metered else found, SCHEMA, cut)
     return Header(CUT if cut else FORMAT, SCHEMA)
 
 
 def _metered(reader: Reader) -> tuple[Table, ...]:
     """The tables of intervals that have rows."""
-    tables = (usage, supply, activity, lent)
-    return tuple(each for each in tables if reader.rows(select(each.c.number).limit(1)))
+    return tuple(each for each in _INTERVALS if reader.rows(select(each.c.number).limit(1)))
 
 
 def _base(reader: Reader) -> _Base | None:

@@ -1,4 +1,7 @@
-"""One gang of a cluster, as its schedulers delivered it."""
+"""Gangs of a cluster, as its schedulers delivered them."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -164,6 +167,72 @@ class DeliveredGang(Struct):
         if self.holds and self.started:
             self.run_ms += max(at - self.started, 0)
         self.holds, self.started = False, 0
+
+
+class LiveGangs(dict[str, DeliveredGang]):
+    """The gangs of a cluster that live, by id; also by their names, and whether any of them waits.
+
+    It is a dictionary, and lies in documents as one: the rest follows from it. Change it by
+    `enter`, `leave` and `take` alone.
+
+    Args:
+        known: gangs by id.
+    """
+
+    def __init__(self, known: Mapping[str, DeliveredGang] = MappingProxyType({})) -> None:
+        super().__init__(known)
+        self._named: dict[str, dict[str, None]] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._waiting: set[str] = set()
+        for each in self.values():
+            self._index(each)
+
+    def __reduce__(self) -> tuple[type["LiveGangs"], tuple[dict[str, DeliveredGang]]]:
+        return LiveGangs, (dict(self),)
+
+    @property
+    def wait(self) -> bool:
+        """Whether any gang waits."""
+        return bool(self._waiting)
+
+    def named(self, name: str) -> Iterator[DeliveredGang]:
+        """Gangs of a name, with its namespace or without; those that entered first come first."""
+        return (self[each] for each in self._named.get(name, ()))
+
+    def enter(self, gang: DeliveredGang) -> None:
+        """A gang lives, or is called otherwise than before."""
+        self[gang.gang.id] = gang
+        self._index(gang)
+
+    def take(self, gang: DeliveredGang, event: Delivered) -> None:
+        """One of them goes on by an event."""
+        gang.take(event)
+        self._note(gang)
+
+    def leave(self, name: str) -> DeliveredGang:
+        """A gang has ended. Raises KeyError where none of that id lives."""
+        self._forget(name)
+        return self.pop(name)
+
+    def _index(self, gang: DeliveredGang) -> None:
+        key, names = gang.gang.id, tuple(dict.fromkeys((gang.own_name, gang.gang.name)))
+        if self._names.get(key) != names:
+            self._forget(key)
+            self._names[key] = names
+            for name in names:
+                self._named.setdefault(name, {})[key] = None
+        self._note(gang)
+
+    def _note(self, gang: DeliveredGang) -> None:
+        (self._waiting.discard if gang.holds else self._waiting.add)(gang.gang.id)
+
+    def _forget(self, key: str) -> None:
+        self._waiting.discard(key)
+        for name in self._names.pop(key, ()):
+            ids = self._named[name]
+            del ids[key]
+            if not ids:
+                del self._named[name]
 
 
 def asked_milli(gang: Gang) -> int:

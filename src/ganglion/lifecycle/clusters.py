@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from msgspec import Struct, field
 
-from ganglion.lifecycle.cluster_gangs import DeliveredGang
+from ganglion.lifecycle.cluster_gangs import DeliveredGang, LiveGangs
 from ganglion.lifecycle.waiting.delivered import ClusterWaits, DeliveredWait
 from ganglion.model.events import (
     Delivered,
@@ -61,13 +61,17 @@ class ClusterBook(Struct):
     settled: bool = False
     positions: dict[str, int] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
-    gangs: dict[str, DeliveredGang] = field(default_factory=dict)
+    gangs: LiveGangs = field(default_factory=LiveGangs)
     over: list[DeliveredGang] = field(default_factory=list)
     placed: list[DeliveredGang] = field(default_factory=list)
     parents: dict[str, str] = field(default_factory=dict)
     heard: int = 0
     lost: int = 0
     waits: ClusterWaits = field(default_factory=ClusterWaits)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.gangs, LiveGangs):  # as documents have them
+            self.gangs = LiveGangs(self.gangs)
 
     def unaccounted(self, scheduler: str, follows: tuple[str, ...]) -> list[str]:
         """Schedulers before one whose last records may be missing."""
@@ -89,9 +93,8 @@ class ClusterBook(Struct):
             return self.heard
         if now - max(self.heard, begun) <= SILENT_MS:
             return 0
-        waits = any(not each.holds for each in self.gangs.values())
         # That what was said of waits holds still, only a record says.
-        last = self.heard if waits else max(self.heard, asked)
+        last = self.heard if self.gangs.wait else max(self.heard, asked)
         return last if now - max(last, begun) > SILENT_MS else 0
 
     def note(self, event: DeliveredEvent) -> None:
@@ -178,13 +181,13 @@ class ClusterBook(Struct):
         known = self.gangs.get(gang.id) or self._withdrawn(gang.id)
         if known is None:
             known = DeliveredGang(gang, event.image, event.owner, seen=event.at)
-            self.gangs[gang.id] = known
+            self.gangs.enter(known)
             known.wait.begin(1, gang.submitted)
             return
         known.ask(gang, event.image, event.at)
         known.owner = event.owner
         known.confirmed = True
-        self.gangs[gang.id] = known
+        self.gangs.enter(known)
 
     def _withdrawn(self, gang: str) -> DeliveredGang | None:
         """A gang that waited and was taken back, to be submitted otherwise."""
@@ -201,13 +204,13 @@ class ClusterBook(Struct):
         if known is None:
             return
         waited = not known.first
-        known.take(event)
+        self.gangs.take(known, event)
         if known.holds or known.ended:
             self.waits.leaves(name)
         if waited and known.first:
             self.placed.append(known)
         if known.ended:
-            self.over.append(self.gangs.pop(name))
+            self.over.append(self.gangs.leave(name))
 
 
 class ClusterBooks(Struct):
@@ -259,11 +262,19 @@ class ClusterBooks(Struct):
         """Gangs that live and have this id, see `live_id`, or else this name; the newest first."""
         cluster, sign, rest = ref.rpartition(CLUSTER_SIGN)
         if sign:
-            book = self.of.get(cluster, ClusterBook())
-            begin = (each for each in book.gangs.values() if rest.startswith(f"{each.own_name}-"))
+            begin = self._of(cluster).gangs.named(rest.rpartition("-")[0])
             return [(cluster, each) for each in begin if live_id(cluster, each) == ref]
-        named = [(cluster, each) for cluster, each in self.live() if ref in _names(each)]
+        named = [(name, each) for name, book in self.of.items() for each in book.gangs.named(ref)]
         return sorted(named, key=lambda each: -each[1].gang.submitted)
+
+    def keyed(self, key: str) -> tuple[str, DeliveredGang] | None:
+        """The gang that lives and is `key` in usage and events, as `east:lab/Job/train/7f`."""
+        cluster, _, rest = key.partition(CLUSTER_SIGN)
+        found = self._of(cluster).gangs.get(rest)
+        return (cluster, found) if found else None
+
+    def _of(self, cluster: str) -> ClusterBook:
+        return self.of.get(cluster) or ClusterBook()
 
     def tree(self) -> dict[str, str]:
         """Every cluster and its queues, as rights name them -> what is above each."""
@@ -278,10 +289,6 @@ class ClusterBooks(Struct):
 def place_of(cluster: str, queue: str = "") -> str:
     """How a queue of a cluster, or the cluster as a whole, is named at a server."""
     return f"{cluster}{CLUSTER_SIGN}{queue}"
-
-
-def _names(gang: DeliveredGang) -> tuple[str, str]:
-    return gang.own_name, gang.gang.name
 
 
 def live_id(cluster: str, gang: DeliveredGang) -> str:

@@ -12,18 +12,23 @@ from msgspec.structs import replace
 
 from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.activity import by_day as active_by_day
-from ganglion.metering.intervals import DAY_MS, SupplyInterval, UsageInterval
+from ganglion.metering.attempts import HeldPlace, MeteredAttempt
+from ganglion.metering.intervals import DAY_MS, LostSpan, SupplyInterval, UsageInterval
 from ganglion.metering.lending import LentInterval
-from ganglion.metering.meter import UNKNOWN, HasGang, HeldPlace, Meter, MeteredAttempt
+from ganglion.metering.meter import UNKNOWN, HasGang, Meter
 from ganglion.metering.supply import MeteredNode
 from ganglion.model import events as ev
 from ganglion.model.placement import Placement, same_place
 from ganglion.model.queue import CLUSTER_SIGN
 
 Closed = tuple[
-    list[UsageInterval], list[SupplyInterval], list[ActivityInterval], list[LentInterval]
+    list[UsageInterval],
+    list[SupplyInterval],
+    list[ActivityInterval],
+    list[LentInterval],
+    list[LostSpan],
 ]
-"""Intervals of usage, of supply, of what GPUs did and of what queues lent."""
+"""Intervals of usage, of supply, of what GPUs did, of what queues lent and of lost work."""
 
 
 class MeteredGang(HasGang, Protocol):
@@ -234,14 +239,16 @@ class ClusterMeters(Struct):
         """The intervals that were closed since this was asked last; then none are."""
         usage, supply = list[UsageInterval](), list[SupplyInterval]()
         activity, lent = list[ActivityInterval](), list[LentInterval]()
+        lost = list[LostSpan]()
         for cluster, found in self.of.items():
             used, supplied = found.meter.drain()
             usage += (_used(cluster, each) for each in used)
             supply += (_supplied(cluster, each) for each in supplied)
             activity += (_named(cluster, each) for each in found.sampled)
             lent += (replace(e, queue=metered_name(cluster, e.queue)) for e in found.lent)
+            lost += (_lost(cluster, each) for each in found.meter.drain_lost())
             found.sampled, found.lent = [], []
-        return usage, supply, activity, lent
+        return usage, supply, activity, lent, lost
 
     def skip(self, used: Mapping[tuple[str, int, str], int], supplied: Mapping[str, int]) -> None:
         """Leave out what was closed already by events that cannot be read; see `Meter.skip`."""
@@ -313,6 +320,11 @@ def _named(cluster: str, found: Metered) -> Metered:
 
 def _supplied(cluster: str, found: SupplyInterval) -> SupplyInterval:
     return replace(found, node=metered_name(cluster, found.node))
+
+
+def _lost(cluster: str, found: LostSpan) -> LostSpan:
+    name = metered_name(cluster, found.gang)
+    return replace(found, workload=name, gang=name)
 
 
 def _active(held: MeteredAttempt, flavor: str, said: ev.SampledAttempt) -> ActivityInterval:

@@ -77,6 +77,24 @@ class SupplyInterval(Struct, frozen=True):
     unavailable_milli: int
 
 
+class LostSpan(Struct, frozen=True):
+    """Work of one attempt was thrown away: all that its GPUs did in its last part.
+
+    What it held then, on which nodes and for whom, is what intervals of usage say. So no more is
+    lost than was held, whatever is summed up.
+
+    Attributes:
+        begin_ms, end_ms: from and before when; an attempt has one such span at most.
+        workload, gang, attempt: as of `UsageInterval`.
+    """
+
+    begin_ms: int
+    end_ms: int
+    workload: str
+    gang: str
+    attempt: int
+
+
 def part_of(amount: int, span: tuple[int, int], period: tuple[int, int]) -> int:
     """What of an amount that came in a span of time lies in a period; begins and ends in ms.
 

@@ -1,11 +1,16 @@
 """From the events of a ledger to intervals of usage and supply."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from msgspec import Struct, field
-
-from ganglion.metering.intervals import SupplyInterval, UsageInterval, by_day, ranges_of
+from ganglion.metering.attempts import HeldPlace, MeteredAttempt, NodeShare, OpenUsage
+from ganglion.metering.intervals import (
+    LostSpan,
+    SupplyInterval,
+    UsageInterval,
+    by_day,
+    ranges_of,
+)
 from ganglion.metering.supply import MeteredNode
 from ganglion.model import events as ev
 from ganglion.model.fleet.node import Node
@@ -24,101 +29,6 @@ class HasGang(Protocol):
         """The gang."""
 
 
-class HeldPlace(NamedTuple):
-    """An attempt that holds its place when metering begins.
-
-    Attributes:
-        gang: whose attempt it is.
-        attempt: its number.
-        wanted: pods that go on.
-        leaving: pods that were asked to leave and are still there.
-    """
-
-    gang: Gang
-    attempt: int
-    wanted: tuple[PodPlacement, ...]
-    leaving: tuple[PodPlacement, ...]
-
-
-class NodeShare(Struct, frozen=True):
-    """What an attempt holds on one node; see `UsageInterval`."""
-
-    flavor: str
-    requested_milli: int = 0
-    held_milli: int = 0
-    cpu_milli: int = 0
-    memory_mib: int = 0
-
-
-class OpenUsage(Struct):
-    """What an attempt holds on one node since a time in ms; `devices`: its GPUs, as text.
-
-    Until `sampled`, a time in ms, it is in the ledger what these did, as far as a cluster said so.
-
-    Its GPUs change with its share and not otherwise: new ones come beside the old ones, which are
-    held until they are left.
-    """
-
-    since: int
-    share: NodeShare
-    begun: bool = False
-    devices: str = ""
-    sampled: int = 0
-
-
-class MeteredAttempt(Struct):
-    """An attempt that holds something.
-
-    Attributes:
-        gang, workload, queue, user, kind: as of `UsageInterval`.
-        attempt: its number.
-        pods: pod set -> (thousandths of cores, MiB of host memory) of each of its pods.
-        wanted: its pods that go on.
-        leaving: its pods that were asked to leave and are still there.
-        open: node -> what it holds there.
-        begun: whether an interval says that it was placed.
-        ahead_of: as of `UsageInterval`.
-    """
-
-    gang: str
-    workload: str
-    queue: str
-    user: str
-    kind: str
-    attempt: int
-    pods: dict[str, tuple[int, int]]
-    wanted: tuple[PodPlacement, ...] = ()
-    leaving: tuple[PodPlacement, ...] = ()
-    open: dict[str, OpenUsage] = field(default_factory=dict)
-    begun: bool = False
-    ahead_of: str = ""
-
-    def interval(self, node: str, found: OpenUsage, end: int) -> UsageInterval | None:
-        """What it has held on a node until now; None = for no time, and it is not its first."""
-        if end <= found.since and not found.begun:
-            return None
-        share = found.share
-        return UsageInterval(
-            begin_ms=found.since,
-            end_ms=end,
-            queue=self.queue,
-            user=self.user,
-            workload=self.workload,
-            gang=self.gang,
-            attempt=self.attempt,
-            kind=self.kind,
-            flavor=share.flavor,
-            node=node,
-            requested_milli=share.requested_milli,
-            held_milli=share.held_milli,
-            cpu_milli=share.cpu_milli,
-            memory_mib=share.memory_mib,
-            begun=found.begun,
-            devices=found.devices,
-            ahead_of=self.ahead_of,
-        )
-
-
 class Meter:
     """Takes in every event that the engine's state accepted, in order.
 
@@ -130,15 +40,18 @@ class Meter:
         now: its time in ms.
         nodes: by name; lost ones stay.
         attempts: by gang, those that hold something.
+        losses_since: since when lost work counts, here and in clusters, in ms; None = it does not.
     """
 
     def __init__(self) -> None:
         self.since: int | None = None
         self.now = 0
+        self.losses_since: int | None = None
         self.nodes: dict[str, MeteredNode] = {}
         self.attempts: dict[str, MeteredAttempt] = {}
         self._usage: list[UsageInterval] = []
         self._supply: list[SupplyInterval] = []
+        self._lost: list[LostSpan] = []
 
     def begin(
         self, at: int, nodes: Mapping[str, Node], lost: Iterable[str], held: Iterable[HeldPlace]
@@ -212,6 +125,11 @@ class Meter:
         self._usage, self._supply = [], []
         return usage, supply
 
+    def drain_lost(self) -> list[LostSpan]:
+        """Work that was thrown away with attempts that ended since it was asked last."""
+        lost, self._lost = self._lost, []
+        return lost
+
     def pending_usage(self) -> tuple[UsageInterval, ...]:
         """What was closed and not drained yet."""
         return tuple(self._usage)
@@ -258,7 +176,8 @@ class Meter:
         if before:  # its end was lost with a damaged row of the ledger
             self._move(before, (), ())
         attempt = self._enter(gang, event.attempt)
-        attempt.ahead_of = event.ahead_of
+        attempt.ahead_of, attempt.placed = event.ahead_of, self.now
+        attempt.gpu_milli = event.placement.gpu_milli
         self._move(attempt, event.placement.pods, ())
 
     def _resized(self, event: ev.GangResized) -> None:
@@ -266,6 +185,7 @@ class Meter:
         if attempt:
             after = set(event.placement.pods)
             dropped = tuple(pod for pod in attempt.wanted if pod not in after)
+            attempt.gpu_milli = event.placement.gpu_milli
             self._move(attempt, event.placement.pods, attempt.leaving + dropped)
 
     def _pods_left(self, event: ev.PodsLeft) -> None:
@@ -281,6 +201,8 @@ class Meter:
     def _ended(self, event: ev.GangEnded) -> None:
         attempt = self._attempt(event.gang, event.attempt)
         if attempt:
+            lost = attempt.lost(event, self.now)
+            self._lost += [lost] if lost else ()
             self._move(attempt, (), ())
             del self.attempts[event.gang]
 

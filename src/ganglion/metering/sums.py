@@ -98,9 +98,34 @@ class SupplySum(Struct):
         self.unavailable_gpu_us += unavailable_gpu_us
 
 
+class LostSum(Struct):
+    """What became of the work of a period, as far as that is known.
+
+    Attributes:
+        lost_gpu_us: GPU-microseconds held whose work was thrown away.
+        sampled_gpu_us: those of all that was held of which it is known how active GPUs were.
+        useful_gpu_us: those of them in which GPUs were active, and whose work was kept.
+    """
+
+    lost_gpu_us: int = 0
+    sampled_gpu_us: int = 0
+    useful_gpu_us: int = 0
+
+    def plus(self, other: "LostSum") -> None:
+        """Add another one."""
+        self.lost_gpu_us += other.lost_gpu_us
+        self.sampled_gpu_us += other.sampled_gpu_us
+        self.useful_gpu_us += other.useful_gpu_us
+
+
 def date_of(day: int) -> str:
     """The date of a day, counted from 1970-01-01 UTC."""
     return datetime.fromtimestamp(day * DAY_MS // 1000, UTC).date().isoformat()
+
+
+def day_of(date: str) -> int:
+    """The day of a date that `date_of` wrote."""
+    return int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp()) * 1000 // DAY_MS
 
 
 def overlap_ms(interval: UsageInterval | SupplyInterval, since: int, until: int) -> int:

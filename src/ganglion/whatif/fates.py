@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.metering.meter import HeldPlace, Meter
+from ganglion.metering.attempts import HeldPlace
+from ganglion.metering.meter import Meter
 from ganglion.model.events import (
     Event,
     GangEnded,

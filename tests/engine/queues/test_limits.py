@@ -2,11 +2,13 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ganglion.engine.queues.usage import Shares
 from ganglion.model.queue import Queue
-from ganglion.model.reasons import Reason, Remedy
-from ganglion.model.resources import Amount, Usage
+from ganglion.model.reasons import Reason, Remedy, Token
+from ganglion.model.resources import Amount, GpuRequest, PodRequest, Usage
+from ganglion.model.workload import PodSet
 from tests.engine.build import gang, node, started, state_of, submit
 
 PLENTY = 1_000_000
@@ -219,3 +221,18 @@ def test_owners_can_always_use_what_they_keep_back(
         used = shares.usage[f"q{i}"].get("*", Usage()).gpu_milli // 1000
         own = quota - lend - used
         assert own <= 0 or ask(shares, f"q{i}", own) is None
+
+
+def test_sets_of_two_flavors_count_against_the_limit_of_each_alone() -> None:
+    limits = {flavor: Amount(gpu_milli=2000) for flavor in ("H100", "A100")}
+    state = state_of(node("h"), node("a", kind="A100"), queues=(Queue("team", limit=limits),))
+    for name, more, expected in (("g", 0, ["g"]), ("h", 1, [])):
+        sets = tuple(
+            PodSet(flavor, 2 + more, request=PodRequest(gpu=GpuRequest(1, types=(flavor,))))
+            for flavor in limits
+        )
+        plan = submit(state, replace(gang(name), pod_sets=sets))
+        assert started(plan) == expected
+    reason = state.gangs.reason("h/0")
+    assert reason is not None
+    assert (reason.token, reason.evidence["asked_milli"]) == (Token.QUOTA, 3000)

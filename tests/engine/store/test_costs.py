@@ -232,3 +232,58 @@ def test_whatever_happens_each_gang_counts_as_it_is_metered(seed: int) -> None:
         life.submit(rng=rng, count=2)
         rng.choice((life.start, life.node_comes_back, life.leave))(rng=rng)
     assert life.state.queues.budgets.held
+
+
+def two_sets(*types: tuple[str, ...]) -> Gang:
+    """A gang of an hour with a pod of each of these kinds of GPUs."""
+    sets = tuple(
+        PodSet(f"s{at}", request=PodRequest(gpu=GpuRequest(1, types=each)))
+        for at, each in enumerate(types)
+    )
+    return replace(asking("g", WHOLE_GPU), pod_sets=sets)
+
+
+def priced_fleet(micro: int) -> ClusterState:
+    """A node of H100 at 4 EUR an hour, one of A100 at 1 EUR, and what may be spent."""
+    state = state_of(node("h"), node("a", kind="A100"), queues=QUEUES)
+    said = [
+        ev.PriceSet(MONTH, priced(price, flavor=flavor))
+        for flavor, price in (("H100", 4 * EUR), ("A100", EUR))
+    ]
+    cycle(state, [*said, ev.BudgetSet(MONTH, Budget("org", micro), 0)], MONTH)
+    return state
+
+
+BOTH = (("H100",), ("A100",))
+EITHER = (("H100",), ("H100", "A100"))
+
+
+@pytest.mark.parametrize("types", [BOTH, EITHER])
+def test_sets_of_two_flavors_start_where_a_budget_holds_just_what_they_cost(
+    types: tuple[tuple[str, ...], ...],
+) -> None:
+    state = priced_fleet(5 * EUR)
+    wanted = two_sets(*types)
+    most = _ahead(state, wanted).exact
+    plan = submit(state, wanted, now=MONTH)
+    assert started(plan) == ["g"]
+    assert reserved(state) == 5 * EUR * UNIT <= most
+    assert most == (5 if types == BOTH else 8) * EUR * UNIT
+
+
+def test_sets_of_two_flavors_wait_where_a_millionth_is_missing_and_say_how_much() -> None:
+    state = priced_fleet(5 * EUR - 1)
+    for types in (BOTH, EITHER):
+        wanted = replace(two_sets(*types), id=f"{len(types[1])}/0", workload=str(len(types[1])))
+        assert started(submit(state, wanted, now=MONTH)) == []
+        reason = state.gangs.reason(wanted.id)
+        assert reason is not None
+        assert (reason.token, reason.evidence["asked_micro"]) == (Token.BUDGET, 5 * EUR)
+
+
+def test_a_set_that_no_node_can_take_says_so_whatever_the_others_cost() -> None:
+    state = priced_fleet(EUR)
+    assert started(submit(state, two_sets(("H100",), ("B200",)), now=MONTH)) == []
+    reason = state.gangs.reason("g/0")
+    assert reason is not None
+    assert reason.token is not Token.BUDGET

@@ -168,7 +168,7 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_
         raw.execute("DROP TABLE snapshots")
         raw.execute(f"{index} WHERE ended IS NULL")
         raw.execute("DROP TABLE executors")
-        for table in ("cuts", "usage", "supply", "activity", "lent", "people"):
+        for table in ("cuts", "usage", "supply", "activity", "lent", "lost", "people"):
             raw.execute(f"DROP TABLE {table}")
         for index_name in ("workloads_first", "events_stops"):
             raw.execute(f"DROP INDEX {index_name}")

@@ -1,5 +1,6 @@
 """Notices of long waits: one for each wait, with its reason, of work here and in clusters."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -12,10 +13,12 @@ from ganglion.model.events import (
     WaitGroups,
     WaitOrder,
 )
+from ganglion.server.commands import live
 from ganglion.server.notify import notifier as notifying
+from ganglion.server.notify import waits
 from ganglion.server.notify.notices import Notice, subject
 from ganglion.server.notify.notifier import Notifier
-from ganglion.server.notify.waits import NotedWait, SeenWait, Sight, newly_long, waiting_now
+from ganglion.server.notify.waits import NotedWait, Sight, WaitLook, open_wishes, waiting_now
 from tests.server.conftest import Rig
 from tests.server.delivered.stories import begun, gang, submitted, turns
 from tests.server.delivered.test_receive import deliver
@@ -43,24 +46,53 @@ def after(rig: Rig, notifier: Notifier, minutes: int) -> None:
     notifier._deliver()
 
 
-def wait(since: int, at: int, *patience: int) -> SeenWait:
-    wishes = tuple(Notify(("waiting",), (TO,), waiting_ms=each) for each in patience)
-    return SeenWait("a-1", since, at, at - since, {}, wishes)
-
-
 def test_each_wish_gets_one_notice_of_a_wait_and_another_of_the_next_wait() -> None:
-    noted, news = newly_long([wait(0, 29, 30, 60)], {})
-    assert (noted, news) == ({}, [])
-    noted, ((_, due),) = newly_long([wait(0, 31, 30, 60)], noted)
-    assert [each.waiting_ms for each in due] == [30]
-    assert newly_long([wait(0, 59, 30, 60)], noted) == (noted, [])
-    noted, ((_, due),) = newly_long([wait(0, 61, 30, 60)], noted)
-    assert [each.waiting_ms for each in due] == [60]
-    assert newly_long([wait(70, 90, 30, 60)], noted) == (noted, [])
-    again, ((_, due),) = newly_long([wait(70, 101, 30, 60)], noted)
-    assert [each.waiting_ms for each in due] == [30]
-    assert again == {"a-1": NotedWait(101, 31)}
-    assert newly_long([], again) == ({}, [])  # it waits no more
+    soon, late = (Notify(("waiting",), (TO,), waiting_ms=each) for each in (30, 60))
+    found = partial(open_wishes, (soon, late))
+    assert found(None, 0, 29) == ()
+    assert found(None, 0, 31) == (soon,)
+    assert found(NotedWait(31, 31), 0, 59) == ()
+    assert found(NotedWait(31, 31), 0, 61) == (late,)
+    assert found(NotedWait(61, 61), 70, 20) == ()  # another wait
+    assert found(NotedWait(61, 61), 70, 31) == (soon,)
+
+
+def test_the_state_is_free_between_two_parts_of_a_look(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waits, "AT_ONCE", 2)
+    notifier, sent = looking(rig, monkeypatch)
+    for name in ("first", "second"):
+        rig.submit(name, resources={"gpus": 8})
+    ids = [rig.submit(f"w{n}", resources={"gpus": 8}) for n in range(6)]
+    notifier.choices.set("ada", [Notify(("waiting",), (TO,), waiting_ms=30 * MINUTE)])
+    rig.machine.time += 31 * MINUTE
+    rig.turn()
+
+    def look_at(parts: int, noted: dict[str, NotedWait]) -> Iterator[WaitLook]:
+        """In this many parts, with a turn that cancels the last but one of them between two."""
+        found = waiting_now(
+            rig.service.read, lambda *_: True, rig.machine.time, lambda *_: wishes, noted
+        )
+        for number, part in enumerate(found):
+            assert len(part) <= 2
+            if number == 1:
+                rig.do(lambda draft: live.cancel(draft, ids[4], "ada"))
+            yield from part
+        assert number + 1 == parts
+
+    wishes = notifier.choices.of("ada")
+    found = list(look_at(4, {}))
+    assert [each.id for each in found] == [*ids[:4], ids[5]]  # what ended meanwhile is left out
+    assert all(each.due == wishes and each.facts["WAITED"] == "31m" for each in found)
+    notifier._look()
+    assert set(notifier._memory.waits) == {each.id for each in found}
+    noted = dict(notifier._memory.waits)
+    rig.machine.time += MINUTE
+    notifier._look()
+    assert notifier._memory.waits == noted
+    notifier._deliver()
+    assert len(sent) == 5
 
 
 def test_a_long_wait_is_notified_once_with_its_reason_and_its_numbers(

@@ -36,6 +36,9 @@ class UsageRow(Struct, gc=False):
         energy_gpu_us: the GPU time held for which that is known.
         energy_by: what said so: `nvml` and `dcgm`: a counter; `dcgm-power`: power times time;
             several are joined by `+`; empty = nothing did.
+        lost_gpu_us: GPU time held whose work was thrown away, since that is known; None = unknown.
+        useful_gpu_us: GPU time in which GPUs were active and work was not thrown away, since that
+            is known; None = unknown.
     """
 
     queue: str = ""
@@ -58,6 +61,8 @@ class UsageRow(Struct, gc=False):
     energy_mj: int | None = None
     energy_gpu_us: int = 0
     energy_by: str = ""
+    lost_gpu_us: int | None = None
+    useful_gpu_us: int | None = None
 
 
 class FlavorUsage(Struct):
@@ -135,6 +140,7 @@ class UsagePage(Page):
         currency: of all money, which is in millionths; empty = there are no prices.
         corrections: by prices that were set after the time they are about, oldest first.
         lent: by queue, those that neither lent nor borrowed anything left out; not of clusters.
+        lost_since: since when it is known which work was thrown away, in ms; None = it is not.
         guessed: flavors of clusters with parts of GPUs that count as whole ones now, as it is
             unknown which part they are.
     """
@@ -148,4 +154,5 @@ class UsagePage(Page):
     currency: str = ""
     corrections: tuple[CorrectionView, ...] = ()
     lent: tuple[LentRow, ...] = ()
+    lost_since: int | None = None
     guessed: tuple[str, ...] = ()

@@ -35,39 +35,55 @@ def budget() -> None:
 )
 @QUEUE
 @click.argument("amount")
-@click.option("--zone", default="UTC", show_default=True, help="Time zone in which months begin.")
-@click.option("--carry-over", is_flag=True, help="Add what is left of a month to the next one.")
+@click.option("--zone", help="Time zone in which months begin. [UTC]")
+@click.option(
+    "--carry-over/--no-carry-over",
+    default=None,
+    help="Add what is left of a month to the next one. [no]",
+)
 @click.option(
     "--warn",
-    default=",".join(map(str, WARN_PERCENT)),
-    show_default=True,
-    help="Percentages of AMOUNT at which people are notified.",
+    help="Percentages of AMOUNT at which people are notified."
+    f" [{','.join(map(str, WARN_PERCENT))}]",
 )
-@click.option(
-    "--grace",
-    default=f"{GRACE_MS // 60_000}m",
-    show_default=True,
-    help="How long what runs goes on after that.",
-)
+@click.option("--grace", help=f"How long what runs goes on after that. [{GRACE_MS // 60_000}m]")
 @output("text", "json")
 def set_budget(
-    queue: str, amount: str, zone: str, carry_over: bool, warn: str, grace: str, form: str
+    queue: str,
+    amount: str,
+    zone: str | None,
+    carry_over: bool | None,
+    warn: str | None,
+    grace: str | None,
+    form: str,
 ) -> None:
     """Set what QUEUE and all queues below it may spend in a month.
 
     What was spent since the month began counts. Once AMOUNT is spent, nothing starts; after the
-    grace, what runs is suspended at its next checkpoint.
+    grace, what runs is suspended at its next checkpoint. A queue that has a budget keeps the
+    settings that are left out.
     """
+    from ganglion.api.money.budgets import BudgetLine
     from ganglion.specs.grammar.money import parse_money
     from ganglion.specs.grammar.scalars import parse_percentages
     from ganglion.specs.grammar.times.durations import parse_duration
 
-    micro, grace_ms, marks = parse_money(amount), parse_duration(grace), parse_percentages(warn)
+    micro = parse_money(amount)
+    marks = None if warn is None else parse_percentages(warn)
+    grace_ms = None if grace is None else parse_duration(grace)
     with connect() as client:
+        page = client.money.budgets()
+        unset = BudgetLine(queue, micro, warn=WARN_PERCENT, grace_ms=GRACE_MS)
+        kept = next((each for each in page.items if each.queue == queue), unset)
         found = client.money.set_budget(
-            queue, micro, zone=zone, carry_over=carry_over, warn=marks, grace_ms=grace_ms
+            queue,
+            micro,
+            zone=kept.zone if zone is None else zone,
+            carry_over=kept.carry_over if carry_over is None else carry_over,
+            warn=kept.warn if marks is None else marks,
+            grace_ms=kept.grace_ms if grace_ms is None else grace_ms,
         )
-        unit = client.money.budgets().currency
+        unit = page.currency
     if form == "json":
         print_data(found, form)
         return
@@ -106,6 +122,7 @@ def show(queue: str, form: str) -> None:
         print_data(found, form)
     else:
         click.echo(_said(found, page.currency))
+        click.echo(_terms(found))
 
 
 @command("remove", "budget remove research")
@@ -130,6 +147,16 @@ def _said(found: "BudgetLine", unit: str) -> str:
         f"{found.queue}: {used} of {limit}{added} {unit or 'in money'},"
         f" {cut_money(found.left_micro)} left until {clock(found.end)}{spent}"
     )
+
+
+def _terms(found: "BudgetLine") -> str:
+    """Return the settings of a budget."""
+    from ganglion.specs.grammar.times.durations import print_duration
+
+    carried = "is carried over" if found.carry_over else "is not carried over"
+    marks = ", ".join(map(str, (*found.warn, 100)))
+    grace = print_duration(found.grace_ms)
+    return f"months of {found.zone}; what is left {carried}; notifies at {marks} %; grace {grace}"
 
 
 def _suspends(found: "BudgetLine") -> str:

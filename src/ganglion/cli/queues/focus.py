@@ -27,7 +27,7 @@ COLUMNS = (
     *("PricingQuantity", "PricingUnit", "ResourceId", "ResourceType", "ServiceCategory"),
     *("ServiceName", "ServiceProviderName", "SkuId", "SubAccountId", "SubAccountName", "Tags"),
     *("x_ActiveGpuHours", "x_ActiveSource", "x_EnergyKwh", "x_EnergySource"),
-    "x_SampledGpuHours",
+    *("x_LostGpuHours", "x_SampledGpuHours", "x_UsefulGpuHours"),
 )
 """Names of the columns, in alphabetical order as the specification lists them."""
 NAME, UNIT = "Ganglion", "GPU-hours"
@@ -56,7 +56,7 @@ def focus_rows(page: "UsagePage") -> Iterator[dict[str, str]]:
         charged = row.cost_micro - row.corrected_micro
         yield _row(page, row, charged, row.held_gpu_us, "") | _done(row)
         if row.corrected_micro:
-            nothing = dict.fromkeys(COLUMNS[-4:], "")
+            nothing = dict.fromkeys(_done(row), "")
             yield _row(page, row, row.corrected_micro, 0, "Correction") | nothing
 
 
@@ -111,12 +111,18 @@ def _done(row: "UsageRow") -> dict[str, str]:
     """Return what GPUs did, in columns of our own; what is unknown is null."""
     energy = None if row.energy_mj is None else _decimal(row.energy_mj, KWH_MJ)
     return {
-        "x_ActiveGpuHours": "" if row.active_gpu_us is None else _gpu_hours(row.active_gpu_us),
+        "x_ActiveGpuHours": _known(row.active_gpu_us),
         "x_ActiveSource": row.active_by,
         "x_EnergyKwh": energy or "",
         "x_EnergySource": row.energy_by,
+        "x_LostGpuHours": _known(row.lost_gpu_us),
         "x_SampledGpuHours": _gpu_hours(row.sampled_gpu_us),
+        "x_UsefulGpuHours": _known(row.useful_gpu_us),
     }
+
+
+def _known(gpu_us: int | None) -> str:
+    return "" if gpu_us is None else _gpu_hours(gpu_us)
 
 
 def _gpu_hours(gpu_us: int) -> str:

@@ -94,7 +94,8 @@ def usage(
 
     ACTIVE is GPU time in which GPUs computed that attempts had alone, as far as their driver or a
     DCGM exporter was asked; a line below the table says how much of what was held that is.
-    `-o wide` adds energy, and what said so.
+    `-o wide` adds energy, and what said so; and LOST, the GPU time held whose work was thrown away,
+    and USEFUL, the active GPU time whose work was not.
 
     Further lines say how much of its quota each queue lent to others beside it while it did not
     use it itself, and how much it borrowed of theirs.
@@ -142,14 +143,18 @@ def columns(by: Sequence[str], page: "UsagePage") -> "list[Column[UsageRow]]":
 def _activity_columns(page: "UsagePage") -> "list[Column[UsageRow]]":
     """Return what GPUs did; without `-o wide` only where anything looked at them."""
 
-    def active(row: "UsageRow") -> str:
-        return UNKNOWN if row.active_gpu_us is None else hours(row.active_gpu_us)
-
     def energy(row: "UsageRow") -> str:
         return UNKNOWN if row.energy_mj is None else kwh(row.energy_mj)
 
     return [
-        Column("ACTIVE", active, right=True, wide=not page.total.sampled_gpu_us),
+        Column("LOST", lambda row: known_hours(row.lost_gpu_us), right=True, wide=True),
+        Column(
+            "ACTIVE",
+            lambda row: known_hours(row.active_gpu_us),
+            right=True,
+            wide=not page.total.sampled_gpu_us,
+        ),
+        Column("USEFUL", lambda row: known_hours(row.useful_gpu_us), right=True, wide=True),
         Column("SAMPLED", lambda row: sampled(row) or DASH, right=True, wide=True),
         Column("ACTIVE BY", lambda row: row.active_by or DASH, wide=True),
         Column("KWH", energy, right=True, wide=True),
@@ -196,6 +201,11 @@ def hours(gpu_us: int) -> str:
     return _hundredths(gpu_us // HUNDREDTH_US)
 
 
+def known_hours(gpu_us: int | None) -> str:
+    """Return the same, or that it is unknown."""
+    return UNKNOWN if gpu_us is None else hours(gpu_us)
+
+
 def _hundredths(value: int) -> str:
     return f"{value // 100}.{value % 100:02}"
 
@@ -218,9 +228,23 @@ def told(page: "UsagePage") -> list[str]:
     lines += _money_told(page) if page.currency else []
     if page.metered_since is None:
         return [*lines, "nothing is metered yet"]
-    if page.metered_since > page.since:
-        lines.append(f"metered since {clock(page.metered_since)}")
-    return lines
+    return lines + since_told(page.since, page.metered_since, page.lost_since)
+
+
+def since_told(since: int, metered: int | None, lost: int | None) -> list[str]:
+    """Return since when there are figures in a period, where that is after its begin.
+
+    Args:
+        since: its begin, in ms.
+        metered: since when there are any; None = there are none.
+        lost: since when lost work is known; None = it is not.
+    """
+    if metered is None:
+        return []
+    lines = [f"metered since {clock(metered)}"] * (metered > since)
+    if lost is None:
+        return [*lines, "lost work is unknown"]
+    return lines + [f"lost work is known since {clock(lost)}"] * (lost > max(since, metered))
 
 
 def activity_told(total: "UsageRow | UtilisationRow", held_gpu_us: int) -> list[str]:

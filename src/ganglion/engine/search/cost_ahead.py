@@ -67,21 +67,21 @@ class CostsAhead:
 
     def _anywhere(self, record: GangRecord, left_ms: int | None) -> CostAhead:
         """At the dearest place that it may get; a share given in memory is at most the GPU."""
-        usable = self._state.fleet.totals.flavors_for(record.shapes)
-        if not usable:
-            return NO_NODE
-        prices = dict[str, int]()
-        for flavor in usable:
-            price = self._price(flavor, record)
-            if price is None:
-                return CostAhead(unknown=f"{flavor} has no price")
-            prices[flavor] = price
-        if left_ms is None:
-            return NO_LIMIT
         total = 0
         for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True):
+            if not each.request.gpu.count:
+                continue
+            usable = self._state.fleet.totals.flavors_for((shape,))
+            if not usable:
+                return NO_NODE
+            prices = dict[str, int]()
+            for flavor in usable:
+                price = self._price(flavor, record)
+                if price is None:
+                    return CostAhead(unknown=f"{flavor} has no price")
+                prices[flavor] = price
             total += each.count * each.request.gpu.count * self._dearest(shape, prices)
-        return CostAhead(total * left_ms)
+        return NO_LIMIT if left_ms is None else CostAhead(total * left_ms)
 
     def _dearest(self, shape: Shape, prices: Mapping[str, int]) -> int:
         """What a pod pays at most for one ms of each of its devices."""

@@ -1,14 +1,19 @@
 """Which flavors a gang's queue may still use, and can afford."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.queues.budget_account import Rates, rates_in
 from ganglion.engine.queues.limits import Passed
 from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.placement import Placement
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import Usage
+from ganglion.model.workload import PodSet
 
 
 def asked(record: GangRecord) -> Usage:
@@ -48,15 +53,18 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
     whole = passed(state, record, ANY_FLAVOR, wanted)
     if whole:
         return whole.reason, {}
-    refusals = {
-        flavor: found.reason
-        for flavor in state.fleet.totals.flavors()
-        if (found := passed(state, record, flavor, wanted))
-    }
+    sets = _sets_with_gpus(state, record) if len(record.gang.pod_sets) > 1 else ()
+    refusals = dict[str, Reason]()
+    for flavor in state.fleet.totals.flavors():
+        least = _least_of(sets, flavor) if len(sets) > 1 else wanted
+        found = None if least is None else passed(state, record, flavor, least)
+        if found:
+            refusals[flavor] = found.reason
     refusals |= poor[1]
     usable = state.fleet.totals.flavors_for(record.shapes) if refusals else ()
-    if usable and all(flavor in refusals for flavor in usable):
-        return refusals[usable[0]], {}
+    for flavors in (usable, *(each.flavors for each in sets if refusals)):
+        if flavors and all(flavor in refusals for flavor in flavors):
+            return refusals[flavors[0]], {}
     return None, refusals
 
 
@@ -72,8 +80,9 @@ def means_of(state: ClusterState, record: GangRecord, off: Mapping[str, Reason])
         return Means(state, record)
     if not state.queues.budgets.accounts:
         return None
-    # A gang of fixed size that can afford every flavor can afford every place of whole GPUs.
-    if off or state.fleet.parts.are_there():
+    # A gang of one set of fixed size that can afford every flavor can afford every place of
+    # whole GPUs.
+    if off or state.fleet.parts.are_there() or len(record.gang.pod_sets) > 1:
         return Means(state, record)
     for each in record.gang.pod_sets:
         if each.min_count or each.request.gpu.share_mib:
@@ -105,34 +114,107 @@ def _over_budget(
 ) -> tuple[Reason | None, dict[str, Reason]]:
     """As `spent`, for budgets alone; that a gang fits in no flavor is said of the cheapest."""
     gang, budgets = record.gang, state.queues.budgets
-    milli = _asked_milli(record) if budgets.accounts else 0
-    if not milli:
+    if not budgets.accounts or not _asked_milli(record):
         return None, {}
     usable = state.fleet.totals.flavors_for(record.shapes)
     path, limit = state.queues.payers(gang), gang.time_limit_ms or 0
-    divided = state.fleet.parts.are_there()
+    sets = _sets_with_gpus(state, record)
     refusals: dict[str, Reason] = {}
     for flavor in usable:
-        if divided:
-            milli = _least_milli(state, record, flavor)
-        reason = budgets.refuses(path, (((flavor, gang.kind), milli),), limit, gang.id)
-        if reason:
-            refusals[flavor] = reason
-    if not usable or len(refusals) < len(usable):
-        return None, refusals
-    return min(refusals.values(), key=lambda each: each.evidence["asked_micro"]), {}
+        found = [
+            budgets.refuses(path, rates, limit, gang.id)
+            for rates in _cheapest_with(state, record, sets, flavor)
+        ]
+        reasons = [each for each in found if each]
+        if found and len(reasons) == len(found):
+            refusals[flavor] = min(reasons, key=_asked_micro)
+    for each in sets:  # one that gets no flavor at all keeps the gang from starting
+        if each.flavors and all(flavor in refusals for flavor in each.flavors):
+            return min((refusals[flavor] for flavor in each.flavors), key=_asked_micro), {}
+    return None, refusals
 
 
-def _least_milli(state: ClusterState, record: GangRecord, flavor: str) -> int:
-    """The least of a flavor that a gang starts with, as it is metered; no share given in memory."""
-    total = 0
-    for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True):
-        gpu = each.request.gpu
-        if gpu.count and not gpu.share_mib:
-            held = state.fleet.parts.of(shape)
-            low, _ = held.get(flavor) or min(held.values(), default=(gpu.milli, 0))
-            total += gpu.count * each.least * low
-    return total
+def _asked_micro(reason: Reason) -> int:
+    return reason.evidence["asked_micro"]
+
+
+class _GpuSet(NamedTuple):
+    """A pod set with GPUs.
+
+    Attributes:
+        pods: the set.
+        shape: of its pods.
+        flavors: those that it may get.
+    """
+
+    pods: PodSet
+    shape: Shape
+    flavors: tuple[str, ...]
+
+
+def _sets_with_gpus(state: ClusterState, record: GangRecord) -> list[_GpuSet]:
+    """The pod sets of a gang that have GPUs; those whose share is given in memory are left out."""
+    totals = state.fleet.totals
+    return [
+        _GpuSet(each, shape, totals.flavors_for((shape,)))
+        for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True)
+        if each.request.gpu.count and not each.request.gpu.share_mib
+    ]
+
+
+def _of_flavor(sets: Sequence[_GpuSet], flavor: str) -> list[list[int]]:
+    """The ways in which as few sets as possible are of a flavor: indexes of these sets.
+
+    Those that may get no other one are; where there is none, one of those that may get it is.
+    """
+    only = [index for index, each in enumerate(sets) if each.flavors == (flavor,)]
+    return [only] if only else [[i] for i, each in enumerate(sets) if flavor in each.flavors]
+
+
+def _least_of(sets: Sequence[_GpuSet], flavor: str) -> Usage | None:
+    """The least that a gang of several sets uses of a flavor, if it uses some; None = it cannot."""
+    sums = list[Usage]()
+    for way in _of_flavor(sets, flavor):
+        total = Usage()
+        for each in map(sets.__getitem__, way):
+            request, pods = each.pods.request, each.pods.least
+            gpu = request.gpu.count * request.gpu.milli
+            total = total.plus(
+                Usage(gpu * pods, request.cpu_milli * pods, request.memory_mib * pods)
+            )
+        sums.append(total)
+    return min(sums, key=lambda each: each.gpu_milli, default=None)
+
+
+def _cheapest_with(
+    state: ClusterState, record: GangRecord, sets: Sequence[_GpuSet], flavor: str
+) -> Iterator[Rates]:
+    """What a gang holds at least where it uses a flavor: its other sets get their cheapest one."""
+    if not all(each.flavors for each in sets):
+        return  # the search finds out why such a set gets no place
+    kind, worth = record.gang.kind, state.queues.budgets.worth
+
+    def milli(each: _GpuSet, name: str) -> int:
+        return _least_milli(state, each, name)
+
+    def cheapest(each: _GpuSet) -> str:
+        return min(each.flavors, key=lambda name: worth((((name, kind), milli(each, name)),)))
+
+    for way in _of_flavor(sets, flavor):
+        held = Counter[str]()
+        for index, each in enumerate(sets):
+            name = flavor if index in way else cheapest(each)
+            held[name] += milli(each, name)
+        yield rates_in(kind, held)
+
+
+def _least_milli(state: ClusterState, each: _GpuSet, flavor: str) -> int:
+    """The least of a flavor that a set starts with, as it is metered."""
+    gpu, low, parts = each.pods.request.gpu, each.pods.request.gpu.milli, state.fleet.parts
+    if parts.are_there():
+        held = parts.of(each.shape)
+        low, _ = held.get(flavor) or min(held.values(), default=(gpu.milli, 0))
+    return gpu.count * each.pods.least * low
 
 
 def passed(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Passed | None:

@@ -14,7 +14,7 @@ from sqlalchemy import (
     literal_column,
 )
 
-SCHEMA = "0014"
+SCHEMA = "0015"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -189,6 +189,19 @@ lent = Table(
     Column("borrowed_gpu_us", LONG, nullable=False),
 )
 
+lost = Table(
+    "lost",
+    metadata,
+    Column("number", LONG, primary_key=True, autoincrement=False),
+    Column("cycle", LONG, nullable=False),
+    # What the attempt held and did in between was thrown away: rows of usage say how much it was.
+    Column("begin_ms", LONG, nullable=False),
+    Column("end_ms", LONG, nullable=False),
+    Column("workload", String, nullable=False),
+    Column("gang", String, nullable=False),
+    Column("attempt", LONG, nullable=False),
+)
+
 people = Table(
     "people",
     metadata,
@@ -206,10 +219,12 @@ STOPS = events.c.kind.in_(
 
 Index("events_stops", events.c.at, sqlite_where=STOPS, postgresql_where=STOPS)
 Index("usage_ended", usage.c.end_ms)
-Index("usage_workload", usage.c.workload)
+Index("usage_attempts", usage.c.workload, usage.c.gang, usage.c.attempt)
 Index("supply_ended", supply.c.end_ms)
 Index("activity_ended", activity.c.end_ms)
+Index("activity_attempts", activity.c.gang, activity.c.attempt)
 Index("lent_ended", lent.c.end_ms)
+Index("lost_ended", lost.c.end_ms)
 Index("workloads_by_name", workloads.c.name, workloads.c.number)
 Index("workloads_ended", workloads.c.ended)
 Index("workloads_first", workloads.c.first_at)

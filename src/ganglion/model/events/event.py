@@ -55,12 +55,14 @@ class ServerStarted(EventBase, frozen=True, tag="server_started"):
     `meters_clusters`: it does so for the clusters that deliver as well; earlier versions do not.
     `meters_lending`: it closes the sums of what queues lend one another, so that a replay does so
     at the same moment; earlier versions do not.
+    `meters_losses`: it writes which part of an attempt was thrown away; earlier versions do not.
     """
 
     version: str
     metered: bool = False
     meters_clusters: bool = False
     meters_lending: bool = False
+    meters_losses: bool = False
 
 
 Event = (

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from ganglion.api import reasons, workloads
+from ganglion.ledger.history import MOST_NAME
 from ganglion.ledger.records import Ended, Filed, Submitted
 from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
 from ganglion.lifecycle.clusters import place_of, workload_of
@@ -20,8 +21,6 @@ from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Workload
 
 ESCALATED = "waiting raised it"
-MOST_NAME = 190
-"""Longest name of a workload; the id adds its number."""
 
 
 def filed(cluster: str, ended: DeliveredGang, number: int) -> tuple[Submitted, Ended]:

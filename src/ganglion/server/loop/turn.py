@@ -158,8 +158,9 @@ class Turn:
             draft.batch.past.append(filed(cluster, gang, draft.ledger.next_number()))
         if not draft.batch and not draft.batch.activity:
             return []
-        draft.batch.usage, draft.batch.supply, activity, draft.batch.lent = draft.book.metered()
-        draft.batch.activity += activity
+        batch, metered = draft.batch, draft.book.metered()
+        batch.usage, batch.supply, activity, batch.lent, batch.lost = metered
+        batch.activity += activity
         with self._metrics.commit():
             entries = draft.ledger.append(draft.batch)
         self._measure()

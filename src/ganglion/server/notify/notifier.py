@@ -39,7 +39,7 @@ from ganglion.server.notify.facts import (
 )
 from ganglion.server.notify.notices import BUDGET, GLASS, Notice, Recipients, send
 from ganglion.server.notify.settings import NotifySettings, WatchedSettings
-from ganglion.server.notify.waits import NotedWait, WaitsOf, newly_long
+from ganglion.server.notify.waits import NotedWait, WaitLook, WaitsOf
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
@@ -56,6 +56,8 @@ FIRST_MS, LONGEST_MS = 5_000, 3_600_000
 """Pause after the first failure, doubled after each; and the longest."""
 LOOK_MS = 15_000
 """Time between two looks at what waits."""
+BETWEEN_S = 0.005
+"""Pause between two parts of such a look."""
 GIVE_UP_MS = 24 * 3_600_000
 TROUBLE_S = 5.0
 
@@ -116,7 +118,7 @@ class Notifier:
         effects = self._reach.effects
         self._files, self._pid = effects.files, effects.processes.own()
         self.choices = NoticeChoices(home, effects)
-        self._waiting: WaitsOf = lambda _now, _wishes: []
+        self._waiting: WaitsOf = lambda _now, _wishes, _noted: ()
         self._memory, self._watched = self._recalled(), WatchedSettings(home, self._files)
         self._wanted: dict[str, Notify | None] = {}
         self._looked = 0
@@ -182,16 +184,22 @@ class Notifier:
         if now - self._looked < LOOK_MS:
             return
         self._looked = now
+        noted, due = dict[str, NotedWait](), list[WaitLook]()
         try:
-            seen = self._waiting(now, lambda user, own: self._wishes(own, user, usual))
+            for part in self._waiting(
+                now, lambda user, own: self._wishes(own, user, usual), self._memory.waits
+            ):
+                noted |= {each.id: each.noted for each in part}
+                due += (each for each in part if each.due)
+                if self._ending.wait(BETWEEN_S):  # turns and requests go on meanwhile
+                    return
         except GanglionError as error:
             log.warning("what waits is not known", error=error.message)
             return
-        noted, news = newly_long(seen, self._memory.waits)
-        if not news and noted == self._memory.waits:
+        if not due and noted == self._memory.waits:
             return
-        for wait, wishes in news:
-            for wanted in wishes:
+        for wait in due:
+            for wanted in wait.due:
                 made = addressed(self._memory.seq, wait.id, WAITING, wait.facts, wanted)
                 self._memory.pending += made
         self._memory.waits = noted

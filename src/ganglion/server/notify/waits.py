@@ -1,6 +1,6 @@
 """Waits that are long: what waits whole, for how long, and of which of it there was no notice."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 
@@ -20,34 +20,17 @@ from ganglion.specs.grammar.times.durations import SECOND, print_duration
 
 OWN_CHOICE = (Token.HELD, Token.DEPENDENCY)
 """Kinds of waits that users chose: time in these is not counted."""
+AT_ONCE = 256
+"""Workloads that are looked at before the state is free again."""
 
 Wishes = Callable[[str, Notify | None], tuple[Notify, ...]]
 """User of a workload, and what its file says -> what is sent for it."""
 Sight = Callable[[str, str], bool]
 """User and queue -> whether the user may see the work of the queue."""
-
-
-WaitsOf = Callable[[int, Wishes], "list[SeenWait]"]
-"""Time in ms, and wishes -> what waits whole, of users who wish for notices of that."""
-
-
-class SeenWait(Struct, frozen=True):
-    """A workload of which nothing runs, and that waits.
-
-    Attributes:
-        id: of the workload.
-        since, at: begin of the wait, and until when it was looked at, in ms by one clock.
-        waited_ms: how long it has waited, without the time that its user chose.
-        facts: what a notice says of it.
-        wishes: for notices of long waits.
-    """
-
-    id: str
-    since: int
-    at: int
-    waited_ms: int
-    facts: dict[str, str]
-    wishes: tuple[Notify, ...]
+Noted = Mapping[str, "NotedWait"]
+"""Workload -> the newest notice of its waits."""
+WaitsOf = Callable[[int, Wishes, Noted], "Iterable[Sequence[WaitLook]]"]
+"""Time in ms, wishes, and notices so far -> what waits, in parts."""
 
 
 class NotedWait(Struct, frozen=True):
@@ -62,80 +45,160 @@ class NotedWait(Struct, frozen=True):
     waited_ms: int
 
 
-def newly_long(
-    seen: Sequence[SeenWait], noted: Mapping[str, NotedWait]
-) -> tuple[dict[str, NotedWait], list[tuple[SeenWait, tuple[Notify, ...]]]]:
-    """Choose the waits that are longer by now than a wish says, each once for every wish.
+class WaitLook(Struct, frozen=True):
+    """A workload of which nothing runs, and that waits.
+
+    Attributes:
+        id: of the workload.
+        noted: the newest notice of its waits, with those that are due now.
+        due: wishes that the wait is as long as by now, and that got no notice of it.
+        facts: what a notice says of it; empty = none is due.
+    """
+
+    id: str
+    noted: NotedWait
+    due: tuple[Notify, ...] = ()
+    facts: dict[str, str] = {}
+
+
+def open_wishes(
+    wishes: Sequence[Notify], before: NotedWait | None, since: int, most_ms: int
+) -> tuple[Notify, ...]:
+    """Choose the wishes that a wait is as long as, and that got no notice of it.
 
     Args:
-        seen: all that waits, of users who wish for notices.
-        noted: workload -> the newest notice of its waits.
-
-    Returns:
-        `noted` as it is after the notices, without what waits no more; and the notices.
+        wishes: for notices of long waits.
+        before: the newest notice of waits of the workload; None = there was none.
+        since: begin of the wait, in ms.
+        most_ms: how long it is, or is at most.
     """
-    after, news = dict[str, NotedWait](), list[tuple[SeenWait, tuple[Notify, ...]]]()
-    for wait in seen:
-        before = noted.get(wait.id)
-        # A notice from before the begin of this wait was about another one.
-        told = before.waited_ms if before and before.at >= wait.since else -1
-        due = tuple(each for each in wait.wishes if told < each.waiting_ms <= wait.waited_ms)
-        if due:
-            news.append((wait, due))
-            after[wait.id] = NotedWait(wait.at, wait.waited_ms)
-        elif before:
-            after[wait.id] = before
-    return after, news
+    # A notice from before the begin of this wait was about another one.
+    told = before.waited_ms if before and before.at >= since else -1
+    return tuple(each for each in wishes if told < each.waiting_ms <= most_ms)
 
 
 def waiting_now(
-    read: Callable[[], AbstractContextManager[Mind]], sees: Sight, now: int, wishes: Wishes
-) -> list[SeenWait]:
-    """Return what waits whole, of users who wish for notices of long waits.
+    read: Callable[[], AbstractContextManager[Mind]],
+    sees: Sight,
+    now: int,
+    wishes: Wishes,
+    noted: Noted,
+) -> Iterator[list[WaitLook]]:
+    """Look once at each live workload, in parts; between two parts the state is free.
 
     Args:
         read: lends state and book.
         sees: decides about work in clusters, whose schedulers name its users.
         now: time in ms.
         wishes: for notices.
+        noted: notices so far.
+
+    Yields:
+        Of each part what waits whole and has a notice, or gets one now. What is in no part waits
+        no more, or has no notice and needs none.
 
     Raises:
         EnvironmentFault: the state cannot be read.
     """
     with read() as mind:
-        return [*_here(mind, now, wishes), *_away(mind, wishes, sees)]
+        here = tuple(mind.book.entries)
+        away = {cluster: tuple(book.gangs) for cluster, book in mind.book.clusters.of.items()}
+    look = _Look(now, wishes, noted, sees)
+    for part in _parts(here):
+        with read() as mind:
+            found = [look.here(mind, mind.book.entries.get(each)) for each in part]
+        yield [each for each in found if each]
+    for cluster, gangs in away.items():
+        for part in _parts(gangs):
+            with read() as mind:
+                found = [look.away(mind, cluster, each) for each in part]
+            yield [each for each in found if each]
 
 
-def _here(mind: Mind, now: int, wishes: Wishes) -> Iterator[SeenWait]:
-    for entry in mind.book.entries.values():
+def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[begin : begin + AT_ONCE] for begin in range(0, len(ids), AT_ONCE))
+
+
+class _Look:
+    """One look at all that waits."""
+
+    def __init__(self, now: int, wishes: Wishes, noted: Noted, sees: Sight) -> None:
+        self._now, self._wishes, self._noted = now, wishes, noted
+        self._usual = cache(lambda user: self._of_waits(user, None))
+        self._sees = cache(sees)  # of one user thousands of gangs may wait
+
+    def here(self, mind: Mind, entry: LiveWorkload | None) -> WaitLook | None:
+        """A workload of this server, of which no gang has pods."""
+        if entry is None:
+            return None
         its = entry.workload
-        if found := _of_waits(wishes(its.user, its.notify)):
-            yield from _whole(mind, entry, now, found)
+        wishes = self._of_waits(its.user, its.notify) if its.notify else self._usual(its.user)
+        begun = _whole(mind, entry.id) if wishes else None
+        if begun is None:
+            return None
+        first, since = begun
+        # Only what might need a notice is added up.
+        passed, before = max(self._now - since, 0), self._noted.get(entry.id)
+        due = open_wishes(wishes, before, since, passed)
+        if due:
+            parts = mind.book.waits.parts(first.gang.id, self._now)
+            waited = min(_counted(parts, first.attempt + 1), passed)
+            due = open_wishes(due, before, since, waited)
+        if not due:
+            return WaitLook(entry.id, before) if before else None
+        reason = reason_of(mind.state, first.gang.id)
+        facts = _facts((entry.id, its.name, first.gang.id, first.gang.queue, its.user), waited)
+        said = {"REASON": str(reason.token), "MESSAGE": reason.message} if reason else {}
+        return WaitLook(entry.id, NotedWait(self._now, waited), due, facts | said)
+
+    def away(self, mind: Mind, cluster: str, gang: str) -> WaitLook | None:
+        """A gang of a cluster that waits."""
+        book = mind.book.clusters.of.get(cluster)
+        found = book.gangs.get(gang) if book else None
+        clock = found.wait.clock if found and not found.holds else None
+        if book is None or found is None or clock is None:
+            return None
+        user, queue = found.gang.user, place_of(cluster, found.gang.queue)
+        wishes = self._usual(user)
+        if wishes and not self._sees(user, queue):
+            wishes = self._usual("")  # a namespace that is called as a user is
+        if not wishes:
+            return None
+        said, key = book.waits.said, live_id(cluster, found)
+        parts = found.wait.parts(said)  # of a scheduler that is silent no wait becomes longer
+        since = said - sum(each.total_ms for each in parts if each.attempt == found.wait.attempt)
+        waited, before = _counted(parts, found.wait.attempt), self._noted.get(key)
+        due = open_wishes(wishes, before, since, waited)
+        if not due:
+            return WaitLook(key, before) if before else None
+        facts = _facts((key, found.own_name, found.gang.id, queue, user), waited)
+        kind = "" if clock.kind == UNKNOWN else clock.kind
+        sentence = book.waits.sentences.get(found.gang.id)
+        # It names and counts work of all queues.
+        tells = sentence and sentence.token == kind and self._sees(user, place_of(cluster))
+        facts |= {"REASON": kind, "MESSAGE": sentence.message if sentence and tells else kind}
+        return WaitLook(key, NotedWait(said, waited), due, facts)
+
+    def _of_waits(self, user: str, own: Notify | None) -> tuple[Notify, ...]:
+        found = self._wishes(user, own)
+        return tuple(each for each in found if behaviour.WAITING in each.on)
 
 
-def _of_waits(wishes: tuple[Notify, ...]) -> tuple[Notify, ...]:
-    return tuple(each for each in wishes if behaviour.WAITING in each.on)
-
-
-def _whole(
-    mind: Mind, entry: LiveWorkload, now: int, wishes: tuple[Notify, ...]
-) -> Iterator[SeenWait]:
-    """The wait of a workload of which no gang has pods."""
-    records = [mind.state.gangs.records[gang] for gang in mind.book.gangs[entry.id]]
-    live = [each for each in records if each.phase is not Phase.ENDED]
-    waiting = [each for each in live if not _sleeps(each)]
-    if not waiting or any(each.phase not in WAITING for each in live):
-        return
-    first = min(waiting, key=lambda each: (each.waits_since, each.number))
-    ended = max((each.ended_at for each in records), default=0)
-    since = max(first.waits_since, ended)
-    parts = mind.book.waits.parts(first.gang.id, now)
-    waited = min(_counted(parts, first.attempt + 1), max(now - since, 0))
-    reason = reason_of(mind.state, first.gang.id)
-    its = entry.workload
-    facts = _facts((entry.id, its.name, first.gang.id, first.gang.queue, its.user), waited)
-    said = {"REASON": str(reason.token), "MESSAGE": reason.message} if reason else {}
-    yield SeenWait(entry.id, since, now, waited, facts | said, wishes)
+def _whole(mind: Mind, workload: str) -> tuple[GangRecord, int] | None:
+    """The first gang that waits of a workload without pods, and since when in ms; None = none."""
+    first, ended = None, 0
+    for gang in mind.book.gangs[workload]:
+        record = mind.state.gangs.records[gang]
+        ended = max(ended, record.ended_at)
+        if record.phase is Phase.ENDED:
+            continue
+        if record.phase not in WAITING:
+            return None
+        if not _sleeps(record) and (
+            first is None or (record.waits_since, record.number) < (first.waits_since, first.number)
+        ):
+            first = record
+    return (first, max(first.waits_since, ended)) if first else None
 
 
 def _sleeps(record: GangRecord) -> bool:
@@ -145,30 +208,6 @@ def _sleeps(record: GangRecord) -> bool:
 
 def _counted(parts: Sequence[WaitSum], attempt: int) -> int:
     return sum(e.total_ms for e in parts if e.attempt == attempt and e.kind not in OWN_CHOICE)
-
-
-def _away(mind: Mind, wishes: Wishes, sees: Sight) -> Iterator[SeenWait]:
-    seen = cache(sees)  # of one user thousands of gangs may wait
-    for cluster, found in mind.book.clusters.live():
-        clock = None if found.holds else found.wait.clock
-        wanted = _of_waits(wishes(found.gang.user, None)) if clock else ()
-        if clock is None or not wanted:
-            continue
-        key, queue = live_id(cluster, found), place_of(cluster, found.gang.queue)
-        if not seen(found.gang.user, queue):
-            wanted = _of_waits(wishes("", None))  # a namespace that is called as a user is
-        waits, attempt = mind.book.clusters.of[cluster].waits, found.wait.attempt
-        said = waits.said
-        parts = found.wait.parts(said)  # of a scheduler that is silent no wait becomes longer
-        since = said - sum(each.total_ms for each in parts if each.attempt == attempt)
-        waited = _counted(parts, attempt)
-        facts = _facts((key, found.own_name, found.gang.id, queue, found.gang.user), waited)
-        kind = "" if clock.kind == UNKNOWN else clock.kind
-        sentence = waits.sentences.get(found.gang.id)
-        # It names and counts work of all queues.
-        tells = sentence and sentence.token == kind and seen(found.gang.user, place_of(cluster))
-        facts |= {"REASON": kind, "MESSAGE": sentence.message if sentence and tells else kind}
-        yield SeenWait(key, since, said, waited, facts, wanted)
 
 
 def _facts(named: tuple[str, str, str, str, str], waited: int) -> dict[str, str]:

@@ -34,7 +34,7 @@ from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.waiting import delivered, sums
 from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
-from ganglion.metering import activity, lending, meter, supply
+from ganglion.metering import activity, attempts, lending, meter, supply
 from ganglion.metering import clusters as cluster_meters
 from ganglion.model import (
     behaviour,
@@ -96,14 +96,15 @@ KINDS: Mapping[str, type] = {
     "life": life.GangLife,
     "life_asked": changes.AskedFor,
     "life_change": changes.GangChange,
+    "life_kind": life.LifeKind,
     "life_mark": life.LifeMark,
     "levels": service_levels.Levels,
     "local_user": rights.LocalUser,
     "meter": meter.Meter,
-    "metered_attempt": meter.MeteredAttempt,
+    "metered_attempt": attempts.MeteredAttempt,
     "metered_node": supply.MeteredNode,
-    "metered_share": meter.NodeShare,
-    "metered_usage": meter.OpenUsage,
+    "metered_share": attempts.NodeShare,
+    "metered_usage": attempts.OpenUsage,
     "prices": book.PriceBook,
     "quarantine": quarantine.Quarantine,
     "replicas": replicas.Replicas,

@@ -12,6 +12,7 @@ from ganglion.ledger.intervals import (
     Interval,
     closed_activity,
     closed_lent,
+    closed_lost,
     closed_supply,
     closed_usage,
     counted_twice,
@@ -46,6 +47,7 @@ class MeteredRows:
         self._usage = _Rows(closed_usage(reader, after))
         self._supply = _Rows(closed_supply(reader, after))
         self._lent = _Rows(closed_lent(reader, after))
+        self._lost = _Rows(closed_lost(reader, after))
         self._started = ServerStarted(0, "")
         self.flaws: list[Flaw] = []
 
@@ -54,10 +56,11 @@ class MeteredRows:
         before = self._started
         for event in cycle.incoming:
             self._started = event if isinstance(event, ServerStarted) else self._started
-        usage, supply, lent = closed
+        usage, supply, lent, lost = closed
         is_own = self._started.version == __version__
         self._check("usage", cycle, self._usage.of(cycle.number), usage, is_checked=is_own)
         self._check("supply", cycle, self._supply.of(cycle.number), supply, is_checked=is_own)
+        self._check("lost", cycle, self._lost.of(cycle.number), lost, is_checked=is_own)
         # The start of a version closes what another one may have added up.
         same = is_own and before.version == __version__ and before.meters_lending
         self._check("lent", cycle, self._lent.of(cycle.number), lent, is_checked=same)
@@ -68,7 +71,8 @@ class MeteredRows:
         Args:
             open_usage: what attempts hold then.
         """
-        for table, rows in (("usage", self._usage), ("supply", self._supply), ("lent", self._lent)):
+        every = {"usage": self._usage, "supply": self._supply, "lent": self._lent}
+        for table, rows in (every | {"lost": self._lost}).items():
             if rows.next:
                 number, cycle = rows.next.number, rows.next.cycle
                 self._name(0, table, f"row {number} is of cycle {cycle}, which closed nothing")

@@ -14,7 +14,7 @@ import structlog
 from ganglion.engine.state.invariants import shared_wrongly
 from ganglion.engine.state.rollback import roll_back
 from ganglion.ledger.records import Cycle, Flaw
-from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.intervals import LostSpan, SupplyInterval, UsageInterval
 from ganglion.metering.lending import LentInterval
 from ganglion.model.errors import Conflict
 from ganglion.model.events import (
@@ -43,7 +43,7 @@ OF_ATTEMPTS = get_args(OfAttempt)
 """Events of an attempt that has been placed; written only where they change something."""
 
 Noted = Callable[[Event], None]
-ClosedBy = tuple[list[UsageInterval], list[SupplyInterval], list[LentInterval]]
+ClosedBy = tuple[list[UsageInterval], list[SupplyInterval], list[LentInterval], list[LostSpan]]
 
 log = structlog.get_logger(__name__)
 
@@ -78,8 +78,8 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> ClosedBy:
         set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
     mind.state.gangs.fresh.clear()  # the cycle that followed has turned to them
-    usage, supply, _, lent = mind.book.metered()
-    return usage, supply, lent
+    usage, supply, _, lent, lost = mind.book.metered()
+    return usage, supply, lent, lost
 
 
 def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:

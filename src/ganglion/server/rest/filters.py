@@ -52,6 +52,11 @@ class WorkloadQuery(WorkloadFilter, Paging):
     model_config = ConfigDict(extra="ignore")
 
     all: bool = Field(False, description="ended ones too; a `state` that is an end implies it")
+    key: Value = Field(
+        "",
+        description="only the one of a cluster that usage and events name so: "
+        "`east:lab/Job/train/7f`; ended ones too",
+    )
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
     after: Cursor = Field(None, description="the former name of `cursor`")
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from ganglion.api import reasons, workloads
 from ganglion.engine.gangs.record import WAITING
+from ganglion.lifecycle.cluster_gangs import DeliveredGang
 from ganglion.metering.clusters import metered_name
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Kind, UnixAccount
@@ -27,9 +28,9 @@ from ganglion.server.commands.secrets import needed
 from ganglion.server.commands.submission import retry as retries
 from ganglion.server.commands.submission import submit
 from ganglion.server.delivered.filed import metered_as
-from ganglion.server.delivered.living import living_detail, living_view, living_why
+from ganglion.server.delivered.living import ClusterWord, living_detail, living_view, living_why
 from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
-from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, wanted
+from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, clean, wanted
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import Rank
 from ganglion.server.rest.problems import ERRORS
@@ -40,6 +41,7 @@ from ganglion.server.state.refs import living, resolve
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists, logs
 from ganglion.server.views.cluster import explanations, positions, suggestions
+from ganglion.server.views.lists import MOST
 from ganglion.server.views.past.explained import about_itself, ended_gangs
 from ganglion.server.views.workload_costs import costs_of, opened_costs, trial_cost
 from ganglion.server.views.workloads import (
@@ -63,9 +65,6 @@ router = Routes(tags=["workloads"], responses=ERRORS)
 
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
-MOST = (1 << 63) - 1
-"""Largest number that databases hold."""
-
 MOST_KEY = 200
 """Longest idempotency key."""
 
@@ -184,6 +183,8 @@ def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
 def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> workloads.WorkloadPage:
     """List workloads, the newest first; those that live in clusters come before all others."""
     want = narrowed(here.caller, wanted(query, here.service.now()))
+    if query.key:
+        return workloads.WorkloadPage(items=_priced(here, _keyed(here, want, query.key)))
     behind, before = lists.begins(query)
     items = _live(here, want, behind, before, query.limit + 1)
     if query.all or want.states & ENDED:
@@ -206,6 +207,20 @@ def _priced(here: ServerContext, rows: Sequence[_Row]) -> tuple[workloads.Worklo
     return tuple(replace(each, cost=costs.get(name)) if costs else each for each, name in rows)
 
 
+def _keyed(here: ServerContext, want: RowFilter, key: str) -> list[_Row]:
+    """The workload of a cluster that usage names so, if it passes."""
+    with here.service.read() as mind:
+        if away := mind.book.clusters.keyed(key):
+            word = here.words(mind)[away[0]]
+            return [_away_row(*away, word)] if lists.takes_away(want, *away) else []
+    row = here.service.ledger.history.metered_as(clean(key))
+    return [(filed_view(row), key)] if row and lists.takes_ended(want, row) else []
+
+
+def _away_row(cluster: str, found: DeliveredGang, word: ClusterWord) -> _Row:
+    return living_view(cluster, found, word), metered_name(cluster, found.gang.id)
+
+
 def _live(
     here: ServerContext, want: RowFilter, behind: Rank | None, before: int, limit: int
 ) -> dict[Rank, _Row]:
@@ -213,10 +228,7 @@ def _live(
     with here.service.read() as mind:
         words = here.words(mind)
         away: dict[Rank, _Row] = {
-            (0, *rank): (
-                living_view(cluster, each, words[cluster]),
-                metered_name(cluster, each.gang.id),
-            )
+            (0, *rank): _away_row(cluster, each, words[cluster])
             for rank, cluster, each in lists.away(mind, want, behind)[:limit]
         }
         chosen = list(islice(lists.live(mind, want, before), limit))
@@ -306,9 +318,8 @@ def _parsed(key: str, parse: Callable[[str], T], text: str) -> T:
 @router.post("/workloads/{ref:ref}/cancel")
 def cancel_workload(here: Here, ref: str, how: Cancel | None = None) -> workloads.WorkloadDetail:
     """End what waits and stop what runs of a workload, or of one gang of it."""
-    force = bool(how and how.force)
-    workload = here.service.ask(lambda draft: live.cancel(draft, ref, here.user, force=force))
-    return shown(here, workload)
+    force, user = bool(how and how.force), here.user
+    return shown(here, here.service.ask(lambda draft: live.cancel(draft, ref, user, force=force)))
 
 
 @router.post("/workloads/{ref:ref}/retry", status_code=201)
@@ -325,8 +336,7 @@ def update_workload(here: Here, ref: str, changes: Update) -> workloads.Workload
     given = changes_of(changes)
     if given.queue is not None:
         check_target(here.caller, given.queue)
-    workload = here.service.ask(lambda draft: live.change(draft, ref, given))
-    return shown(here, workload)
+    return shown(here, here.service.ask(lambda draft: live.change(draft, ref, given)))
 
 
 def changes_of(changes: Update) -> live.Changes:

@@ -339,8 +339,10 @@ class Registry:
         Those of activity are of clusters: what GPUs of this machine did follows from no event.
         """
         usage, supply = self.meter.drain()
-        more_usage, more_supply, activity, lent = self.cluster_meters.drain()
-        return usage + more_usage, supply + more_supply, activity, self.lending.drain() + lent
+        more_usage, more_supply, activity, lent, more_lost = self.cluster_meters.drain()
+        usage, supply, lent = usage + more_usage, supply + more_supply, self.lending.drain() + lent
+        lost = self.meter.drain_lost() + more_lost
+        return usage, supply, activity, lent, lost if self.meter.losses_since is not None else []
 
     def open_usage(self, until: int) -> Iterator[UsageInterval]:
         """What attempts hold here and in clusters, as if it ended then."""

@@ -12,8 +12,8 @@ from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.lifecycle.waiting.sums import WaitSums
+from ganglion.metering.attempts import HeldPlace
 from ganglion.metering.lending import LendingMeter
-from ganglion.metering.meter import HeldPlace
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import (
     AccessDenied,
@@ -116,6 +116,9 @@ class Mind(NamedTuple):
             held = map(_held, self.state.gangs.records.values())
             places = (place for place in held if place)
             meter.begin(event.at, fleet.nodes, sorted(fleet.tree.gone()), places)
+        begins = isinstance(event, ServerStarted) and event.meters_losses
+        if begins and meter.losses_since is None:
+            meter.losses_since = event.at
         lend(self.book.lending, self.state, event)
 
 
@@ -244,7 +247,7 @@ class Transaction:
     def began(self) -> None:
         """A server of this version began, which meters all that there is."""
         began = ServerStarted(self.now, __version__, metered=True, meters_clusters=True)
-        self.record(replace(began, meters_lending=True))
+        self.record(replace(began, meters_lending=True, meters_losses=True))
 
     def record(self, event: Event) -> None:
         """Take an event in that is kept even where it changes nothing.

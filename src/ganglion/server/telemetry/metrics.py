@@ -219,7 +219,6 @@ class Metrics:
             registry=self.registry,
         )
         self._process = ProcessCollector(registry=self.registry)
-        self._lost_gpu_ms: dict[str, int] = {}
         self._attempts = Counter(
             "ganglion_attempts_ended",
             "Attempts that ended, by outcome and cause.",
@@ -299,7 +298,6 @@ class Metrics:
         names = self._away if cluster_of(queue) else self._queues
         label, cause = names.of(queue), event.outcome.value
         self._lost.labels(label, cause).inc(event.lost_gpu_ms / HOUR_MS)
-        self._lost_gpu_ms[label] = self._lost_gpu_ms.get(label, 0) + event.lost_gpu_ms
 
     @contextmanager
     def cycle(self) -> Iterator[None]:
@@ -315,10 +313,6 @@ class Metrics:
     def failed(self, stage: str) -> None:
         """The engine failed in a stage of its cycle, or over an event."""
         self._defects.labels(stage).inc()
-
-    def lost(self) -> dict[str, int]:
-        """Queue -> work that was thrown away since the start, in GPU-ms."""
-        return dict(self._lost_gpu_ms)
 
     def timings(self) -> list[tuple[str, int, float | None, float | None]]:
         """Name, number, and upper bounds in ms of the median and the 95th percentile, of steps."""

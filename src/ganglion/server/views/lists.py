@@ -84,12 +84,13 @@ def away(mind: Mind, want: RowFilter, behind: Rank | None) -> list[tuple[Rank, s
     found = [
         ((-each.gang.submitted, live_id(cluster, each)), cluster, each)
         for cluster, each in mind.book.clusters.live()
-        if _takes_away(want, cluster, each)
+        if takes_away(want, cluster, each)
     ]
     return sorted((each for each in found if each[0] > behind), key=lambda each: each[0])
 
 
-def _takes_away(want: RowFilter, cluster: str, found: DeliveredGang) -> bool:
+def takes_away(want: RowFilter, cluster: str, found: DeliveredGang) -> bool:
+    """Whether live work of a cluster passes."""
     if want.states and live_as(found.phase) not in want.states:
         return False
     gang, queue = found.gang, place_of(cluster, found.gang.queue)
@@ -149,6 +150,13 @@ def ended(history: "WorkloadHistory", want: RowFilter, before: int, limit: int) 
             break
         before = page[-1].number
     return found[:limit]
+
+
+def takes_ended(want: RowFilter, row: Filed) -> bool:
+    """Whether an ended workload passes."""
+    its = row.workload
+    passes = want.takes(row.id, row.name, its.queue, its.user, its.kind, row.at)
+    return passes and (not want.states or row.state in want.states)
 
 
 def waiting_away(mind: Mind, want: RowFilter) -> list[tuple[str, DeliveredGang]]:

@@ -24,17 +24,20 @@ from ganglion.metering.intervals import DAY_MS, UsageInterval
 from ganglion.metering.sums import (
     ActivitySum,
     Group,
+    LostSum,
     UsageBy,
     UsageSum,
     add_activity,
     add_usage,
     date_of,
+    day_of,
     overlap_ms,
 )
 from ganglion.metering.waits import percentile_ms, size_of, span_of, step_of
 from ganglion.model.resources import WHOLE
 from ganglion.server.state.transaction import Mind
-from ganglion.server.views.usage import OpenIntervals, with_activity
+from ganglion.server.views.past.losses import Losses, losses
+from ganglion.server.views.usage import OpenIntervals, with_activity, with_losses
 from ganglion.server.views.workloads import gpus_of
 
 WEEKLY_MS = 62 * DAY_MS
@@ -108,12 +111,10 @@ class SchedulerFigures(Struct, frozen=True):
     """What the server has measured since it started.
 
     Attributes:
-        lost: queue -> work that was thrown away, in GPU-ms.
         overhead: how long steps take.
         cpu_ms: CPU time spent; None = unknown.
     """
 
-    lost: Mapping[str, int]
     overhead: tuple[OverheadRow, ...]
     cpu_ms: int | None
 
@@ -164,16 +165,20 @@ def report(
     sums = usage_sums(ledger, asked)
     add_usage(sums, mine, by, since, wanted.until)
     done = activity_sums(ledger, asked)
-    unwritten = (each for each in found.activity if _counts(each.queue, wanted.queues))
+    unwritten = [each for each in found.activity if _counts(each.queue, wanted.queues)]
     add_activity(done, unwritten, by, since, wanted.until)
+    thrown = losses(ledger, asked, found.lost_after, done, unwritten)
+    weekly = wanted.until - since > WEEKLY_MS
     capacity = _capacity(ledger, found, since, wanted.until) if wanted.fleet else None
+    became, known = _by_span(thrown or {}, weekly=weekly), "unknown"
+    if thrown is not None and found.lost_since is not None:
+        known = date_of(span_of(found.lost_since // DAY_MS, weekly=weekly))
     first = list(_first_places(mine, waits, since, wanted.until))
     away = [
         each
         for at, each in waits.placed
         if since <= at < wanted.until and _counts(each.queue, wanted.queues)
     ]
-    weekly = wanted.until - since > WEEKLY_MS
     counts = [*wait_counts(ledger, asked, waits.last, weekly=weekly), *first, *away]
     waiting = [each for each in waits.waiting if _counts(each.queue, wanted.queues)]
     holders = [each for each in using if _counts(each.queue, wanted.queues)]
@@ -182,23 +187,41 @@ def report(
         until=wanted.until,
         metered_since=found.since,
         utilisation=tuple(
-            with_activity(each, _sum_of(done, each.queue))
-            for each in _utilisation(sums, capacity, holders, figures.lost, wanted.queues)
+            _whole(each, done, thrown) for each in _utilisation(sums, capacity, holders)
         ),
         waits=tuple(_waits(counts, waiting, now)),
         overhead=figures.overhead if wanted.fleet else (),
         cpu_ms=figures.cpu_ms if wanted.fleet else None,
-        spans=tuple(_spans(sums, capacity, counts, (since, wanted.until), weekly=weekly)),
+        spans=tuple(
+            with_losses(each, became.get(each.begin, LostSum())) if each.begin >= known else each
+            for each in _spans(sums, capacity, counts, (since, wanted.until), weekly=weekly)
+        ),
+        lost_since=found.lost_since,
     )
 
 
-def _sum_of(done: Mapping[Group, ActivitySum], queue: str) -> ActivitySum:
-    """What GPUs did for one queue, or for all."""
-    total = ActivitySum()
+def _whole(
+    row: UtilisationRow, done: Mapping[Group, ActivitySum], thrown: Losses | None
+) -> UtilisationRow:
+    """A row with what GPUs did, and what became of it."""
+    found, lost = ActivitySum(), LostSum()
     for (name, _), each in done.items():
-        if queue in ("", name):
-            total.plus(each)
-    return total
+        if row.queue in ("", name):
+            found.plus(each)
+    for (name, _), one in (thrown or {}).items():
+        if row.queue in ("", name):
+            lost.plus(one)
+    row = with_activity(row, found)
+    return row if thrown is None else with_losses(row, lost)
+
+
+def _by_span(thrown: Losses, *, weekly: bool) -> dict[str, LostSum]:
+    """First date of a span -> what became of the work of all queues."""
+    made: dict[str, LostSum] = {}
+    for (_, date), each in thrown.items():
+        begin = date_of(span_of(day_of(date), weekly=weekly))
+        made.setdefault(begin, LostSum()).plus(each)
+    return made
 
 
 def _counts(queue: str, queues: Collection[str] | None) -> bool:
@@ -238,8 +261,6 @@ def _utilisation(
     sums: Mapping[Group, UsageSum],
     capacity: Counter[int] | None,
     using: Sequence[GangUse],
-    lost: Mapping[str, int],
-    queues: Collection[str] | None,
 ) -> Iterable[UtilisationRow]:
     """All together, then by queue."""
     held: Counter[str] = Counter()
@@ -248,23 +269,20 @@ def _utilisation(
     holders: dict[str, list[GangUse]] = {}
     for gang in using:
         holders.setdefault(gang.queue, []).append(gang)
-    names = sorted({*held, *holders, *(each for each in lost if _counts(each, queues))})
     there = None if capacity is None else sum(capacity.values())
-    yield _row("", sum(held.values()), there, using, sum(lost.get(each, 0) for each in names))
-    for name in names:
-        yield _row(name, held[name], None, holders.get(name, ()), lost.get(name, 0))
+    yield _row("", sum(held.values()), there, using)
+    for name in sorted({*held, *holders}):
+        yield _row(name, held[name], None, holders.get(name, ()))
 
 
-def _row(
-    queue: str, held: int, there: int | None, using: Sequence[GangUse], lost: int
-) -> UtilisationRow:
+def _row(queue: str, held: int, there: int | None, using: Sequence[GangUse]) -> UtilisationRow:
     active: int | None = 0
     for gang in using:
         if gang.gpus and active is not None:
             busy = gang.gpu_busy_milli
             active = None if busy is None else active + round(gang.gpus * busy)
     now = round(sum(gang.gpus for gang in using) * 1000)
-    return UtilisationRow(queue, held, there, now, active, lost)
+    return UtilisationRow(queue, held, there, now, active)
 
 
 def _waits(

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.api.money.usage import CorrectionView, FlavorUsage, LentRow, UsageRow
-from ganglion.api.use import UtilisationRow
+from ganglion.api.use import ReportSpan, UtilisationRow
 from ganglion.ledger.intervals import lent_between
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.metering import UsageWanted, activity_sums, supply_sums, usage_sums
@@ -20,6 +20,7 @@ from ganglion.metering.rating import HOUR_GPU_US, Charge, rounded
 from ganglion.metering.sums import (
     ActivitySum,
     Group,
+    LostSum,
     SupplySum,
     UsageBy,
     UsageSum,
@@ -39,8 +40,10 @@ from ganglion.server.views.costs import (
     supply_charges,
     usage_charges,
 )
+from ganglion.server.views.past.losses import Losses, losses
 
 AnyRow = TypeVar("AnyRow", UsageRow, UtilisationRow)
+LosingRow = TypeVar("LosingRow", UsageRow, UtilisationRow, ReportSpan)
 Unwritten = Callable[[int], tuple[ActivityInterval, ...]]
 
 
@@ -55,6 +58,7 @@ class OpenIntervals(Struct, frozen=True):
         cycle: the last cycle that is written; what later ones close is in `usage` and `supply`.
         since: when metering began, in ms; None = it has not.
         prices: every price that is known.
+        lost_since: since when lost work is metered, in ms; None = it is not.
         guessed: flavors with devices that count as whole GPUs, as their part of one is unknown.
     """
 
@@ -67,6 +71,13 @@ class OpenIntervals(Struct, frozen=True):
     lent: tuple[LentInterval, ...] = ()
     tree: Mapping[str, str] = MappingProxyType({})
     guessed: tuple[str, ...] = ()
+    lost_since: int | None = None
+
+    @property
+    def lost_after(self) -> int | None:
+        """The same, but 0 where nothing that is metered is older."""
+        lost, first = self.lost_since, self.since
+        return 0 if lost is not None and first is not None and lost <= first else lost
 
 
 def opened(
@@ -86,7 +97,7 @@ def opened(
     active, lent = unwritten(ledger.cycle), tuple(book.lending.open(now))
     since, tree = book.metered_since(), mind.tree()
     known = (usage, supply, ledger.cycle, since, prices, active, lent, tree)
-    return OpenIntervals(*known, book.cluster_meters.guessed())
+    return OpenIntervals(*known, book.cluster_meters.guessed(), book.meter.losses_since)
 
 
 class UsageReport(Struct, frozen=True):
@@ -168,16 +179,25 @@ def usage_report(
     done = activity_sums(ledger, wanted)
     unwritten = [each for each in found.activity if queues is None or each.queue in queues]
     add_activity(done, unwritten, fine, since, until)
+    thrown = losses(ledger, wanted, found.lost_after, done, unwritten)
     rows = _rows(
         by,
         _coarser(sums, fine, by),
         _coarser(charges, fine, by),
         _amounts(shares, fine, by),
         _coarser(done, fine, by),
+        None if thrown is None else _coarser(thrown, fine, by),
     )
     every = _coarser(charged, flavor, ())
     idle_all: dict[Group, int] = {(): sum(shares.values())}
-    all_together = _rows((), _coarser(used, flavor, ()), every, idle_all, _coarser(done, fine, ()))
+    all_together = _rows(
+        (),
+        _coarser(used, flavor, ()),
+        every,
+        idle_all,
+        _coarser(done, fine, ()),
+        None if thrown is None else _coarser(thrown, fine, ()),
+    )
     (total,) = all_together or (UsageRow(),)
     return UsageReport(
         tuple(rows),
@@ -211,6 +231,7 @@ def _rows(
     charges: Mapping[Group, Charge],
     idle: Mapping[Group, int],
     activity: Mapping[Group, ActivitySum],
+    thrown: Losses | None,
 ) -> list[UsageRow]:
     """One row per group, sorted, whose money adds up to that of all of them."""
     names, nothing, unknown = sorted(sums), Charge(), ActivitySum()
@@ -237,7 +258,8 @@ def _rows(
         )
         for key, name in zip(keys, group, strict=True):
             setattr(row, key, name)
-        made.append(row if done is unknown else with_activity(row, done))
+        row = row if done is unknown else with_activity(row, done)
+        made.append(row if thrown is None else with_losses(row, thrown.get(group, LostSum())))
     return made
 
 
@@ -254,7 +276,13 @@ def with_activity(row: AnyRow, done: ActivitySum) -> AnyRow:
     )
 
 
-Sum = TypeVar("Sum", UsageSum, Charge, ActivitySum)
+def with_losses(row: LosingRow, lost: LostSum) -> LosingRow:
+    """A row that says what became of the work; where nothing was sampled, none is useful or not."""
+    useful = lost.useful_gpu_us if lost.sampled_gpu_us else None
+    return replace(row, lost_gpu_us=lost.lost_gpu_us, useful_gpu_us=useful)
+
+
+Sum = TypeVar("Sum", UsageSum, Charge, ActivitySum, LostSum)
 
 
 def _coarser(

@@ -18,7 +18,7 @@ from ganglion.metering.activity import (
     AttemptLook,
     attempt_look,
 )
-from ganglion.metering.meter import MeteredAttempt
+from ganglion.metering.attempts import MeteredAttempt
 from ganglion.model.resources import WHOLE
 from ganglion.server.views.workloads import held_by
 from ganglion.worlds.local.machine.use import GpuUse, TreeUse, UseReader

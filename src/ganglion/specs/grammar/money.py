@@ -51,13 +51,16 @@ def parse_currency(value: str) -> str:
 
 
 def parse_price_hours(text: str) -> tuple[int, int]:
-    """Read `20:00-08:00` into minutes from midnight; (0, 0) = the whole day. Raises FieldError."""
+    """Read `20:00-08:00` into minutes from midnight; (0, 0) = `00:00-24:00`. Raises FieldError."""
     match = _HOURS.fullmatch(text.strip())
     if not match:
         raise FieldError(f"{show(text)} is not a range of hours", hint=_HOURS_HINT)
     start, end = (_minute(match[at], match[at + 1]) for at in (1, 3))
-    if start % DAY_MIN == end % DAY_MIN:
+    if (start, end) == (0, DAY_MIN):
         return 0, 0
+    if start % DAY_MIN == end % DAY_MIN:
+        hint = "leave the hours out where a price holds the whole day"
+        raise FieldError(f"{show(text)} begins when it ends", hint=hint)
     return start % DAY_MIN, end % DAY_MIN
 
 

@@ -63,6 +63,15 @@ def test_parts_of_a_period_cost_what_the_whole_does(used: Office, flavor: str) -
     assert abs(sum(halves) - whole) <= 1
 
 
+def test_a_price_from_now_on_corrects_nothing(used: Office, flavor: str) -> None:
+    put(used.owner, flavor, 2_000_000, currency="EUR")
+    set_now = put(used.owner, flavor, 3_000_000)
+    assert set_now["since"] == set_now["at"]
+    used.rig.machine.time += HOUR_MS
+    page = usage(used.owner)
+    assert (page["corrections"], page["total"]["corrected_micro"]) == ([], 0)
+
+
 def test_a_price_of_the_past_leaves_what_was_charged_and_adds_a_correction(
     used: Office, flavor: str
 ) -> None:

@@ -181,7 +181,7 @@ class East:
         wanted = ReportWanted(0, now, None, fleet=True)
         said = report(
             *(self.rig.ledger, found, OpenWaits((), {}), ()),
-            *(SchedulerFigures({}, (), None), wanted, now),
+            *(SchedulerFigures((), None), wanted, now),
         )
         self.reported = {each.queue: each for each in said.utilisation}
         with self.rig.ledger.still() as reader:

@@ -54,6 +54,7 @@ def list_usage(here: Here, query: Annotated[UsageQuery, Query()]) -> UsagePage:
         corrections=report.corrections,
         lent=lent_rows(here.service.ledger, found, (since, until), queues),
         guessed=found.guessed,
+        lost_since=found.lost_since,
         next=more,
     )
 
@@ -75,7 +76,7 @@ def show_report(here: Here, query: Annotated[PeriodQuery, Query()]) -> Report:
     fleet = caller.sees_all and not query.queue
     wanted = ReportWanted(since, until, _queues(query, caller, tree), fleet)
     overhead = tuple(OverheadRow(*each) for each in here.metrics.timings())
-    figures = SchedulerFigures(here.metrics.lost(), overhead, here.metrics.cpu_ms())
+    figures = SchedulerFigures(overhead, here.metrics.cpu_ms())
     return report(here.service.ledger, found, waits, using, figures, wanted, now)
 
 

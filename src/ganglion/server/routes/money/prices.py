@@ -78,7 +78,7 @@ def set_price(here: Here, flavor: Flavor, wish: PriceWish) -> PriceView:
         )
     price = Price(
         flavor,
-        wish.since or here.service.now(),
+        wish.since,
         wish.micro,
         wish.kind,
         start,
@@ -93,11 +93,14 @@ def set_price(here: Here, flavor: Flavor, wish: PriceWish) -> PriceView:
 def _enter(draft: Transaction, price: Price, user: str) -> int:
     """Set a price; returns its number. One of the past changes what budgets have spent.
 
+    One from now on holds from the moment at which it is set, so that it corrects nothing.
+
     Raises:
         FieldError: it is the first price, and has no currency.
         Conflict: it contradicts others, see `PriceBook.check`.
     """
     book = draft.book.prices
+    price = replace(price, since_ms=price.since_ms or draft.now)
     if not price.currency:
         if not book.currency:
             raise FieldError(
