@@ -140,7 +140,7 @@ export function UndoLine() {
     };
   }, [queries]);
   return (
-    <div className="undo" aria-label="What was done" role="region">
+    <div className="undo">
       {/* The live region is there before it says something, else nothing is read out. */}
       <div role="status" className={doing || back ? "notice saved" : ""}>
         {back && <span>Taken back: {harmless(back, 300)} </span>}

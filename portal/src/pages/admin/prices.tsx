@@ -1,7 +1,7 @@
 /** Prices of GPU-hours: those that hold, those to come, and every one that was ever set. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { change, part } from "../../api/client";
+import { change, changed, get, part } from "../../api/client";
 import { prices } from "../../api/reads";
 import type { PriceView } from "../../api/schema";
 import { Confirm } from "../../ui/confirm";
@@ -12,6 +12,7 @@ import { Badge, Empty, Name, Time } from "../../ui/parts";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
 import { useNow } from "../../ui/clock";
+import { remember } from "../../ui/undo";
 import type { TabProps } from "./admin";
 import { standingOf } from "./standing";
 
@@ -85,6 +86,33 @@ export function priceLine(flavor: string, amount: string, kind: string, hours: s
   return parts.join(" ");
 }
 
+/** Of the same flavor, kind and hours the one that held at a time; null = none did. */
+export function heldBefore(items: readonly PriceView[], of: PriceView): number | null {
+  let held: PriceView | undefined;
+  for (const each of items) {
+    const same = each.flavor === of.flavor && each.kind === of.kind && each.hours === of.hours && each.number !== of.number;
+    if (same && each.since <= of.since && (!held || each.since >= held.since)) held = each;
+  }
+  return held?.micro ?? null;
+}
+
+/** A price stays in the history; the one before is set again from the same moment on, which corrects what was charged. */
+async function rememberPrice(made: PriceView, etag: string): Promise<void> {
+  const history = await get("/prices:history");
+  const micro = heldBefore(history.items, made);
+  const { flavor, kind, hours, since } = made;
+  remember({
+    said: `The price of ${flavor} was set.`,
+    undo: () => change("PUT", `/prices/${part(flavor)}`, { micro, since, kind, hours, zone: history.zone }, { etag }),
+    present: async () => {
+      const items = (await get("/prices:history")).items;
+      const newest = items.findLast((each) => each.flavor === flavor && each.kind === kind && each.hours === hours);
+      return newest?.micro ? `${money(newest.micro, history.currency)}, set by ${newest.by || "another"}` : "no price";
+    },
+    reads: ["prices", "usage", "budgets"],
+  });
+}
+
 function NewPrice({ currency }: { currency: string }) {
   const [flavor, setFlavor] = useState("");
   const [amount, setAmount] = useState("");
@@ -99,15 +127,17 @@ function NewPrice({ currency }: { currency: string }) {
       title="Set the price of a GPU-hour from now on"
       line={priceLine(flavor, amount, kind, hours, wished)}
       incomplete={!flavor.trim() || !good || (!currency && !/^[A-Z]{3}$/.test(wished))}
-      act={() =>
-        change("PUT", `/prices/${part(flavor.trim())}`, {
+      act={async () => {
+        const made = await changed<PriceView>("PUT", `/prices/${part(flavor.trim())}`, {
           micro: Math.round(Number(amount) * 1_000_000),
           kind,
           hours: hours.trim(),
           currency: wished,
-        })
-      }
+        });
+        await rememberPrice(made.found, made.etag);
+      }}
     >
+      <p>It stays in the history. An undo sets the price before again, from the same moment on, so that nothing is charged by this one.</p>
       <Fields>
         <Field label="Flavor" value={flavor} set={setFlavor} placeholder="H100" />
         <Field label={`Price${currency ? ` in ${currency}` : ""}`} value={amount} set={setAmount} placeholder="2.50" wrong={amount !== "" && !good} />

@@ -152,8 +152,10 @@ function Actions({ about }: { about: NodeDetail }) {
           label="Uncordon"
           title={`Let ${harmless(name, 60)} take work again?`}
           line={`ganglion uncordon ${word(name)}`}
-          act={() => uncordon(name, node.reason)}
-        />
+          act={() => uncordon(name, stateOf(node) === "quarantined" ? "" : node.reason)}
+        >
+          {stateOf(node) === "quarantined" && <p>This cannot be undone: you vouch for it, and its failures count no more.</p>}
+        </Confirm>
       )}
       {drained ? (
         <Confirm

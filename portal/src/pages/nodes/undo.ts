@@ -20,8 +20,10 @@ export async function cordon(name: string, reason: string): Promise<void> {
   });
 }
 
+/** With an empty reason there is no way back: only the server closes a node for its failures. */
 export async function uncordon(name: string, reason: string): Promise<void> {
   await change("POST", `${path(name)}/uncordon`);
+  if (!reason) return;
   remember({
     said: `${name} was uncordoned.`,
     undo: () => change("POST", `${path(name)}/cordon`, { reason }, { fresh: true }),
