@@ -4,9 +4,11 @@ import { useState } from "react";
 import { change, changed, get, part } from "../../api/client";
 import { prices } from "../../api/reads";
 import type { PriceView } from "../../api/schema";
+import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields, Select } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
+import { may } from "../../ui/may";
 import { money } from "../../ui/numbers";
 import { Badge, Empty, Name, Time } from "../../ui/parts";
 import type { Column } from "../../ui/table";
@@ -48,6 +50,7 @@ const columns = (currency: string, standing: ReadonlyMap<number, string>): reado
 const TONE: Record<string, string> = { holds: "good", planned: "wait", past: "calm" };
 
 export default function Prices({ search, set }: TabProps) {
+  const { me } = useVisitor();
   const found = useQuery(prices);
   const now = useNow();
   const page = found.data;
@@ -67,11 +70,11 @@ export default function Prices({ search, set }: TabProps) {
       search={search}
       set={set}
       line="ganglion price history"
-      actions={page?.items.length ? <NewPrice currency={page.currency} /> : null}
+      actions={page?.items.length && may(me, "prices") ? <NewPrice currency={page.currency} /> : null}
       empty={
         <Empty title="No price is set">
           <p>With prices, usage has a cost, and queues can have budgets.</p>
-          <NewPrice currency="" />
+          {may(me, "prices") ? <NewPrice currency="" /> : <p className="quiet">An admin of the whole fleet sets prices.</p>}
         </Empty>
       }
     />
@@ -139,11 +142,11 @@ function NewPrice({ currency }: { currency: string }) {
     >
       <p>It stays in the history. An undo sets the price before again, from the same moment on, so that nothing is charged by this one.</p>
       <Fields>
-        <Field label="Flavor" value={flavor} set={setFlavor} placeholder="H100" />
+        <Field name="flavor" label="Flavor" value={flavor} set={setFlavor} placeholder="H100" />
         <Field label={`Price${currency ? ` in ${currency}` : ""}`} value={amount} set={setAmount} placeholder="2.50" wrong={amount !== "" && !good} />
-        {!currency && <Field label="Currency" value={first} set={setFirst} placeholder="EUR" hint="of all prices" />}
+        {!currency && <Field name="currency" label="Currency" value={first} set={setFirst} placeholder="EUR" hint="of all prices" />}
         <Select label="For" value={kind} set={setKind} options={KINDS.map((each) => [each, each || "all other kinds"] as const)} />
-        <Field label="Hours" value={hours} set={setHours} placeholder="20:00-08:00" hint="empty = the whole day" />
+        <Field name="hours" label="Hours" value={hours} set={setHours} placeholder="20:00-08:00" hint="empty = the whole day" />
       </Fields>
     </Confirm>
   );

@@ -8,6 +8,7 @@ import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields, Select } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
+import { holds, may } from "../../ui/may";
 import { Badge, Command, Empty, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import type { Column } from "../../ui/table";
@@ -62,6 +63,8 @@ function glass(row: GrantView): string {
 }
 
 export default function Roles({ search, set }: TabProps) {
+  const { me } = useVisitor();
+  const gives = holds(me, "owner", "admin");
   const found = useQuery(roles);
   const chosen = found.data?.items.find((each) => key(each) === search.at);
   return (
@@ -79,7 +82,7 @@ export default function Roles({ search, set }: TabProps) {
       search={search}
       set={set}
       line="ganglion role list"
-      actions={<NewGrant />}
+      actions={gives && <NewGrant />}
       empty={
         <Empty title="No role is granted">
           <p>Grant one to a user or a group: `viewer` sees, `submitter` has work done.</p>
@@ -149,15 +152,17 @@ function NewGrant() {
       act={grant}
     >
       <Fields>
-        <Field label="User, or group:NAME" value={subject} set={setSubject} />
+        <Field name="subject" label="User, or group:NAME" value={subject} set={setSubject} />
         <Select label="Role" value={role} set={setRole} options={ROLES.map((each) => [each, each] as const)} />
-        <Field label="On queue" value={queue} set={setQueue} placeholder="the whole fleet" />
-        <Field label="For days" type="number" value={days} set={setDays} placeholder="until revoked" />
+        <Field name="queue" label="On queue" value={queue} set={setQueue} placeholder="the whole fleet" />
+        <Field name="until" label="For days" type="number" value={days} set={setDays} placeholder="until revoked" />
       </Fields>
-      <label className="check">
-        <input type="checkbox" checked={dormant} onChange={(event) => setDormant(event.target.checked)} />
-        For emergencies: it counts only once its holder breaks the glass
-      </label>
+      {may(me, "tokens") && (
+        <label className="check">
+          <input type="checkbox" checked={dormant} onChange={(event) => setDormant(event.target.checked)} />
+          For emergencies: it counts only once its holder breaks the glass
+        </label>
+      )}
     </Confirm>
   );
 }
@@ -184,7 +189,7 @@ function GrantPanel({ row, close }: { row: GrantView; close(): void }) {
           {harmless(each.reason, 300)}
         </p>
       ))}
-      {row.by && (
+      {row.by && holds(me, "owner", "admin") && (
         <div className="buttons">
           <Confirm
             danger

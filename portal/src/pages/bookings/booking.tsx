@@ -94,14 +94,14 @@ export function NewBooking() {
     >
       <p>For no queue and no user it is maintenance: nothing runs there meanwhile.</p>
       <Fields>
-        <Field label="Name" {...field("name")} placeholder="cooling" />
-        <Field label="Nodes" {...field("nodes")} placeholder="node-1 node-2" />
-        <Field label="or domain" {...field("within")} placeholder="rack=r1" />
-        <Field label="From" type="datetime-local" {...field("begin")} />
-        <Field label="For" {...field("length")} placeholder="4h" />
-        <Field label="Queues" {...field("queues")} />
-        <Field label="Users" {...field("users")} />
-        <Field label="Why" {...field("reason")} />
+        <Field name="name" label="Name" {...field("name")} placeholder="cooling" />
+        <Field name="nodes" label="Nodes" {...field("nodes")} placeholder="node-1 node-2" />
+        <Field name="within" label="or domain" {...field("within")} placeholder="rack=r1" />
+        <Field name="begin" label="From" type="datetime-local" {...field("begin")} />
+        <Field name="length" label="For" {...field("length")} placeholder="4h" />
+        <Field name="queues" label="Queues" {...field("queues")} />
+        <Field name="users" label="Users" {...field("users")} />
+        <Field name="reason" label="Why" {...field("reason")} />
       </Fields>
     </Confirm>
   );

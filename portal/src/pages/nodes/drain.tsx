@@ -55,7 +55,7 @@ export function Drain({ node }: { node: NodeView }) {
       <Fields>
         <Select label="What" value={what} set={setWhat} options={whole} />
         <Select label="Empty within" value={hours} set={setHours} options={WITHIN} />
-        <Field label="Why" value={reason} set={setReason} />
+        <Field name="reason" label="Why" value={reason} set={setReason} />
       </Fields>
       <p>
         {back

@@ -143,7 +143,7 @@ function Actions({ about }: { about: NodeDetail }) {
         >
           <p>What runs there runs on: {plural(about.occupants.length, "gang")}.</p>
           <Fields>
-            <Field label="Why" value={reason} set={setReason} />
+            <Field name="reason" label="Why" value={reason} set={setReason} />
           </Fields>
         </Confirm>
       )}
