@@ -52,7 +52,7 @@ export interface AnswerTaken {
 
 export interface AskedQuestion {
   id: string;
-  question: WhyQuestion;
+  question: WhyQuestion | LogQuestion;
   within_ms: number;
 }
 
@@ -670,6 +670,20 @@ export interface LifeEvent {
   saved_by: number;
   changes: Array<LifeChange>;
   why: string;
+}
+
+export interface LogQuestion {
+  kind: "logs";
+  gang: string;
+  namespace: string;
+  rank: number;
+  limit: number;
+  previous: boolean;
+  tail: number | null;
+  since: string;
+  skip: number;
+  mark: string;
+  after: string;
 }
 
 export interface ModelKept {

@@ -26,6 +26,8 @@ MOST_PARTS = 128
 """Parts of a log that one request reads without following it: 64 MiB."""
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 4.0
 """Between two looks for new lines: the first, and the longest while there are none."""
+STUCK = 3
+"""Parts in a row with nothing new, though there is more, after which a log is given up."""
 PATIENCE = 30
 """Looks in a row without an answer after which a log is followed no more."""
 
@@ -124,12 +126,18 @@ async def _stream(
     parts, misses, pause = 0, 0, PAUSE_S
     while not here.feed.closing:
         if part:
+            if reading.uid and part.uid != reading.uid:
+                return  # another attempt
             new = reading.taken(part)
             parts += 1
             if new:
                 pause = PAUSE_S
                 yield new
-            if part.over or (part.uid != reading.uid) or not (part.more or follow):
+            misses = misses + 1 if part.more and not new else 0
+            if misses >= STUCK:
+                yield b"[ganglion] the cluster shows no more of this log\n"
+                return
+            if part.over or not (part.more or follow):
                 return
             if parts >= MOST_PARTS and not follow:
                 yield b"[ganglion] the log is longer: read on in the cluster, or with since\n"
@@ -138,7 +146,7 @@ async def _stream(
             await here.effects.clock.pause(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
         try:
-            part, misses = await ask(reading.following), 0
+            part = await ask(reading.following)
         except Conflict:
             part = None  # it has not begun
         except NotFound as error:
