@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 from fastapi import Response
 
-from ganglion.api.asked.answers import LogPart, QuestionAnswer
+from ganglion.api.asked.answers import LogLines, QuestionAnswer
 from ganglion.api.asked.questions import LogQuestion
 from ganglion.lifecycle.clusters import cluster_of
 from ganglion.model.errors import Conflict, EnvironmentFault, GanglionError, NotFound, RateLimited
@@ -31,7 +31,7 @@ STUCK = 3
 PATIENCE = 30
 """Looks in a row without an answer after which a log is followed no more."""
 
-Ask = Callable[[LogQuestion], Awaitable[LogPart]]
+Ask = Callable[[LogQuestion], Awaitable[LogLines]]
 
 
 class AwayLog(NamedTuple):
@@ -94,7 +94,7 @@ async def read_away(here: ServerContext, log: AwayLog, *, follow: bool) -> Respo
         RateLimited: the user reads too many logs of clusters at once.
     """
 
-    async def ask(question: LogQuestion) -> LogPart:
+    async def ask(question: LogQuestion) -> LogLines:
         return _part(log.cluster, await here.desk.ask(log.cluster, question, here.user, ANSWER_S))
 
     first = None
@@ -107,7 +107,7 @@ async def read_away(here: ServerContext, log: AwayLog, *, follow: bool) -> Respo
     return Patient(stream, media_type="text/plain; charset=utf-8")
 
 
-def _part(cluster: str, answer: QuestionAnswer) -> LogPart:
+def _part(cluster: str, answer: QuestionAnswer) -> LogLines:
     """The part of an answer; raises what the scheduler says is wrong."""
     trouble = answer.trouble
     if trouble:
@@ -120,7 +120,7 @@ def _part(cluster: str, answer: QuestionAnswer) -> LogPart:
 
 
 async def _stream(
-    here: ServerContext, ask: Ask, reading: LogReading, part: LogPart | None, *, follow: bool
+    here: ServerContext, ask: Ask, reading: LogReading, part: LogLines | None, *, follow: bool
 ) -> AsyncIterator[bytes]:
     """Lines part by part; a follower is in time by a second or a few."""
     parts, misses, pause = 0, 0, PAUSE_S
