@@ -482,6 +482,7 @@ export interface GangView {
   waited: Array<WaitedFor>;
   life: Array<LifeEvent>;
   life_left_out: number;
+  logs_by: string;
 }
 
 export interface GlassView {
