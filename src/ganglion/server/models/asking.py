@@ -15,7 +15,7 @@ from ganglion.specs.grammar.rules.models import ModelReference
 from ganglion.specs.grammar.words import SECRET
 
 MOST_BYTES = 1 << 20
-"""Larger answers are not read."""
+"""Larger answers are not read, but where a caller expects them."""
 AGAIN = "nothing was submitted; try again when the registry answers"
 SIGN_IN = (401, 403)
 MISSING = frozenset({400, 404, 410})
@@ -38,7 +38,7 @@ class RegistryAnswer(Struct, frozen=True):
     Attributes:
         status: of HTTP.
         headers: by their names in lower case.
-        body: at most `MOST_BYTES`.
+        body: at most as much as was asked for.
     """
 
     status: int
@@ -91,6 +91,7 @@ class RegistryClient:
         method: str = "GET",
         params: Mapping[str, str] | None = None,
         answers: frozenset[int] = frozenset(),
+        most: int = MOST_BYTES,
     ) -> RegistryAnswer:
         """Ask once; redirects are not followed.
 
@@ -100,17 +101,18 @@ class RegistryClient:
             method: of HTTP.
             params: of the query, where `url` has none.
             answers: statuses of failure or refusal from which the caller learns something.
+            most: bytes of the answer that are read.
 
         Raises:
             ModelRegistryDown: it does not answer, or with a failure of its own.
         """
         host = urlsplit(url).netloc
         try:
-            found = await self._asked(method, url, headers, params)
+            found = await self._asked(method, url, headers, params, most)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _silent(url, error) from None
         if found is None:
-            raise ModelRegistryDown(f"{host} answers with more than {MOST_BYTES >> 20} MiB")
+            raise ModelRegistryDown(f"{host} answers with more than {most >> 20} MiB")
         if found.status in answers:
             return found
         if found.status in SIGN_IN:
@@ -122,7 +124,12 @@ class RegistryClient:
         return found
 
     async def _asked(
-        self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str] | None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        params: Mapping[str, str] | None,
+        most: int,
     ) -> RegistryAnswer | None:
         """The answer; None = it is too long."""
         body = bytearray()
@@ -130,7 +137,7 @@ class RegistryClient:
         async with client, client.stream(method, url, params=params, headers=headers) as said:
             async for part in said.aiter_bytes():
                 body += part
-                if len(body) > MOST_BYTES:
+                if len(body) > most:
                     return None
             return RegistryAnswer(said.status_code, dict(said.headers.items()), bytes(body))
 

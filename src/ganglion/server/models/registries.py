@@ -18,6 +18,9 @@ from ganglion.specs.grammar.rules.models import COMMIT, ModelReference
 
 RECORD = ("name", "version", "source", "run_id", "model_id", "creation_timestamp")
 """What of an MLflow version never changes: it has no digest of its files."""
+MOST_LISTED = 16 << 20
+"""Bytes of a hub's answer about a repository, which lists its files: as many as are kept of a
+model, with names as long as they may be."""
 
 
 class MlflowRegistry:
@@ -67,7 +70,8 @@ class HubRegistry:
         """See `ModelRegistry`."""
         revision = quote(wanted.at, safe="")
         url = f"{self._settings.url.rstrip('/')}/api/models/{wanted.name}/revision/{revision}"
-        said = await self._client.ask(url, self._client.credentials(self._settings))
+        credentials = self._client.credentials(self._settings)
+        said = await self._client.ask(url, credentials, most=MOST_LISTED)
         if said.status in MISSING:
             raise unknown(wanted)
         commit = decoded(said, url).get("sha")
@@ -81,7 +85,7 @@ class HubRegistry:
         base = self._settings.url.rstrip("/")
         url = f"{base}/api/models/{wanted.name}/revision/{wanted.at}"
         credentials = self._client.credentials(self._settings)
-        said = await self._client.ask(url, credentials, params={"blobs": "true"})
+        said = await self._client.ask(url, credentials, params={"blobs": "true"}, most=MOST_LISTED)
         if said.status in MISSING:
             raise unknown(wanted)
         found = decoded(said, url)
