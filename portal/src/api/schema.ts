@@ -47,6 +47,24 @@ export interface AnchorStanding {
   problem: string;
 }
 
+export interface AnswerTaken {
+}
+
+export interface AskedQuestion {
+  id: string;
+  question: WhyQuestion | LogQuestion;
+  within_ms: number;
+}
+
+export interface AskedScheduler {
+  cluster: string;
+  at: number;
+  answered: boolean;
+  trouble: string;
+  hint: string;
+  pods: Array<string>;
+}
+
 export interface AttemptPage {
   metered_since: number | null;
   items: Array<TimelineSpan>;
@@ -335,6 +353,30 @@ export interface DeviceView {
   gangs: Array<string>;
 }
 
+export interface DisplacedView {
+  gang: string;
+  workload: string;
+  name: string;
+  queue: string;
+  user: string;
+  fate: Yielding;
+  gpu_milli: number;
+  lost_gpu_ms: number | null;
+  most_gpu_ms: number;
+  most_micro: number | null;
+}
+
+export interface Displacement {
+  items: Array<DisplacedView>;
+  others: number;
+  gpu_milli: number;
+  lost_gpu_ms: number;
+  unknown: number;
+  most_gpu_ms: number;
+  most_micro: number | null;
+  currency: string;
+}
+
 export interface Done {
   ok: boolean;
 }
@@ -482,7 +524,6 @@ export interface GangView {
   waited: Array<WaitedFor>;
   life: Array<LifeEvent>;
   life_left_out: number;
-  logs_by: string;
 }
 
 export interface GlassView {
@@ -653,6 +694,20 @@ export interface LifeEvent {
   saved_by: number;
   changes: Array<LifeChange>;
   why: string;
+}
+
+export interface LogQuestion {
+  kind: "logs";
+  gang: string;
+  namespace: string;
+  rank: number;
+  limit: number;
+  previous: boolean;
+  tail: number | null;
+  since: string;
+  skip: number;
+  mark: string;
+  after: string;
 }
 
 export interface ModelKept {
@@ -964,6 +1019,10 @@ export interface Question {
   workload?: Record<string, unknown> | null;
   at: string;
   cluster: string;
+}
+
+export interface QuestionPage {
+  items: Array<AskedQuestion>;
 }
 
 export interface QueueFile {
@@ -1278,6 +1337,8 @@ export interface StartPage {
   items: Array<StartView>;
 }
 
+export type StartUnknown = "blocked" | "guesses" | "large" | "never" | "no_end";
+
 export interface StartView {
   gang: string;
   at: number;
@@ -1521,9 +1582,15 @@ export interface Verdict {
   suggestions: Array<Suggestion>;
   stops: Array<string>;
   snapshot: number;
+  gangs: number;
   plan: string;
   cost: WorkloadCost | null;
   model: ModelUse | null;
+  displaced: Displacement | null;
+  takeover_ms: number;
+  start: Band | null;
+  start_unknown: StartUnknown | null;
+  guesses: Array<string>;
 }
 
 export interface Version {
@@ -1640,6 +1707,12 @@ export interface Why {
   workload: string;
   explanations: Array<Explained>;
   gangs: number;
+  asked: AskedScheduler | null;
+}
+
+export interface WhyQuestion {
+  kind: "why";
+  gang: string;
 }
 
 export interface WorkloadCost {
@@ -1799,6 +1872,8 @@ export interface Wrong {
   column: number;
 }
 
+export type Yielding = "ended" | "moved" | "requeued" | "shrunk" | "waits";
+
 export interface Gets {
   "/models": ModelList;
   "/workloads": WorkloadPage;
@@ -1882,6 +1957,8 @@ export interface Posts {
   "/users/{user}/enable": UserView;
   "/users:erase": ErasureView;
   "/clusters/{name}/records": DeliveryPosition;
+  "/clusters/{name}/questions": QuestionPage;
+  "/clusters/{name}/answers": AnswerTaken;
   "/whatif": WhatIf;
 }
 export interface Puts {

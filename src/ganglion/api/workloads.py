@@ -222,7 +222,6 @@ class GangView(Struct):
         life: what happened to it beside its attempts, the first first: at most 50 checkpoints, and
             50 others.
         life_left_out: older ones than these.
-        logs_by: command that prints its log in its cluster, `RANK` = the rank; empty = none known.
     """
 
     id: str
@@ -253,7 +252,6 @@ class GangView(Struct):
     waited: tuple[WaitedFor, ...] = ()
     life: tuple[LifeEvent, ...] = ()
     life_left_out: int = 0
-    logs_by: str = ""
 
 
 class Scaling(Struct):

@@ -27,7 +27,8 @@ FOLDERS: dict[str, dict[str, str]] = {
         ),
         "cycle": "gangs store state search decisions kueue ordering upkeep",
         "explain": (
-            "topology placement gangs runtimes queues store timeline forecast state ordering cycle"
+            "topology placement gangs runtimes queues store timeline forecast state preemption "
+            "ordering cycle"
         ),
     },
     "specs.grammar": {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { GangView } from "../../api/schema";
-import { askThere, clusterOf, gangOf, logThere, podsThere, saidOf } from "./gang_choice";
+import { askThere, clusterOf, gangOf, saidOf } from "./gang_choice";
 
 const gang = (index: number, params: Record<string, string> = {}) => ({ index, phase: "running", params }) as unknown as GangView;
 
@@ -28,12 +28,4 @@ it("asks the cluster of a workload by the name that it has there", () => {
   const there = { cluster: "east", namespace: "lab", name: "train a" };
   expect(askThere("why", there)).toBe("ganglion why 'train a' --namespace lab --context CONTEXT");
   expect(askThere("logs", there, "--follow")).toMatch(/--context CONTEXT --follow$/);
-});
-
-it("asks the cluster for the log of a rank as the server says, or for the pods", () => {
-  const by = { logs_by: "kubectl --context CONTEXT --namespace lab logs train-RANK --container trainer" };
-  expect(logThere(by, 3, true)).toBe("kubectl --context CONTEXT --namespace lab logs train-3 --container trainer --follow");
-  expect(logThere(by, 0, false)).toMatch(/train-0 --container trainer$/);
-  expect(logThere({ logs_by: "" }, 3, true)).toBe("");
-  expect(podsThere({ cluster: "east", namespace: "lab", name: "a" })).toBe("kubectl --context CONTEXT --namespace lab get pods --output wide");
 });

@@ -19,17 +19,6 @@ export function askThere(verb: string, there: Elsewhere, more = ""): string {
   return more ? `${said} ${more}` : said;
 }
 
-/** The command that prints the log of a rank in its cluster; empty = its pods have names that are not known. */
-export function logThere(gang: Pick<GangView, "logs_by">, rank: number, follow: boolean): string {
-  const said = gang.logs_by.replaceAll("RANK", String(rank));
-  return said && follow ? `${said} --follow` : said;
-}
-
-/** The command that lists the pods of its namespace. */
-export function podsThere(there: Elsewhere): string {
-  return `kubectl --context CONTEXT --namespace ${word(there.namespace)} get pods --output wide`;
-}
-
 /** The cluster that a workload ran in; undefined = it is one of the server itself. */
 export function clusterOf(job: Pick<WorkloadDetail, "document">): Elsewhere | undefined {
   const { cluster, namespace, name } = job.document as Record<string, unknown>;

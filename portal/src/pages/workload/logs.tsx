@@ -6,7 +6,7 @@ import type { WorkloadDetail } from "../../api/schema";
 import { Command, Empty } from "../../ui/parts";
 import { plural } from "../../ui/numbers";
 import { download, harmless, word } from "../../ui/text";
-import { GangChoice, askThere, clusterOf, logThere, podsThere } from "./gang_choice";
+import { GangChoice, askThere, clusterOf } from "./gang_choice";
 import { NOTHING, readTail, type Tail } from "./tail";
 
 const LINE = 20;
@@ -49,7 +49,17 @@ export function Logs(props: {
     if (down && lines.length) virtual.scrollToIndex(lines.length - 1, { align: "end" });
   }, [lines.length, down, virtual]);
 
-  if (elsewhere) return <There job={job} gang={gang} rank={rank} choose={(next) => set({ rank: next })} />;
+  if (elsewhere)
+    return (
+      <Empty title="The cluster has its log">
+        <p>
+          It is work of the cluster {harmless(elsewhere.cluster, 63)}. A scheduler reports to this server what it decides; the server does
+          not reach into clusters, and has no output of their pods. The cluster keeps it for as long as the pods are there
+          {over ? ", which may be removed by now" : ""}. With a kubeconfig for it:
+        </p>
+        <Command line={askThere("logs", elsewhere, over ? "" : "--follow")} label="Its log" />
+      </Empty>
+    );
   if (!attempt)
     return over ? (
       <Empty title="No log">
@@ -68,7 +78,16 @@ export function Logs(props: {
     <div className="logs">
       <div className="filters">
         <GangChoice job={job} gang={gang} choose={(gang) => set({ gang, rank: 0, attempt: undefined })} />
-        <Ranks ranks={shown?.ranks ?? 1} rank={rank} choose={(next) => set({ rank: next })} />
+        <label>
+          Rank
+          <select value={rank} onChange={(event) => set({ rank: Number(event.target.value) })}>
+            {Array.from({ length: shown?.ranks ?? 1 }, (_, n) => (
+              <option key={n} value={n}>
+                {n} of {shown?.ranks ?? 1}
+              </option>
+            ))}
+          </select>
+        </label>
         <label>
           Find
           <input type="search" value={find} onChange={(event) => set({ find: event.target.value || undefined })} />
@@ -103,43 +122,6 @@ export function Logs(props: {
         line={`ganglion logs ${word(job.id)}${gang ? `/${gang}` : ""}${rank ? ` --rank ${rank}` : ""} --follow`}
       />
     </div>
-  );
-}
-
-/** Work of a cluster: which commands print the log of a rank. */
-function There({ job, gang, rank, choose }: { job: WorkloadDetail; gang: number; rank: number; choose(rank: number): void }) {
-  const there = clusterOf(job);
-  const shown = job.gangs.find((each) => each.index === gang);
-  if (!there || !shown) return null;
-  const over = shown.phase === "ended";
-  return (
-    <Empty title="The cluster has its log">
-      <p>
-        It is work of the cluster {harmless(there.cluster, 63)}. A scheduler reports to this server what it decides; the server does not
-        reach into clusters, and has no output of their pods. The cluster keeps it for as long as the pods are there
-        {over ? ", which may be removed by now" : ""}. With a kubeconfig for it:
-      </p>
-      <Ranks ranks={shown.ranks} rank={rank} choose={choose} />
-      <Command line={logThere(shown, rank, !over) || podsThere(there)} label={shown.logs_by ? "Its log" : "Its pods"} />
-      {!shown.logs_by && <p>Its pods are named by their controller; the log of each: kubectl logs POD.</p>}
-      <p>What was submitted with ganglion submit --context has the log of each rank by:</p>
-      <Command line={askThere("logs", there, [rank ? `--rank ${rank}` : "", over ? "" : "--follow"].filter(Boolean).join(" "))} label="Its log by Ganglion" />
-    </Empty>
-  );
-}
-
-function Ranks({ ranks, rank, choose }: { ranks: number; rank: number; choose(rank: number): void }) {
-  return (
-    <label>
-      Rank
-      <select value={rank} onChange={(event) => choose(Number(event.target.value))}>
-        {Array.from({ length: ranks }, (_, n) => (
-          <option key={n} value={n}>
-            {n} of {ranks}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 

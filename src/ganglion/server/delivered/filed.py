@@ -19,7 +19,6 @@ from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Workload
-from ganglion.server.delivered.log_commands import log_command
 
 ESCALATED = "waiting raised it"
 
@@ -149,7 +148,6 @@ def gang_view(
         waited=waited_view(waits),
         life=life_view(ended.life),
         life_left_out=ended.life.left_out,
-        logs_by=log_command(ended),
     )
 
 

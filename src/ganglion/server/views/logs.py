@@ -8,14 +8,11 @@ import anyio
 
 from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.records import Filed
-from ganglion.lifecycle.cluster_gangs import DeliveredGang
-from ganglion.lifecycle.clusters import cluster_of, live_id
-from ganglion.model.errors import Conflict, GanglionError, NotFound
+from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind
-from ganglion.server.delivered.log_commands import RANK, log_command, own_command, pods_command
 from ganglion.server.state.feed import Feed
-from ganglion.server.state.refs import living, resolve
+from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Mind
 from ganglion.server.views.workloads import filed_detail, ranks_of
 from ganglion.worlds.local.run_files.logs import ranks, stream
@@ -64,17 +61,11 @@ def which(mind: Mind, ledger: "Ledger", wanted: WantedLog) -> Which:
 
     Raises:
         NotFound: there is no such workload, gang, rank or attempt.
-        Conflict: the reference is ambiguous, or the workload is in a cluster, which has its logs.
+        Conflict: the reference is ambiguous.
     """
-    if away := living(mind, wanted.ref):
-        raise _elsewhere(*away, wanted.rank)
     found = resolve(mind, ledger, wanted.ref)
     index = found.gang if wanted.gang is None else wanted.gang
-    gang = (
-        _filed(found.filed, index, wanted.rank)
-        if found.filed
-        else _live(mind, found.workload, index)
-    )
+    gang = _filed(found.filed, index) if found.filed else _live(mind, found.workload, index)
     if wanted.rank >= gang.ranks:
         raise NotFound(
             f"{gang.id} has no rank {wanted.rank}", f"its ranks are 0 to {gang.ranks - 1}"
@@ -87,20 +78,6 @@ def which(mind: Mind, ledger: "Ledger", wanted: WantedLog) -> Which:
     return Which(gang.id, gang.attempt, over=waits_again or gang.phase == Phase.ENDED)
 
 
-def _elsewhere(cluster: str, found: DeliveredGang, rank: int) -> GanglionError:
-    """That the log of a rank is in the cluster, and how it is read there."""
-    key, count = live_id(cluster, found), sum(each.count for each in found.gang.pod_sets)
-    if rank >= count:
-        return NotFound(f"{key} has no rank {rank}", f"its ranks are 0 to {count - 1}")
-    by = _with_rank(log_command(found), rank) or f"{pods_command(found)}; then: kubectl logs POD"
-    hint = f"there: {by}; of what ganglion submitted: {own_command(found, rank)}"
-    return Conflict(f"{key} is in cluster {cluster}, which has its logs", hint)
-
-
-def _with_rank(command: str, rank: int) -> str:
-    return command.replace(RANK, str(rank))
-
-
 class _Gang(NamedTuple):
     id: str
     attempt: int
@@ -108,14 +85,7 @@ class _Gang(NamedTuple):
     phase: str
 
 
-def _filed(filed: Filed, index: int | None, rank: int) -> _Gang:
-    cluster = cluster_of(filed.workload.queue)
-    if cluster:
-        by = "".join(each.logs_by for each in filed_detail(filed).gangs)
-        raise NotFound(
-            f"{filed.id} ran in cluster {cluster}, which has its logs while its pods are there",
-            _with_rank(by, rank) or "ask the cluster: kubectl logs, or where it collects them",
-        )
+def _filed(filed: Filed, index: int | None) -> _Gang:
     gangs = filed_detail(filed).gangs
     gang = next((each for each in gangs if index in (None, each.index)), None)
     if gang is None:
