@@ -125,17 +125,13 @@ export const workload = (ref: string) =>
       typeof data?.document["cluster"] === "string" && !data.ended ? SILENT_MS : false,
   });
 
-const SOUGHT = 10;
-
 /** The id of work of a cluster by its key there; empty = the server has none. */
-export const idOfKey = (cluster: string, name: string, key: string) =>
+export const idOfKey = (cluster: string, key: string) =>
   queryOptions({
     queryKey: ["workloads", "key", cluster, key],
     queryFn: async ({ signal }) => {
-      const listed = await get("/workloads", {}, { name, all: true, limit: 200 }, signal);
-      const own = listed.items.filter((each) => each.queue.startsWith(`${cluster}:`)).slice(0, SOUGHT);
-      const details = await Promise.all(own.map((each) => get("/workloads/{ref}", { ref: each.id }, {}, signal)));
-      return details.find((each) => each.document["gang"] === key)?.id ?? "";
+      const listed = await get("/workloads", {}, { key: `${cluster}:${key}` }, signal);
+      return listed.items[0]?.id ?? "";
     },
   });
 

@@ -17,10 +17,52 @@ export interface Amount {
   memory_mib: number | null;
 }
 
+export interface AnchorCopy {
+  where: string;
+  events: number;
+  at: number;
+  behind: number;
+  since: number;
+  late: boolean;
+  problem: string;
+}
+
+export interface AnchorPage {
+  now: number;
+  head: number;
+  signed: number;
+  unsigned: number;
+  unsigned_since: number;
+  signs_within: number;
+  late_after: number;
+  late: boolean;
+  problem: string;
+  items: Array<AnchorCopy>;
+}
+
 export interface AnchorStanding {
   where: string;
   checkpoints: number;
+  events: number;
   problem: string;
+}
+
+export interface AnswerTaken {
+}
+
+export interface AskedQuestion {
+  id: string;
+  question: WhyQuestion | LogQuestion;
+  within_ms: number;
+}
+
+export interface AskedScheduler {
+  cluster: string;
+  at: number;
+  answered: boolean;
+  trouble: string;
+  hint: string;
+  pods: Array<string>;
 }
 
 export interface AttemptPage {
@@ -309,6 +351,30 @@ export interface DeviceView {
   healthy: boolean;
   free_milli: number;
   gangs: Array<string>;
+}
+
+export interface DisplacedView {
+  gang: string;
+  workload: string;
+  name: string;
+  queue: string;
+  user: string;
+  fate: Yielding;
+  gpu_milli: number;
+  lost_gpu_ms: number | null;
+  most_gpu_ms: number;
+  most_micro: number | null;
+}
+
+export interface Displacement {
+  items: Array<DisplacedView>;
+  others: number;
+  gpu_milli: number;
+  lost_gpu_ms: number;
+  unknown: number;
+  most_gpu_ms: number;
+  most_micro: number | null;
+  currency: string;
 }
 
 export interface Done {
@@ -630,6 +696,20 @@ export interface LifeEvent {
   why: string;
 }
 
+export interface LogQuestion {
+  kind: "logs";
+  gang: string;
+  namespace: string;
+  rank: number;
+  limit: number;
+  previous: boolean;
+  tail: number | null;
+  since: string;
+  skip: number;
+  mark: string;
+  after: string;
+}
+
 export interface ModelKept {
   state: string;
   bytes: number;
@@ -941,6 +1021,10 @@ export interface Question {
   cluster: string;
 }
 
+export interface QuestionPage {
+  items: Array<AskedQuestion>;
+}
+
 export interface QueueFile {
   name: unknown;
   parent?: unknown;
@@ -1051,6 +1135,7 @@ export interface Report {
   overhead: Array<OverheadRow>;
   cpu_ms: number | null;
   spans: Array<ReportSpan>;
+  lost_since: number | null;
 }
 
 export interface ReportSpan {
@@ -1060,6 +1145,8 @@ export interface ReportSpan {
   started: number;
   p50_ms: number | null;
   p95_ms: number | null;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface ReportedMetric {
@@ -1250,6 +1337,8 @@ export interface StartPage {
   items: Array<StartView>;
 }
 
+export type StartUnknown = "blocked" | "guesses" | "large" | "never" | "no_end";
+
 export interface StartView {
   gang: string;
   at: number;
@@ -1416,6 +1505,7 @@ export interface UsagePage {
   currency: string;
   corrections: Array<CorrectionView>;
   lent: Array<LentRow>;
+  lost_since: number | null;
   guessed: Array<string>;
   next: string | null;
 }
@@ -1441,6 +1531,8 @@ export interface UsageRow {
   energy_mj: number | null;
   energy_gpu_us: number;
   energy_by: string;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface UsePage {
@@ -1474,13 +1566,14 @@ export interface UtilisationRow {
   capacity_gpu_us: number | null;
   held_milli: number;
   active_milli: number | null;
-  lost_gpu_ms: number;
   active_gpu_us: number | null;
   sampled_gpu_us: number;
   active_by: string;
   energy_mj: number | null;
   energy_gpu_us: number;
   energy_by: string;
+  lost_gpu_us: number | null;
+  useful_gpu_us: number | null;
 }
 
 export interface Verdict {
@@ -1489,9 +1582,15 @@ export interface Verdict {
   suggestions: Array<Suggestion>;
   stops: Array<string>;
   snapshot: number;
+  gangs: number;
   plan: string;
   cost: WorkloadCost | null;
   model: ModelUse | null;
+  displaced: Displacement | null;
+  takeover_ms: number;
+  start: Band | null;
+  start_unknown: StartUnknown | null;
+  guesses: Array<string>;
 }
 
 export interface Version {
@@ -1608,6 +1707,12 @@ export interface Why {
   workload: string;
   explanations: Array<Explained>;
   gangs: number;
+  asked: AskedScheduler | null;
+}
+
+export interface WhyQuestion {
+  kind: "why";
+  gang: string;
 }
 
 export interface WorkloadCost {
@@ -1767,6 +1872,8 @@ export interface Wrong {
   column: number;
 }
 
+export type Yielding = "ended" | "moved" | "requeued" | "shrunk" | "waits";
+
 export interface Gets {
   "/models": ModelList;
   "/workloads": WorkloadPage;
@@ -1810,6 +1917,7 @@ export interface Gets {
   "/whatif": WhatIfPage;
   "/whatif/{question}": WhatIf;
   "/audit/records": TrailPage;
+  "/audit/anchors": AnchorPage;
   "/audit/verification": TrailVerdict;
   "/healthz": Health;
   "/version": Version;
@@ -1849,6 +1957,8 @@ export interface Posts {
   "/users/{user}/enable": UserView;
   "/users:erase": ErasureView;
   "/clusters/{name}/records": DeliveryPosition;
+  "/clusters/{name}/questions": QuestionPage;
+  "/clusters/{name}/answers": AnswerTaken;
   "/whatif": WhatIf;
 }
 export interface Puts {

@@ -40,7 +40,7 @@ export function WorkloadPage() {
 /** Usage and events name work of clusters by its key there: its page is sought by that. */
 function Sought({ of: { cluster, name, key } }: { of: ClusterName }) {
   const go = route.useNavigate();
-  const found = useQuery(idOfKey(cluster, name, key));
+  const found = useQuery(idOfKey(cluster, key));
   const id = found.data;
   useEffect(() => {
     if (id) void go({ params: { ref: id }, replace: true });

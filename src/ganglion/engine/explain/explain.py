@@ -1,22 +1,20 @@
-"""Why not, and what would help: explanations on demand and verdicts before a submission."""
+"""Why not, and what would help: explanations on demand."""
 
 from typing import TypedDict
 
 from ganglion.engine.explain.blockers import holders_of
-from ganglion.engine.explain.suggest import NOT_HELPED, sketch, suggestions, try_out
+from ganglion.engine.explain.suggest import NOT_HELPED, suggestions
 from ganglion.engine.forecast import start_estimates
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.gangs.urgency import next_step
 from ganglion.engine.ordering.attempt import PlacementAttempt, seek
 from ganglion.engine.ordering.order import waiting_in_order
-from ganglion.engine.placement.held import with_held
 from ganglion.engine.runtimes.estimates import EstimateSource
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.nominations import blockers
 from ganglion.engine.topology.node_state import ShapeView
-from ganglion.model.plan import Phase, Verdict
+from ganglion.model.plan import Phase
 from ganglion.model.reasons import Band, Explanation, Raise, Reason, Token
-from ganglion.model.workload import Gang
 
 AHEAD = 5
 """Most gangs named as being ahead, or as still leaving a place."""
@@ -124,38 +122,6 @@ def _end(
     if left.source is EstimateSource.PRIOR and not record.gang.time_limit_ms:
         return None
     return Band(begin.p50 + left.p50_ms, begin.p90 + left.p90_ms)
-
-
-def verdict(state: ClusterState, gang: Gang, now: int) -> Verdict:
-    """What would happen to a gang that is not submitted; the state is left as it is.
-
-    A gang that would wait only because of others ahead of it is given a placement.
-    """
-    state.fleet.tree.settle()
-    state.deserved.refresh(now)
-    state.queues.shares.path(gang.queue)
-    record = sketch(state, gang)
-    gate = state.gangs.gates.reason(gang, 0)
-    if gate:
-        return Verdict(reason=gate)
-    outcome = try_out(state, now, gang)
-    if outcome.placement:
-        rate = state.config.policy.fetch_per_second_mib
-        place = with_held(state.fleet.tree, gang, outcome.placement, rate)
-        return Verdict(placement=place, stops=outcome.stops)
-    reason = outcome.reason
-    holders = () if reason is None or reason.never else holders_of(state, record, now)
-    return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason, holders))
-
-
-def impossible(state: ClusterState, gang: Gang, now: int) -> Verdict | None:
-    """Why a gang that is not submitted could never start; None = it could. Cheap if it could."""
-    state.fleet.tree.settle()
-    state.queues.shares.path(gang.queue)
-    reason, _ = seek(state, sketch(state, gang), now)
-    if reason is None or not reason.never:
-        return None
-    return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason))
 
 
 def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:

@@ -168,6 +168,13 @@ def _check_change(
             )
     if changes.deadline and changes.deadline != NO_DEADLINE:
         check_deadline(changes.deadline, records[0].gang.submitted, draft.now)
+    limit = changes.time_limit_ms
+    refused = None
+    if limit is not None:
+        refused = draft.state.holdings.costs.refuse_limit(holding, limit, draft.now)
+    if refused:
+        hint = "give it less time, or have its budget raised"
+        raise Conflict(f"{workload} may not run that long: {refused.message}", hint)
     if changes.held and len(holding) == len(records):
         raise Conflict(f"{workload} is {holding[0].phase}: only what waits can be held")
 

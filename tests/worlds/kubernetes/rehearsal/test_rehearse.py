@@ -46,7 +46,7 @@ def asked(there: Stage, *bodies: Body, namespace: str = SPACE) -> Verdict:
     """A verdict; nothing of the scheduler is another than before."""
     before = everything(there)
     try:
-        return rehearse(there.controller, bodies, namespace, there.now)
+        return rehearse(there.controller, bodies, namespace, there.now).prospect.verdict
     finally:
         assert everything(there) == before
         there.controller.validate()
