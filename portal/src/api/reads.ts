@@ -194,6 +194,7 @@ export interface RecordsAsked {
   kind?: string | undefined;
   queue?: string | undefined;
   workload?: string | undefined;
+  node?: string | undefined;
   glass?: boolean | undefined;
   since?: string | undefined;
   until?: string | undefined;
@@ -208,6 +209,15 @@ export const auditRecords = (asked: RecordsAsked) =>
     initialPageParam: "",
     getNextPageParam: (last) => last.next ?? undefined,
   });
+
+const ANCHORED_MS = 30_000;
+
+/** What is signed and anchored; no event says that. */
+export const anchors = queryOptions({
+  queryKey: ["audit", "anchors"],
+  queryFn: ({ signal }) => get("/audit/anchors", {}, {}, signal),
+  refetchInterval: ANCHORED_MS,
+});
 
 /** Checks every event; only when somebody asks for it. */
 export const verification = queryOptions({

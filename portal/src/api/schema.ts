@@ -90,6 +90,13 @@ export interface BatchItem {
   problem: Refusal | null;
 }
 
+export interface BeforeUpdate {
+  workload: string;
+  priority: number | null;
+  queue: string | null;
+  held: boolean | null;
+}
+
 export interface BookingFile {
   name: unknown;
   nodes?: unknown;
@@ -117,6 +124,7 @@ export interface BookingView {
   users: Array<string>;
   reason: string;
   state: string;
+  clears: boolean;
 }
 
 export interface BootstrapLink {
@@ -226,6 +234,7 @@ export interface BulkAnswer {
   workloads: Array<string>;
   prefixes: Record<string, string>;
   problems: Array<Refusal>;
+  before: Array<BeforeUpdate>;
 }
 
 export interface Cancel {
@@ -663,6 +672,12 @@ export interface IdleFile {
 }
 
 export type Kind = "train" | "service" | "workspace" | "sweep" | "batch";
+
+export interface KnownBefore {
+  priority?: number | null;
+  queue?: string | null;
+  held?: boolean | null;
+}
 
 export interface LeaverView {
   gang: string;
@@ -1493,6 +1508,7 @@ export interface UpdateMany {
   filter?: WorkloadFilter | null;
   dry_run: boolean;
   changes: Update;
+  only_if?: KnownBefore;
 }
 
 export type UsageBy = "queue" | "user" | "workload" | "flavor" | "kind" | "day";

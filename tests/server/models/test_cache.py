@@ -22,7 +22,7 @@ from tests.faults.clock import HandClock
 from tests.faults.files import FaultyFiles
 from tests.faults.plan import Nth, at_every_call
 from tests.server.models.registry import COMMIT, FakeRegistry, fake_registry
-from tests.server.models.weights import AT, CARD, HF, WEIGHTS, caching, hub
+from tests.server.models.weights import AT, CARD, HF, WEIGHTS, caching, hub, rewrite
 from tests.server.process import until
 
 
@@ -208,8 +208,7 @@ def test_where_a_registry_redirects_to_no_credentials_go(
         fake.moved[path] = f"{store.url}/w"
         home = tmp_path / "home"
         with caching(home, fake) as cache:
-            text = (home / "models.yaml").read_text()
-            (home / "models.yaml").write_text(text.replace("hf: {", "hf: {token: secret:T, "))
+            rewrite(home, "hf: {", "hf: {token: secret:T, ")
             cache._resolver.client._secret = {"T": "t0ken"}.get
             assert fetched(cache).state == "cached"
         assert (path, "Bearer t0ken") in fake.asked

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ganglion.api.reasons import ModelKept
+from ganglion.model.errors import ModelRegistryDown
 from ganglion.model.events import GangSubmitted, ModelUpdated
 from ganglion.model.workload import ResolvedModel
 from ganglion.server.controllers.services import ServicesController
@@ -19,6 +20,7 @@ from ganglion.server.requests.context import ServerContext
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door
 from ganglion.server.signals.scraper import Scraper
+from ganglion.specs.grammar.rules.models import reference_of
 from tests.mlflow.server import MlflowServer, mlflow_server
 from tests.server.conftest import Rig
 from tests.server.models.registry import fake_registry, watching
@@ -125,6 +127,32 @@ def test_a_version_is_kept_as_it_was_logged_until_it_is_gone_or_made_anew(
         cache.want([])
         assert "models:/kept/2 is another one by now than record-" in fetched(cache, second).trouble
         assert content(cache.path_of(model)) == FILES, "what is kept stays as it was"
+
+
+def test_a_break_is_gone_on_after_where_it_was(tmp_path: Path, registry: MlflowServer) -> None:
+    registry.register("breaks")
+    version = registry.version("breaks", {"w.bin": WEIGHTS})
+    came: list[int] = []
+
+    async def arrived(_at: int, new: int) -> None:
+        came.append(new)
+        if len(came) == 2:
+            raise ModelRegistryDown("the line broke")
+
+    async def fetch(cache: ModelCache) -> None:
+        wanted = reference_of(f"models:/breaks/{version}")
+        source, model = (
+            cache._resolver.source(str(wanted)),
+            await cache._resolver.resolve(str(wanted)),
+        )
+        (file,) = await source.contents(wanted, model)
+        part, to = tmp_path / "part", tmp_path / "w.bin"
+        await cache._download.fetch(file, lambda: source.request(wanted, file), part, to, arrived)
+
+    with fake_registry() as fake, caching(tmp_path / "home", fake, mlflow=registry.url) as cache:
+        asyncio.run(fetch(cache))
+    assert (tmp_path / "w.bin").read_bytes() == WEIGHTS
+    assert sum(came) == len(WEIGHTS), "no byte came twice"
 
 
 def test_a_version_is_kept_from_a_bucket_and_from_a_folder_of_this_machine(

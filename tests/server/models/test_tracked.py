@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from ganglion.api.reasons import ModelKept
+from ganglion.server.models import asking
 from ganglion.server.models.cache.sources import SUMS
 from ganglion.server.models.mlflow.artifacts import PROXY
 from tests.server.models.registry import FakeRegistry, fake_registry
 from tests.server.models.test_cache import content, fetched
-from tests.server.models.weights import CARD, FOLDER, WEIGHTS, caching, listed, tracked
+from tests.server.models.weights import CARD, FOLDER, WEIGHTS, caching, listed, rewrite, tracked
 
 FILES = {"MLmodel": CARD, "data/w 1.bin": WEIGHTS, "data/code/__init__.py": b""}
 WHERE = f"{PROXY}/{FOLDER}"
@@ -42,9 +43,7 @@ def test_a_version_is_kept_with_all_its_files_and_found_by_its_folder(
 ) -> None:
     home = tmp_path / "home"
     with caching(home, fake) as cache:
-        text = (home / "models.yaml").read_text()
-        signed = text.replace("mlflow: {", "mlflow: {token: secret:T, ")
-        (home / "models.yaml").write_text(signed)
+        rewrite(home, "mlflow: {", "mlflow: {token: secret:T, ")
         cache._resolver.client._secret = {"T": "t0ken"}.get
         model = tracked(fake, FILES)
         size = len(CARD) + len(WEIGHTS)
@@ -82,6 +81,51 @@ def test_a_break_is_gone_on_after_only_where_the_file_is_the_same(
         assert fetched(cache, model).state == "cached"
         assert content(cache.path_of(model)) == {"w.bin": last}
     assert fake.ranges == ["bytes=100000-"] * parts
+
+
+def test_what_an_earlier_try_left_of_other_files_is_no_part_of_the_model(
+    tmp_path: Path, fake: FakeRegistry
+) -> None:
+    home = tmp_path / "home"
+    tracked(fake, {"a": CARD, "b": WEIGHTS})
+    fake.files[f"{WHERE}/b"] = ({}, CARD)
+    assert "b came with" in trouble(home, fake)
+    assert [*(tmp_path / "models").rglob("a")]
+    model = tracked(fake, {"b": WEIGHTS})
+    with caching(home, fake) as cache:
+        assert fetched(cache, model).state == "cached"
+        assert content(cache.path_of(model)) == {"b": WEIGHTS}
+
+
+def test_a_server_that_stops_sending_is_left_alone_in_time(
+    tmp_path: Path, fake: FakeRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "STALLED_S", 0.05)
+    fake.silent_after = True
+    tracked(fake, FILES)
+    assert "127.0.0.1 has sent nothing of a file for 0.05 s" in trouble(tmp_path / "home", fake)
+
+
+def test_files_of_a_second_server_are_fetched_where_the_owner_names_it(
+    tmp_path: Path, fake: FakeRegistry
+) -> None:
+    model, home = tracked(fake, FILES), tmp_path / "home"
+    with fake_registry() as other:
+        tracked(other, FILES)
+        for place in (
+            f"mlflow-artifacts://{other.url.removeprefix('http://')}/{FOLDER}",
+            f"{other.url}{WHERE}",
+        ):
+            fake.place = place
+            with caching(home, fake) as cache:
+                assert "not at the tracking server; where that is right" in (
+                    fetched(cache, model).trouble
+                )
+        assert not other.asked
+        with caching(home, fake) as cache:
+            rewrite(home, "mlflow: {", f"mlflow: {{artifacts: '{other.url}', ")
+            assert fetched(cache, model).state == "cached"
+            assert content(cache.path_of(model)) == FILES
 
 
 Change = Callable[[FakeRegistry], object]
@@ -229,8 +273,7 @@ def test_of_a_folder_of_this_machine_it_is_said_what_is_wrong(
     made = shared(tmp_path, fake)
     change(made)
     with caching(tmp_path / "home", fake) as cache:
-        settings = tmp_path / "home" / "models.yaml"
-        settings.write_text(f"{settings.read_text()}files: ['{made.parent}']\n")
+        rewrite(tmp_path / "home", "mlflow: {", f"files: ['{made.parent}']\nmlflow: {{")
         reading = fetched(cache, tracked_as({}))
         assert (reading.state == "failed") is bool(said)
         assert said in reading.trouble

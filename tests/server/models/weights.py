@@ -63,6 +63,13 @@ def listed(fake: FakeRegistry, folder: str, **entry: object) -> None:
         entries.append(entry)
 
 
+def rewrite(home: Path, old: str, new: str) -> None:
+    """Give the settings of a home another text at once: a cache reads them meanwhile."""
+    settings = home / "models.yaml"
+    (home / "new.yaml").write_text(settings.read_text().replace(old, new))
+    (home / "new.yaml").rename(settings)
+
+
 @contextmanager
 def caching(
     home: Path,

@@ -1,5 +1,6 @@
 """What was lost and what was useful adds up to what was held, whenever the server is killed."""
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -218,3 +219,28 @@ def test_lost_work_of_before_it_was_metered_is_unknown(lossy: Lossy) -> None:
     assert [each.lost_gpu_us is None for each in shown.spans] == [True, False]
     with lossy.ledger.still() as reader:
         assert verified(reader).flaws == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE lost SET begin_ms = begin_ms - 1",
+        "DELETE FROM lost",
+        "UPDATE lost SET cycle = 1000000",
+        "UPDATE lost SET attempt = 2",
+    ],
+)
+def test_a_row_of_lost_work_that_was_edited_is_found_out(lossy: Lossy, damage: str) -> None:
+    lossy.began()
+    job = lossy.submit("a", resources={"gpus": 2}, retry={"limit": 1, "backoff": "1s"})
+    lossy.turn(2)
+    lossy.machine.time += 30_000
+    lossy.machine.end(f"{job}/0", Outcome.FAILED, 1)
+    lossy.turn(1)
+    with sqlite3.connect(lossy.home.ledger) as raw:
+        assert raw.execute(damage).rowcount == 1
+    raw.close()
+    with lossy.ledger.still() as reader:
+        (flaw,) = verified(reader).flaws
+    assert flaw.kind == "lost"
+    assert "lost" in flaw.problem

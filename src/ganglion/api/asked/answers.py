@@ -5,7 +5,7 @@ from msgspec import Struct
 from ganglion.api.reasons import Explained
 
 
-class LogPart(Struct, frozen=True):
+class LogLines(Struct, frozen=True):
     """Lines of a log, whole ones.
 
     Attributes:
@@ -57,7 +57,7 @@ class QuestionAnswer(Struct, frozen=True):
     at: int = 0
     why: Explained | None = None
     pods: tuple[str, ...] = ()
-    log: LogPart | None = None
+    log: LogLines | None = None
     trouble: AnswerTrouble | None = None
 
 

@@ -16,6 +16,7 @@ class WhyQuestion(Struct, frozen=True, tag_field="kind", tag=WHY):
     """Why a gang waits, and what would start it.
 
     Attributes:
+        kind: of the question.
         gang: its id in the cluster.
     """
 
@@ -26,6 +27,7 @@ class LogQuestion(Struct, frozen=True, tag_field="kind", tag=LOGS):
     """Lines of the log of one pod of a gang, each behind its time.
 
     Attributes:
+        kind: of the question.
         gang: its id in the cluster.
         namespace: of its pods.
         rank: number of the pod in the gang.

@@ -47,7 +47,7 @@ def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) ->
         return Explanation(gang, record.phase, **_urgency(state, record, None, now))
     state.fleet.tree.settle()
     state.deserved.refresh(now)
-    reason = record.reason or _present_reason(state, record, now)
+    reason = present_reason(state, record, now)
     order = waiting_in_order(state, now)
     position = order.index(gang) + 1 if gang in order else 0
     holders = () if reason.token in NOT_HELPED else holders_of(state, record, now)
@@ -176,8 +176,16 @@ def _promised(state: ClusterState, record: GangRecord) -> Explanation:
     )
 
 
-def _present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason:
-    """The reason as of now: what the last cycle found may have changed since."""
+def present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason:
+    """Why a gang waits as of now: what the last cycle found may have changed since.
+
+    Args:
+        state: left as it is; its nodes and shares are settled.
+        record: a gang that waits.
+        now: the time in ms.
+    """
+    if record.reason:
+        return record.reason
     reason, _ = seek(state, record, now)
     if reason is None:
         return state.gangs.reason(record.gang.id) or _UNSEEN

@@ -3,12 +3,15 @@
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.engine.explain.blockers import holders_of
 from ganglion.engine.explain.displaced import displaced_by
-from ganglion.engine.explain.explain import start_of
+from ganglion.engine.explain.explain import present_reason, start_of
 from ganglion.engine.explain.rehearsal import Rehearsals, Rehearsed
 from ganglion.engine.explain.suggest import sketch, suggestions, try_out
+from ganglion.engine.forecast import start_estimates
+from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.ordering.attempt import seek
 from ganglion.engine.ordering.order import goes_first
 from ganglion.engine.placement.held import with_held
@@ -17,7 +20,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import GangReserved
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Verdict
-from ganglion.model.reasons import Band, Displaced, Reason, StartUnknown, Token
+from ganglion.model.reasons import Band, Displaced, Reason, StartUnknown
 from ganglion.model.workload import Gang
 
 PART = 3
@@ -26,8 +29,6 @@ than 20,000 known gangs are copied for it."""
 
 UNTIL = "until"
 """Evidence of a reason: the time in ms of the checkpoint that the gang waits for."""
-
-_BEHIND = Reason(Token.ORDER, "others go first and leave no room for it")
 
 
 class Foretold(NamedTuple):
@@ -94,10 +95,13 @@ def fate(state: ClusterState, gang: Gang, now: int) -> Foretold:
     if tried and tried.given:
         place = _held(state, gang, tried.given.placement)
         return Foretold(place, tried.given.yields, tried=tried)
-    outcome = try_out(state, now, gang)
     if tried:
-        reason = outcome.reason or tried.state.gangs.reason(gang.id) or _BEHIND
+        after = tried.state
+        after.fleet.tree.settle()
+        after.deserved.refresh(tried.at)
+        reason = present_reason(after, after.gangs.record(gang.id), tried.at)
         return Foretold(reason=reason, tried=tried)
+    outcome = try_out(state, now, gang)
     if outcome.placement is None:
         return Foretold(reason=outcome.reason)
     record, trade = sketch(state, gang), outcome.trade
@@ -127,10 +131,29 @@ def foretell(state: ClusterState, gang: Gang, now: int) -> Prospect:
     verdict = Verdict(reason=reason, suggestions=helps)
     if never:
         return Prospect(verdict, unknown=StartUnknown.NEVER)
+    return _waits(state, gang, now, found, verdict)
+
+
+def _waits(
+    state: ClusterState, gang: Gang, now: int, found: Foretold, verdict: Verdict
+) -> Prospect:
+    """When a gang starts that waits for room, and whom it takes over from."""
+    reason, record = found.reason, sketch(state, gang)
+    until = reason.evidence.get(UNTIL, 0) if reason else 0
+    if not (found.tried or until) and (plain := _plainly(state, record, reason, now)):
+        return _awaited(verdict, *plain)
     tried = found.tried or _submitted(state, gang, now)
     if tried is None:
         return Prospect(verdict, unknown=StartUnknown.LARGE)
-    return _awaited(state, gang, verdict, tried)
+    after = tried.state
+    after.fleet.tree.settle()
+    after.deserved.refresh(tried.at)
+    told = _awaited(verdict, start_of(after, after.gangs.record(gang.id), tried.at))
+    given = Rehearsals(state, now, PART).later(tried, gang.id, until) if until else None
+    if given is None:
+        return told
+    displaced = tuple(displaced_by(state, given.yields, until))
+    return replace(told, displaced=displaced, takeover_ms=until)
 
 
 def impossible(state: ClusterState, gang: Gang, now: int) -> Verdict | None:
@@ -147,24 +170,33 @@ def _submitted(state: ClusterState, gang: Gang, now: int) -> Rehearsed | None:
     return Rehearsals(state, now, PART).submitted(gang)
 
 
-def _awaited(state: ClusterState, gang: Gang, verdict: Verdict, tried: Rehearsed) -> Prospect:
-    """When a gang starts that waits after the cycles that were tried, as `why` says it then."""
-    after, record = tried.state, tried.state.gangs.record(gang.id)
-    after.fleet.tree.settle()
-    after.deserved.refresh(tried.at)
-    band = start_of(after, record, tried.at)
-    start = Band(band.p50_ms, band.p90_ms) if band and band.known else None
-    unknown, guesses = None, band.guesses if band else ()
-    if start is None:
-        unknown = StartUnknown.GUESSES if guesses else StartUnknown.NO_END
-        unknown = unknown if band else StartUnknown.BLOCKED
-    displaced: tuple[Displaced, ...] = ()
-    at = verdict.reason.evidence.get(UNTIL, 0) if verdict.reason else 0
-    if at:
-        given = Rehearsals(state, tried.at, PART).later(tried, gang.id, at)
-        at = at if given else 0
-        displaced = tuple(displaced_by(state, given.yields, at)) if given else ()
-    return Prospect(verdict, displaced, at, start, unknown, guesses)
+def _plainly(
+    state: ClusterState, record: GangRecord, reason: Reason | None, now: int
+) -> tuple[start_estimates.Band | None] | None:
+    """When a gang starts that waits and changes nothing else by that; None = it may change more.
+
+    Nothing is copied for it, which is what takes most of the time else.
+    """
+    gang = record.gang
+    if reason is None or not state.gangs.is_plain(gang):
+        return None
+    record.waits_since, record.turn_ms = now, state.forecast.backlog.turn_ms(gang, now)
+    with state.gangs.as_if_waiting(record), state.agenda.effort.apart():
+        state.deserved.refresh(now)
+        changes = next(iter(state.timeline.future.plan(record, reason, now)), None)
+        found = None if changes else (start_of(state, record, now),)
+    state.deserved.refresh(now)
+    return found
+
+
+def _awaited(verdict: Verdict, band: start_estimates.Band | None) -> Prospect:
+    """When a gang that waits starts, as `why` says it."""
+    if band is None:
+        return Prospect(verdict, unknown=StartUnknown.BLOCKED)
+    if band.known:
+        return Prospect(verdict, start=Band(band.p50_ms, band.p90_ms), guesses=band.guesses)
+    unknown = StartUnknown.GUESSES if band.guesses else StartUnknown.NO_END
+    return Prospect(verdict, unknown=unknown, guesses=band.guesses)
 
 
 def _held(state: ClusterState, gang: Gang, placement: Placement) -> Placement:

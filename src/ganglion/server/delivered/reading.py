@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from ganglion.api.asked.answers import LogPart
+from ganglion.api.asked.answers import LogLines
 from ganglion.api.asked.questions import LogQuestion, mark_of
 
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)[.\d]*(Z|[+-]\d\d:\d\d) ")
@@ -34,7 +34,7 @@ class LogReading:
         self._of_seconds: Counter[int] = Counter()
         self._second = 0
 
-    def taken(self, part: LogPart) -> bytes:
+    def taken(self, part: LogLines) -> bytes:
         """The new lines of a part, without their times."""
         self.uid = self.uid or part.uid
         out = list[bytes]()

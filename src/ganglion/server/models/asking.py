@@ -73,8 +73,11 @@ class RegistryContent:
                 if part is None:
                     return
                 yield part
-        except (httpx2.HTTPError, TimeoutError) as error:
+        except httpx2.HTTPError as error:
             raise _silent(str(self._said.url), error) from None
+        except TimeoutError:
+            problem = f"{self._said.url.host} has sent nothing of a file for {STALLED_S:g} s"
+            raise ModelRegistryDown(problem, AGAIN) from None
 
 
 class RegistryClient:

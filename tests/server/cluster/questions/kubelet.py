@@ -62,7 +62,7 @@ class PlayedKubelet:
         self.asked.append((pod, query))
         if self.refuses:
             status, said = self.refuses
-            raise error_of(f"GET {path}", status, msgspec.json.encode({"message": said}), 0)
+            raise error_of(f"GET {path}", status, msgspec.json.encode({"message": said}))
         yield b""
         if self.hangs:
             await asyncio.Event().wait()

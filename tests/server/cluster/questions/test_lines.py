@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ganglion.api.asked.answers import LogPart
+from ganglion.api.asked.answers import LogLines
 from ganglion.api.asked.questions import LogQuestion
 from ganglion.server.cluster.questions.lines import NewLines, Rotated
 from ganglion.server.delivered.reading import LogReading
@@ -32,14 +32,14 @@ class Container:
             self.kubelet.logs["pod"].append(stamped(self.at - late, text, len(self.said)))
             self.said.append(text.encode() + b"\n")
 
-    def part(self) -> LogPart:
+    def part(self) -> LogLines:
         question = self.reading.following
         try:
             return self._part(question)
         except Rotated:
             return self._part(replace(question, skip=0, mark=""))
 
-    def _part(self, question: LogQuestion) -> LogPart:
+    def _part(self, question: LogQuestion) -> LogLines:
         after = "" if question.mark else question.after
         lines = NewLines(question.limit, question.skip, question.mark, after)
         query: dict[str, str | int | bool] = {"limitBytes": 1 << 20}
@@ -49,7 +49,7 @@ class Container:
         for at in range(0, len(text), size):
             if lines.take(text[at : at + size]):
                 break
-        return LogPart(lines.text(over=self.over), "pod", "uid", "main", lines.more)
+        return LogLines(lines.text(over=self.over), "pod", "uid", "main", lines.more)
 
     def read(self) -> None:
         """All there is now."""
@@ -60,7 +60,7 @@ class Container:
                 return
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.integers(0, 10**9), st.lists(st.integers(0, 25), min_size=1, max_size=8))
 def test_each_line_is_read_once_in_order_while_the_log_grows(seed: int, grows: list[int]) -> None:
     container = Container(LogQuestion("g", "lab", limit=160), seed)

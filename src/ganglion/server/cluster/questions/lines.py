@@ -45,9 +45,13 @@ class NewLines:
             self._keep(line)
             if self.more:
                 return True
-        # One line may be longer than all that is kept of a log.
-        self.more = self._size + len(self._rest) >= self._limit
+        # One line may be longer than all that is kept of a log: its begin is kept then.
+        self._rest = self._rest[: self._limit]
+        self.more = not self._is_known(self._rest) and self._size + len(self._rest) >= self._limit
         return self.more
+
+    def _is_known(self, line: bytes) -> bool:
+        return bool(self._after) and line.partition(b" ")[0] <= self._after
 
     def _skipped(self, data: bytes) -> bytes:
         """What is left of bytes without the lines that are known."""
@@ -61,15 +65,15 @@ class NewLines:
         self._skip = 0
         return parts[-1]
 
-    def _keep(self, line: bytes) -> None:
-        if self._after and line.partition(b" ")[0] <= self._after:
+    def _keep(self, line: bytes, end: bytes = b"\n") -> None:
+        if self._is_known(line):
             return
         if self._size + len(line) + 1 > self._limit:
             self.more = True
             if self._kept:
                 return
             line = line[: self._limit - 1]  # one that is longer than all that is kept of a log
-        self._kept.append(line + b"\n")
+        self._kept.append(line + end)
         self._size += len(line) + 1
 
     def text(self, *, over: bool) -> bytes:
@@ -83,7 +87,8 @@ class NewLines:
         """
         if self._skip:
             raise Rotated
-        is_long = self.more and not self._kept
-        if self._rest and (is_long or (over and not self.more)):
+        if self._rest and self.more and not self._kept:  # a line of more than the limit
             self._keep(self._rest)
+        elif self._rest and over and not self.more:
+            self._keep(self._rest, b"")
         return b"".join(self._kept)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.api.asked.answers import LogPart, QuestionAnswer
+from ganglion.api.asked.answers import LogLines, QuestionAnswer
 from ganglion.api.asked.questions import ClusterQuestion, LogQuestion
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
 from ganglion.server.cluster.questions.lines import NewLines, Rotated
 from ganglion.server.cluster.questions.pods import (
-    Seat,
+    GangSeat,
     check_begun,
     container_of,
     is_over,
@@ -88,7 +88,7 @@ class LogAnswers:
         part = asyncio.run(self._within(known, question, max(within_s - SPARE_S, SPARE_S)))
         return QuestionAnswer("", "", self._clock.now_ms(), log=part)
 
-    async def _within(self, known: Seat, question: LogQuestion, within_s: float) -> LogPart:
+    async def _within(self, known: GangSeat, question: LogQuestion, within_s: float) -> LogLines:
         api = self._open(self._endpoints[known.cluster])
         try:
             async with asyncio.timeout(within_s):
@@ -103,7 +103,7 @@ class LogAnswers:
         finally:
             await api.close()
 
-    async def _part(self, api: Api, known: Seat, question: LogQuestion) -> LogPart:
+    async def _part(self, api: Api, known: GangSeat, question: LogQuestion) -> LogLines:
         try:
             chosen = await self._chosen(api, known, question)
             check_begun(chosen.pod, chosen.container)
@@ -114,7 +114,7 @@ class LogAnswers:
         except ApiError as error:
             raise _said(error, known, question) from error
 
-    async def _chosen(self, api: Api, known: Seat, question: LogQuestion) -> _Chosen:
+    async def _chosen(self, api: Api, known: GangSeat, question: LogQuestion) -> _Chosen:
         """The pod and container that are meant.
 
         Raises:
@@ -136,7 +136,7 @@ class LogAnswers:
             )
         return _Chosen(found[-1], container_of(found[-1]), previous=False)
 
-    async def _read(self, api: Api, chosen: _Chosen, question: LogQuestion) -> LogPart:
+    async def _read(self, api: Api, chosen: _Chosen, question: LogQuestion) -> LogLines:
         pod = chosen.pod
         fresh = NewLines(
             min(question.limit or LARGEST, LARGEST),
@@ -151,7 +151,7 @@ class LogAnswers:
                     break
         over = chosen.previous or is_over(pod, chosen.container)
         text = fresh.text(over=over)
-        return LogPart(
+        return LogLines(
             text,
             pod.metadata.name,
             pod.metadata.uid,
@@ -176,7 +176,7 @@ def _query(chosen: _Chosen, question: LogQuestion) -> dict[str, str | int | bool
     return wanted
 
 
-def _said(error: ApiError, known: Seat, question: LogQuestion) -> Exception:
+def _said(error: ApiError, known: GangSeat, question: LogQuestion) -> Exception:
     """What a refusal of the API server, or of the kubelet behind it, means."""
     name = known.pod.metadata.name if known.pod else f"rank {question.rank} of {question.gang}"
     if isinstance(error, ForbiddenRequest):

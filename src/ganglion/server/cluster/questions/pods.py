@@ -23,7 +23,7 @@ SELECTORS = {
 """Part of a gang's id -> the label that its pods have, with the name behind it in the id."""
 
 
-class Seat(Struct, frozen=True):
+class GangSeat(Struct, frozen=True):
     """What is known of a rank of a gang.
 
     Attributes:
@@ -37,7 +37,7 @@ class Seat(Struct, frozen=True):
     pod: Pod | None = None
 
 
-def seat(controller: ClusterController, gang: str, rank: int) -> Seat:
+def seat(controller: ClusterController, gang: str, rank: int) -> GangSeat:
     """The seat of a rank, by what a scheduler knows; nothing is asked.
 
     Raises:
@@ -49,7 +49,7 @@ def seat(controller: ClusterController, gang: str, rank: int) -> Seat:
         site = next((each for each in sites if gang.startswith(each.prefix)), None)
         if site is None:
             raise NotFound(f"there is no cluster of gang {gang!r}")
-        return Seat(site.name, gang.removeprefix(site.prefix))
+        return GangSeat(site.name, gang.removeprefix(site.prefix))
     site, first, ranks = controller.scene.site_of(gang), 0, dict[tuple[str, int], int]()
     for each in found.sets:
         width = max(each.count, each.seats)
@@ -58,7 +58,7 @@ def seat(controller: ClusterController, gang: str, rank: int) -> Seat:
     if rank >= first:
         raise NotFound(f"{found.name} has no rank {rank}", f"its ranks are 0 to {first - 1}")
     members = (each.pod for each in found.members if ranks.get((each.pod_set, each.index)) == rank)
-    return Seat(site.name, gang.removeprefix(site.prefix), next(members, None))
+    return GangSeat(site.name, gang.removeprefix(site.prefix), next(members, None))
 
 
 async def pods_of(api: Api, namespace: str, gang: str, rank: int) -> list[Pod]:

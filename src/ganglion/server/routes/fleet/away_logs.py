@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 from fastapi import Response
 
-from ganglion.api.asked.answers import LogPart, QuestionAnswer
+from ganglion.api.asked.answers import LogLines, QuestionAnswer
 from ganglion.api.asked.questions import LogQuestion
 from ganglion.lifecycle.clusters import cluster_of
 from ganglion.model.errors import Conflict, EnvironmentFault, GanglionError, NotFound, RateLimited
@@ -26,10 +26,12 @@ MOST_PARTS = 128
 """Parts of a log that one request reads without following it: 64 MiB."""
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 4.0
 """Between two looks for new lines: the first, and the longest while there are none."""
+STUCK = 3
+"""Parts in a row with nothing new, though there is more, after which a log is given up."""
 PATIENCE = 30
 """Looks in a row without an answer after which a log is followed no more."""
 
-Ask = Callable[[LogQuestion], Awaitable[LogPart]]
+Ask = Callable[[LogQuestion], Awaitable[LogLines]]
 
 
 class AwayLog(NamedTuple):
@@ -92,7 +94,7 @@ async def read_away(here: ServerContext, log: AwayLog, *, follow: bool) -> Respo
         RateLimited: the user reads too many logs of clusters at once.
     """
 
-    async def ask(question: LogQuestion) -> LogPart:
+    async def ask(question: LogQuestion) -> LogLines:
         return _part(log.cluster, await here.desk.ask(log.cluster, question, here.user, ANSWER_S))
 
     first = None
@@ -105,7 +107,7 @@ async def read_away(here: ServerContext, log: AwayLog, *, follow: bool) -> Respo
     return Patient(stream, media_type="text/plain; charset=utf-8")
 
 
-def _part(cluster: str, answer: QuestionAnswer) -> LogPart:
+def _part(cluster: str, answer: QuestionAnswer) -> LogLines:
     """The part of an answer; raises what the scheduler says is wrong."""
     trouble = answer.trouble
     if trouble:
@@ -118,18 +120,24 @@ def _part(cluster: str, answer: QuestionAnswer) -> LogPart:
 
 
 async def _stream(
-    here: ServerContext, ask: Ask, reading: LogReading, part: LogPart | None, *, follow: bool
+    here: ServerContext, ask: Ask, reading: LogReading, part: LogLines | None, *, follow: bool
 ) -> AsyncIterator[bytes]:
     """Lines part by part; a follower is in time by a second or a few."""
     parts, misses, pause = 0, 0, PAUSE_S
     while not here.feed.closing:
         if part:
+            if reading.uid and part.uid != reading.uid:
+                return  # another attempt
             new = reading.taken(part)
             parts += 1
             if new:
                 pause = PAUSE_S
                 yield new
-            if part.over or (part.uid != reading.uid) or not (part.more or follow):
+            misses = misses + 1 if part.more and not new else 0
+            if misses >= STUCK:
+                yield b"[ganglion] the cluster shows no more of this log\n"
+                return
+            if part.over or not (part.more or follow):
                 return
             if parts >= MOST_PARTS and not follow:
                 yield b"[ganglion] the log is longer: read on in the cluster, or with since\n"
@@ -138,7 +146,7 @@ async def _stream(
             await here.effects.clock.pause(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
         try:
-            part, misses = await ask(reading.following), 0
+            part = await ask(reading.following)
         except Conflict:
             part = None  # it has not begun
         except NotFound as error:
