@@ -52,6 +52,7 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
       ["/fleet?view=list", "cluster-fleet-list", "east:node-0"],
       ["/nodes?at=east:node-0", "cluster-nodes", "kubectl cordon node-0"],
       ["/timeline?view=list", "cluster-timeline", "east:train"],
+      ["/queues", "cluster-queues", "east:default"],
       ["/usage?by=workload", "cluster-usage", "train"],
       ["/audit", "cluster-audit", "east"],
     ]) {

@@ -35,6 +35,12 @@ export const flavors = queryOptions({
   queryFn: ({ signal }) => get("/gpus", {}, {}, signal),
 });
 
+export const clusters = queryOptions({
+  queryKey: ["queues", "clusters"],
+  queryFn: ({ signal }) => get("/clusters", {}, {}, signal),
+  refetchInterval: ({ state }) => (state.data?.items.length ? SILENT_MS : false),
+});
+
 /** Flavors of the nodes of the server itself: those of clusters have the cluster before them. */
 export const ownFlavors = queryOptions({
   ...flavors,

@@ -292,10 +292,23 @@ export interface ClusterDelivery {
   gangs: number;
   lost: number;
   silent_since: number;
+  queues: Array<ClusterQueue>;
 }
 
 export interface ClusterPage {
   items: Array<ClusterDelivery>;
+}
+
+export interface ClusterQueue {
+  name: string;
+  parent: string;
+  quota: Record<string, Amount> | null;
+  limit: Record<string, Amount> | null;
+  lend_limit: Record<string, Amount> | null;
+  over_quota_weight: number | null;
+  gpu_used_milli: number;
+  running: number;
+  waiting: number;
 }
 
 export interface ConstraintsFile {

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ganglion.api.queues import ClusterQueue
 from ganglion.model.events import DeliveryRecord
 
 
@@ -94,6 +95,7 @@ class ClusterDelivery(Struct):
         gangs: that wait or run, as far as is known here.
         lost: records that are known to be missing.
         silent_since: since when nothing was heard of that scheduler, in ms; 0 = it is not silent.
+        queues: its queues, by name.
     """
 
     name: str
@@ -104,6 +106,7 @@ class ClusterDelivery(Struct):
     gangs: int
     lost: int
     silent_since: int = 0
+    queues: tuple[ClusterQueue, ...] = ()
 
 
 class ClusterPage(Struct):

@@ -13,6 +13,28 @@ class Amount(resources.Amount, frozen=True, forbid_unknown_fields=False, omit_de
     """A quantity of each resource; None = not governed."""
 
 
+class ClusterQueue(Struct):
+    """A queue of a cluster that delivers.
+
+    Attributes:
+        name, parent: with the cluster before them; no parent = it is at the top.
+        quota, limit, lend_limit, over_quota_weight: its rules, by flavor, `*` = all together; None
+            = its scheduler has not said them to this server.
+        gpu_used_milli: thousandths of GPUs that it and all below it hold.
+        running, waiting: its gangs, and those below it.
+    """
+
+    name: str
+    parent: str = ""
+    quota: dict[str, Amount] | None = None
+    limit: dict[str, Amount] | None = None
+    lend_limit: dict[str, Amount] | None = None
+    over_quota_weight: int | None = None
+    gpu_used_milli: int = 0
+    running: int = 0
+    waiting: int = 0
+
+
 class BoundView(Struct):
     """What bounds the use of a queue: a rule of its own, or of a queue above it.
 

@@ -31,7 +31,7 @@ from ganglion.model.events import (
     WaitGroups,
     WaitOrder,
 )
-from ganglion.model.queue import CLUSTER_SIGN
+from ganglion.model.queue import CLUSTER_SIGN, Queue
 from ganglion.model.workload import Gang, Workload
 
 CLUSTER_NAME = "[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?"
@@ -55,6 +55,7 @@ class ClusterBook(Struct):
         over: those that have ended since `close`.
         placed: those that got their first place since `close`.
         parents: queue -> the queue above it.
+        rules: queue -> its rules, as far as a scheduler has said them since a server keeps them.
         heard: when the last record came, in ms.
         lost: records that are known to be missing.
         waits: what its newest scheduler has said of why gangs wait.
@@ -70,6 +71,7 @@ class ClusterBook(Struct):
     over: list[DeliveredGang] = field(default_factory=list)
     placed: list[DeliveredGang] = field(default_factory=list)
     parents: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, Queue] = field(default_factory=dict)
     heard: int = 0
     lost: int = 0
     waits: ClusterWaits = field(default_factory=ClusterWaits)
@@ -155,8 +157,10 @@ class ClusterBook(Struct):
                 self.settled = True
             case QueueSet(queue=queue):
                 self.parents[queue.name] = queue.parent
+                self.rules[queue.name] = queue
             case QueueRemoved(name=name):
                 self.parents.pop(name, None)
+                self.rules.pop(name, None)
             case GangSubmitted():
                 self._submitted(event)
             case WaitGroups():

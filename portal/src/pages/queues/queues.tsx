@@ -5,7 +5,7 @@ import { Suspense, lazy, useMemo } from "react";
 import { Button } from "react-aria-components";
 import { change } from "../../api/client";
 import { queues } from "../../api/reads";
-import type { Amount, QueueView } from "../../api/schema";
+import type { QueueView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { gpus } from "../../ui/numbers";
@@ -14,21 +14,17 @@ import { PlainTable, type PlainColumn } from "../../ui/plain_table";
 import { harmless, word } from "../../ui/text";
 import { standing } from "../overview/overview";
 import { tightest } from "./bounds";
+import { ClusterQueues } from "./clusters";
 import { lineage, mayBelow, mayChange } from "./may";
 import { Reclaims } from "./reclaims";
 import { Bounds, Past } from "./standing";
-import { branches, type Branch } from "./tree";
+import { branches, total, type Branch } from "./tree";
 import { Try } from "./try";
 import { rememberQueue, type Saved } from "./undo";
 
 const QueueEditor = lazy(() => import("./edit"));
 
 const route = getRouteApi("/queues");
-
-function total(amounts: Record<string, Amount>): number | null {
-  const known = Object.values(amounts).flatMap((each) => (each.gpu_milli === null ? [] : [each.gpu_milli]));
-  return known.length ? known.reduce((sum, each) => sum + each, 0) : null;
-}
 
 export function QueuesPage() {
   const { queue: chosen, edit } = route.useSearch();
@@ -80,6 +76,7 @@ export function QueuesPage() {
             chosen={chosen}
           />
           <Command line="ganglion queues -o wide" />
+          {!picked && <ClusterQueues />}
           {!picked && <Reclaims />}
         </div>
         {picked && (

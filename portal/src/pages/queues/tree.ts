@@ -1,5 +1,5 @@
 /** Queues as a tree. */
-import type { QueueView } from "../../api/schema";
+import type { Amount, QueueView } from "../../api/schema";
 
 export interface Branch {
   queue: QueueView;
@@ -23,4 +23,10 @@ export function branches(items: readonly QueueView[]): Branch[] {
   };
   walk("", 0);
   return found;
+}
+
+/** GPUs of a rule, all flavors together, in thousandths; null = it is about none. */
+export function total(amounts: Record<string, Amount>): number | null {
+  const known = Object.values(amounts).flatMap((each) => (each.gpu_milli === null ? [] : [each.gpu_milli]));
+  return known.length ? known.reduce((sum, each) => sum + each, 0) : null;
 }

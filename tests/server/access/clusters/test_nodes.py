@@ -1,4 +1,4 @@
-"""Nodes of clusters at a server: what there is, what is free, and who is on it."""
+"""Nodes and queues of clusters at a server: what there is, what is free, and who holds it."""
 
 from typing import Any
 
@@ -11,9 +11,13 @@ from ganglion.model.events import (
     DeviceHealth,
     NodeCordoned,
     NodeLost,
+    QueueSet,
     SchedulerSettled,
     ServerStarted,
 )
+from ganglion.model.queue import Queue
+from ganglion.model.resources import Amount
+from ganglion.server.delivered.queues import cluster_queues
 from ganglion.server.delivered.receive import receive
 from tests.server.access.office import API, Office
 from tests.server.delivered.stories import begun, ended, placed, submitted, turns
@@ -105,3 +109,32 @@ def test_nodes_of_clusters_are_seen_and_closed_where_that_is_allowed(east: Offic
         answer = east.owner.post(f"{API}/{path}", json=body)
         assert answer.status_code == 409, answer.text
         assert "kubectl cordon n0" in answer.json()["hint"]
+
+
+def queues(office: Office) -> dict[str, dict[str, Any]]:
+    (cluster,) = office.owner.get(f"{API}/clusters").json()["items"]
+    return {each["name"]: each for each in cluster["queues"]}
+
+
+def test_queues_of_a_cluster_have_their_rules_and_what_they_hold(east: Office) -> None:
+    at = east.rig.machine.time
+    quota = {"H100": Amount(gpu_milli=4_000)}
+    rules = Queue("team", "org", quota=quota, limit={"*": Amount(gpu_milli=9_000)})
+    deliver(east, [QueueSet(at, rules), submitted(at, "late"), submitted(at, "top", "org")], [], 2)
+    found = queues(east)
+    assert list(found) == ["east:org", "east:team"]
+    team, org = found["east:team"], found["east:org"]
+    assert (team["parent"], team["quota"]["H100"]["gpu_milli"]) == ("east:org", 4_000)
+    assert (team["limit"]["*"]["gpu_milli"], org["quota"], org["parent"]) == (9_000, {}, "")
+    assert [team[key] for key in ("gpu_used_milli", "running", "waiting")] == [2_000, 1, 1]
+    assert [org[key] for key in ("gpu_used_milli", "running", "waiting")] == [2_000, 1, 2]
+    deliver(east, [QueueSet(at, Queue("org", "team")), ended(at, "train")], [], 3)
+    assert queues(east)["east:org"]["waiting"] == 2  # a circle is no way to hang
+
+
+def test_a_queue_whose_rules_no_scheduler_has_said_has_none_known(east: Office) -> None:
+    with east.rig.service.read() as mind:
+        book = mind.book.clusters.of["east"]
+        assert cluster_queues("east", book)[1].over_quota_weight == 1
+        book.rules.clear()  # as in a snapshot of an earlier version
+        assert cluster_queues("east", book)[1].over_quota_weight is None

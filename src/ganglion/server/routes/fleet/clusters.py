@@ -14,6 +14,7 @@ from ganglion.lifecycle.clusters import CLUSTER_NAME, ClusterBook, cluster_of, p
 from ganglion.model.errors import FieldError
 from ganglion.model.events import AlarmSet
 from ganglion.model.events.policy import ClusterMoney
+from ganglion.server.delivered.queues import cluster_queues
 from ganglion.server.delivered.receive import receive
 from ganglion.server.requests.context import Here, ServerContext
 from ganglion.server.rest.problems import ERRORS
@@ -87,6 +88,7 @@ def _shown(name: str, book: ClusterBook, silent_since: int) -> ClusterDelivery:
         gangs=len(book.gangs),
         lost=book.lost,
         silent_since=silent_since,
+        queues=cluster_queues(name, book),
     )
 
 
