@@ -48,3 +48,20 @@ def test_a_pod_whose_binding_was_refused_says_so_while_it_waits_for_the_next_try
     assert said.message.startswith("policy: it backs off before the next attempt")
     assert said.message.endswith("last time: could not be bound: a policy denies it")
     assert (event.reason, event.message) == ("FailedScheduling", said.message)
+
+
+def test_a_pod_that_takes_the_place_of_another_is_told_what_that_was_told() -> None:
+    stage = Stage()
+    first, second = manifests.gang("g", 2, gpus=8)
+    stage.show(manifests.node("n0"), first, second)
+    stage.turn()
+    (said,) = stage.ordered(Say)
+    assert [each.name for each in said.pods] == ["g-0", "g-1"]
+    stage.turn()
+    assert not stage.ordered(Say)
+    stage.remove(second)
+    other = {**second, "metadata": {**second["metadata"], "name": "g-2"}}
+    stage.show(other)
+    stage.turn()
+    (again,) = stage.ordered(Say)
+    assert ([each.name for each in again.pods], again.message) == (["g-2"], said.message)
