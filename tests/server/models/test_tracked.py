@@ -1,5 +1,6 @@
 """Versions of MLflow in the folder for models: whole, checked, and of their own source alone."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -8,8 +9,11 @@ from typing import Any
 import pytest
 
 from ganglion.api.reasons import ModelKept
+from ganglion.model.errors import FieldError
+from ganglion.seams.effects import SYSTEM
 from ganglion.server.models import asking
-from ganglion.server.models.cache.sources import SUMS
+from ganglion.server.models.cache.local import LOCAL, LocalContent, tag_of
+from ganglion.server.models.cache.sources import SUMS, RemoteFile
 from ganglion.server.models.mlflow.artifacts import PROXY
 from tests.server.models.registry import FakeRegistry, fake_registry
 from tests.server.models.test_cache import content, fetched
@@ -278,3 +282,17 @@ def test_of_a_folder_of_this_machine_it_is_said_what_is_wrong(
         assert (reading.state == "failed") is bool(said)
         assert said in reading.trouble
     assert not [*(tmp_path / "models").rglob("passwd")]
+
+
+def test_a_file_that_is_changed_while_it_is_copied_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "w"
+    path.write_bytes(WEIGHTS)
+    state = path.stat()
+    file = RemoteFile("w", f"{LOCAL}{path}", state.st_size, tag=tag_of(state))
+
+    async def copied() -> None:
+        async for _ in LocalContent(SYSTEM.files, file, 0).parts():
+            path.write_bytes(CARD)
+
+    with pytest.raises(FieldError, match="w was changed while it was copied"):
+        asyncio.run(copied())
