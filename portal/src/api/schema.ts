@@ -47,6 +47,24 @@ export interface AnchorStanding {
   problem: string;
 }
 
+export interface AnswerTaken {
+}
+
+export interface AskedQuestion {
+  id: string;
+  question: WhyQuestion | LogQuestion;
+  within_ms: number;
+}
+
+export interface AskedScheduler {
+  cluster: string;
+  at: number;
+  answered: boolean;
+  trouble: string;
+  hint: string;
+  pods: Array<string>;
+}
+
 export interface AttemptPage {
   metered_since: number | null;
   items: Array<TimelineSpan>;
@@ -70,6 +88,13 @@ export interface BatchItem {
   gangs: number;
   due: number | null;
   problem: Refusal | null;
+}
+
+export interface BeforeUpdate {
+  workload: string;
+  priority: number | null;
+  queue: string | null;
+  held: boolean | null;
 }
 
 export interface BookingFile {
@@ -99,6 +124,7 @@ export interface BookingView {
   users: Array<string>;
   reason: string;
   state: string;
+  clears: boolean;
 }
 
 export interface BootstrapLink {
@@ -208,6 +234,7 @@ export interface BulkAnswer {
   workloads: Array<string>;
   prefixes: Record<string, string>;
   problems: Array<Refusal>;
+  before: Array<BeforeUpdate>;
 }
 
 export interface Cancel {
@@ -646,6 +673,12 @@ export interface IdleFile {
 
 export type Kind = "train" | "service" | "workspace" | "sweep" | "batch";
 
+export interface KnownBefore {
+  priority?: number | null;
+  queue?: string | null;
+  held?: boolean | null;
+}
+
 export interface LeaverView {
   gang: string;
   at: number;
@@ -676,6 +709,20 @@ export interface LifeEvent {
   saved_by: number;
   changes: Array<LifeChange>;
   why: string;
+}
+
+export interface LogQuestion {
+  kind: "logs";
+  gang: string;
+  namespace: string;
+  rank: number;
+  limit: number;
+  previous: boolean;
+  tail: number | null;
+  since: string;
+  skip: number;
+  mark: string;
+  after: string;
 }
 
 export interface ModelKept {
@@ -987,6 +1034,10 @@ export interface Question {
   workload?: Record<string, unknown> | null;
   at: string;
   cluster: string;
+}
+
+export interface QuestionPage {
+  items: Array<AskedQuestion>;
 }
 
 export interface QueueFile {
@@ -1455,6 +1506,7 @@ export interface UpdateMany {
   filter?: WorkloadFilter | null;
   dry_run: boolean;
   changes: Update;
+  only_if?: KnownBefore;
 }
 
 export type UsageBy = "queue" | "user" | "workload" | "flavor" | "kind" | "day";
@@ -1671,6 +1723,12 @@ export interface Why {
   workload: string;
   explanations: Array<Explained>;
   gangs: number;
+  asked: AskedScheduler | null;
+}
+
+export interface WhyQuestion {
+  kind: "why";
+  gang: string;
 }
 
 export interface WorkloadCost {
@@ -1915,6 +1973,8 @@ export interface Posts {
   "/users/{user}/enable": UserView;
   "/users:erase": ErasureView;
   "/clusters/{name}/records": DeliveryPosition;
+  "/clusters/{name}/questions": QuestionPage;
+  "/clusters/{name}/answers": AnswerTaken;
   "/whatif": WhatIf;
 }
 export interface Puts {

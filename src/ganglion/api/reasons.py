@@ -10,6 +10,7 @@ from ganglion.model import placement, plan, reasons
 from ganglion.model.reasons import Band, Chance, Raise, StartUnknown, Yielding
 
 __all__ = [
+    "AskedScheduler",
     "Band",
     "DisplacedView",
     "Displacement",
@@ -223,17 +224,41 @@ class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=Fa
     held: tuple[HeldItem, ...] = ()
 
 
+class AskedScheduler(Struct):
+    """Where it comes from what is said of work in a cluster.
+
+    Attributes:
+        cluster: its name.
+        at: time in ms of the state that it follows from, by the clock of the scheduler.
+        answered: whether the scheduler was asked and answered; else it is what it delivered last.
+        trouble: why nothing newer came; empty = it answered.
+        hint: what to do about that; empty = nothing is known.
+        pods: names of the pods of the gang, which a change in the cluster is made to; empty = there
+            are more than a few, or they are not known.
+    """
+
+    cluster: str
+    at: int
+    answered: bool
+    trouble: str = ""
+    hint: str = ""
+    pods: tuple[str, ...] = ()
+
+
 class Why(Struct):
     """Why a workload waits.
 
     Attributes:
         gangs: how many gangs it has.
         explanations: of each of them, or of the one that was asked about.
+        asked: of work that lives in a cluster, where that comes from; None = it is work of the
+            server itself, or has ended.
     """
 
     workload: str
     explanations: tuple[Explained, ...] = ()
     gangs: int = 1
+    asked: AskedScheduler | None = None
 
 
 class StartView(Struct, frozen=True):

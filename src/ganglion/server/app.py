@@ -17,6 +17,7 @@ from ganglion.server.access.routed_callers import RoutedCallers
 from ganglion.server.access.tries.token_limit import TokenLimit
 from ganglion.server.commands.sign_in import BY_LINK
 from ganglion.server.delivered.contacts import SchedulerContacts
+from ganglion.server.delivered.desk import QuestionDesk
 from ganglion.server.direct import Direct
 from ganglion.server.login.browser import BrowserLogin
 from ganglion.server.login.owner import IDLE_MS, OwnerLogin
@@ -47,7 +48,7 @@ from ganglion.server.routes import (
     workspaces,
 )
 from ganglion.server.routes.bulk import verbs as bulk
-from ganglion.server.routes.fleet import bookings, clusters, drains, usage, use
+from ganglion.server.routes.fleet import bookings, clusters, drains, questions, usage, use
 from ganglion.server.routes.identity import access, notices, sessions, trail, users
 from ganglion.server.routes.models import references
 from ganglion.server.routes.money import budget_requests, budgets, prices
@@ -83,6 +84,7 @@ _ROUTES = (
     users,
     audit,
     clusters,
+    questions,
     whatif,
     trail,
 )
@@ -102,6 +104,7 @@ def make_app(context: ServerContext) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         context.feed.attach()
+        context.feed.leaving = context.desk.close
         yield
         await all_ended(context, RECORDED_S)
 
@@ -171,6 +174,7 @@ def guarded(
     routed = RoutedCallers(context.service, known, context.check_account)
     context.decide_by(routed.answers)
     context.contacts = SchedulerContacts(context.service.now())
+    context.desk = QuestionDesk(context.effects)
     context.attend(partial(waiting_now, context.service.read, known.sees))
     context.curves.measure_by(lambda: _uses(context))
     pages: LoginPages | None = (

@@ -38,7 +38,12 @@ class Office:
     Args:
         rig: the server; its thread runs.
         app: of it, behind the guard.
+
+    Attributes:
+        context: of the server.
     """
+
+    context: ServerContext
 
     def __init__(self, rig: Rig, app: Any) -> None:
         self.rig, self._app = rig, app
@@ -125,5 +130,6 @@ def office(
         model_store=lambda: KEPT,
     )
     made = Office(rig, guarded(make_app(context), "secret", loopback=True))
+    made.context = context
     with made.owner:
         yield made

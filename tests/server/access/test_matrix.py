@@ -66,7 +66,7 @@ WHOLE_FLEET: dict[str, frozenset[Role]] = {
     **dict.fromkeys(("list_holds", "export_audit"), AUDIT),
     **dict.fromkeys(("list_audit_anchors", "list_audit_records", "verify_audit"), AUDIT),
     "shut_down": ADMIN,
-    "deliver_records": frozenset({R, A}),
+    **dict.fromkeys(("deliver_records", "poll_questions", "answer_question"), frozenset({R, A})),
 }
 """Operation -> roles that may do it when granted on the whole fleet; elsewhere none may."""
 

@@ -59,16 +59,22 @@ def test_every_answer_is_a_struct_of_the_api(page: Any) -> None:
         assert kind.__module__.startswith("ganglion.api."), operation
 
 
+def fields_of(kind: type[Struct]) -> list[str]:
+    """Keys of a struct as it is sent: of one of several kinds, its kind comes first."""
+    tag = kind.__struct_config__.tag_field
+    return [*([tag] if tag else ()), *kind.__struct_fields__]
+
+
 def test_every_schema_has_the_keys_of_its_struct_and_says_what_they_are(page: Any) -> None:
     known = {name: each for name, each in page["components"]["schemas"].items() if name in ANSWERS}
     assert {"WorkloadView", "NodeView", "Explained", "Placement"} <= set(known)
     for name, schema in known.items():
         kind = ANSWERS[name]
         assert kind.__module__.split(".")[1] in SENT
-        assert list(schema["properties"]) == list(kind.__struct_fields__), name
+        assert list(schema["properties"]) == fields_of(kind), name
         assert schema["additionalProperties"] is False
         if not kind.__struct_config__.omit_defaults:
-            assert schema["required"] == list(kind.__struct_fields__), name
+            assert schema["required"] == fields_of(kind), name
         described = {key for key, each in schema["properties"].items() if "description" in each}
         assert described == keys_of(kind).keys(), name
         assert "Attributes:" not in schema["description"]
@@ -77,7 +83,7 @@ def test_every_schema_has_the_keys_of_its_struct_and_says_what_they_are(page: An
 
 def test_a_docstring_lists_no_key_that_its_struct_lacks() -> None:
     for kind in structs(ganglion.api):
-        assert keys_of(kind).keys() <= set(kind.__struct_fields__), kind.__name__
+        assert keys_of(kind).keys() <= set(fields_of(kind)), kind.__name__
 
 
 def test_no_struct_repeats_the_keys_of_one_that_is_sent() -> None:

@@ -84,7 +84,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "workspaces": "",
         "autoscaling": "schedules",
         "cluster_gangs": "past waiting",
-        "clusters": "cluster_gangs waiting",
+        "clusters": "cluster_gangs past waiting",
         "expand": "sweeps",
         "standby": "services",
     },

@@ -21,7 +21,7 @@ export function Logs(props: {
   const { job, gang, rank, find, set } = props;
   const shown = job.gangs.find((each) => each.index === gang);
   const elsewhere = clusterOf(job);
-  const attempt = elsewhere ? 0 : (shown?.attempt ?? 0);
+  const attempt = shown?.attempt ?? 0;
   const over = shown?.phase === "ended";
   const [tail, setTail] = useState<Tail>(NOTHING);
   const [down, setDown] = useState(true);
@@ -49,13 +49,13 @@ export function Logs(props: {
     if (down && lines.length) virtual.scrollToIndex(lines.length - 1, { align: "end" });
   }, [lines.length, down, virtual]);
 
-  if (elsewhere)
+  if (elsewhere && attempt && tail.state === "broken" && !tail.lines.length)
     return (
       <Empty title="The cluster has its log">
+        <p>{harmless(tail.trouble, 1000)}</p>
         <p>
-          It is work of the cluster {harmless(elsewhere.cluster, 63)}. A scheduler reports to this server what it decides; the server does
-          not reach into clusters, and has no output of their pods. The cluster keeps it for as long as the pods are there
-          {over ? ", which may be removed by now" : ""}. With a kubeconfig for it:
+          The scheduler of the cluster {harmless(elsewhere.cluster, 63)} is asked again every few seconds. The cluster keeps the log for as long
+          as the pods are there{over ? ", which may be removed by now" : ""}. With a kubeconfig for it:
         </p>
         <Command line={askThere("logs", elsewhere, over ? "" : "--follow")} label="Its log" />
       </Empty>

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Suggestion } from "../../api/schema";
-import { changeOf, optionsOf, withCount } from "./suggested";
+import { changeOf, changeThere, optionsOf, withCount } from "./suggested";
 
 const suggestion = (more: Partial<Suggestion>): Suggestion => ({
   change: "",
@@ -25,6 +25,18 @@ it("changes in place what can be, as the command does", () => {
 it("changes nothing in place where others have to end, or the job has to be another one", () => {
   for (const more of [{ awaits: ["x/0"], priority: 5 }, { gpus: 4 }, { pods: 2 }, { level: "rack" }])
     expect(changeOf(suggestion(more))).toBeNull();
+});
+
+it("changes work of a cluster by the command that does it there, to the pods that are named", () => {
+  const east = { cluster: "east", namespace: "lab" };
+  const both = suggestion({ priority: 90, queue: "east:fast", time_limit_ms: 1_200_000 });
+  expect(changeThere(both, east, ["late-0", "late-1"])).toBe(
+    "kubectl annotate --namespace lab --overwrite pods late-0 late-1 ganglion.dev/priority=90 ganglion.dev/time-limit=20m && " +
+      "kubectl label --namespace lab --overwrite pods late-0 late-1 ganglion.dev/queue=fast",
+  );
+  expect(changeThere(suggestion({ priority: 0 }), east, ["a"])).toContain("ganglion.dev/priority=0");
+  expect(changeThere(both, east, [])).toBeNull();
+  expect(changeThere(suggestion({ gpus: 4 }), east, ["a"])).toBeNull();
 });
 
 it("keeps the type of GPUs", () => {

@@ -23,6 +23,22 @@ export function optionsOf(about: Suggestion): string {
   ].join(" ");
 }
 
+/** The command that makes the change in a cluster, to the pods that are there; null = it has to be created anew, or others have to end. */
+export function changeThere(about: Suggestion, { cluster, namespace }: { cluster: string; namespace: string }, pods: readonly string[]): string | null {
+  const found = changeOf(about);
+  if (!found || !pods.length) return null;
+  const to = `--namespace ${word(namespace)} --overwrite pods ${pods.map(word).join(" ")}`;
+  const notes = [
+    ...(found.priority == null ? [] : [`ganglion.dev/priority=${found.priority}`]),
+    ...(found.time_limit ? [`ganglion.dev/time-limit=${found.time_limit}`] : []),
+  ];
+  const queue = about.queue.startsWith(`${cluster}:`) ? about.queue.slice(cluster.length + 1) : about.queue;
+  return [
+    ...(notes.length ? [`kubectl annotate ${to} ${notes.join(" ")}`] : []),
+    ...(queue ? [`kubectl label ${to} ganglion.dev/queue=${word(queue)}`] : []),
+  ].join(" && ");
+}
+
 /** The GPUs of a file with another count, whatever type it names. */
 export function withCount(gpus: string, count: number): string {
   const type = /^([^:]+):/.exec(gpus)?.[1];

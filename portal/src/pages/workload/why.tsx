@@ -2,34 +2,36 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { why, workload } from "../../api/reads";
-import type { Band, Explained } from "../../api/schema";
+import type { AskedScheduler, Band, Explained, Suggestion } from "../../api/schema";
 import { Command, Failure, Loading, Name, Time, Badge } from "../../ui/parts";
 import { Apply } from "./apply";
-import { askThere, clusterOf } from "./gang_choice";
+import { askThere, clusterOf, type Elsewhere } from "./gang_choice";
 import { count, duration, gpus, hours, memory, plural } from "../../ui/numbers";
 import { harmless, word } from "../../ui/text";
+import { changeThere } from "./suggested";
 
 /** `clone`: whether it offers to clone the workload; its own page does so already. */
 export function WhyPanel({ refOf, clone = true }: { refOf: string; clone?: boolean }) {
   const found = useQuery(why(refOf));
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="why it waits" />;
-  const { explanations, gangs } = found.data;
+  const { asked, explanations, gangs } = found.data;
   if (!explanations.length) return <p>It does not wait.</p>;
   return (
     <div className="why">
       {explanations.map((each) => (
-        <Explanation key={each.gang} about={each} several={gangs > 1} clone={clone} />
+        <Explanation key={each.gang} about={each} several={gangs > 1} clone={clone && !asked} asked={asked} refOf={refOf} />
       ))}
       {gangs > explanations.length && (
         <p className="quiet">{plural(gangs - explanations.length, "further gang")} not shown here.</p>
       )}
-      {isAway(refOf) ? <There refOf={refOf} waits={explanations.some((each) => each.phase === "pending")} /> : <Command line={`ganglion why ${word(refOf)}`} />}
+      {asked ? <There refOf={refOf} asked={asked} /> : <Command line={`ganglion why ${word(refOf)}`} />}
     </div>
   );
 }
 
-function Explanation({ about, several, clone }: { about: Explained; several: boolean; clone: boolean }) {
+function Explanation(props: { about: Explained; several: boolean; clone: boolean; asked: AskedScheduler | null; refOf: string }) {
+  const { about, several, clone, asked, refOf } = props;
   const { reason } = about;
   return (
     <article>
@@ -58,7 +60,7 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
         </dl>
       )}
       {about.phase === "pending" && <Start about={about} />}
-      <Suggestions about={about} clone={clone} />
+      <Suggestions about={about} clone={clone} asked={asked} refOf={refOf} />
       {about.ahead_count > 0 && (
         <People title={about.ahead_count === 1 ? "1 gang goes before it" : `${about.ahead_count} gangs go before it`} ids={about.ahead} all={about.ahead_count} />
       )}
@@ -72,9 +74,13 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
           <ul className="lines">
             {Object.entries(about.closed).map(([node, cause]) => (
               <li key={node}>
-                <Link to="/fleet" search={{ node }}>
+                {asked ? (
                   <Name text={node} most={60} />
-                </Link>{" "}
+                ) : (
+                  <Link to="/fleet" search={{ node }}>
+                    <Name text={node} most={60} />
+                  </Link>
+                )}{" "}
                 {harmless(cause, 300)}
               </li>
             ))}
@@ -91,26 +97,32 @@ function Explanation({ about, several, clone }: { about: Explained; several: boo
   );
 }
 
-/** What this server does not know of work in a cluster, why, and who does. */
-function There({ refOf, waits }: { refOf: string; waits: boolean }) {
+/** Whether the scheduler of the cluster has answered, else why not and how old this is; and the command that asks it. */
+function There({ refOf, asked }: { refOf: string; asked: AskedScheduler }) {
   const found = useQuery(workload(refOf));
   const there = found.data && clusterOf(found.data);
-  if (!there) return null;
-  if (!waits) return <Command line={askThere("why", there)} label="Ask its scheduler" />;
   return (
     <section>
-      <h3>What would start it</h3>
-      <p>
-        The scheduler of the cluster {harmless(there.cluster, 63)} knows: it tries changes on a copy of its state, which it does not send
-        to this server. It also names the nodes with their obstacles, and who holds them. With a kubeconfig for that cluster:
-      </p>
-      <Command line={askThere("why", there)} label="Ask its scheduler" />
+      {asked.answered ? (
+        <p className="quiet">
+          The scheduler of the cluster {harmless(asked.cluster, 63)} said so <Time at={asked.at} exact />.
+        </p>
+      ) : (
+        <p className="notice warn">
+          {asked.at ? (
+            <>
+              The scheduler of the cluster {harmless(asked.cluster, 63)} sent this <Time at={asked.at} exact />.
+            </>
+          ) : (
+            `The scheduler of the cluster ${harmless(asked.cluster, 63)} sent this.`
+          )}{" "}
+          What would start it is not known here: {harmless(asked.trouble, 500)}.{asked.hint && ` Hint: ${harmless(asked.hint, 300)}.`}
+        </p>
+      )}
+      {there && <Command line={askThere("why", there)} label="Ask its scheduler" />}
     </section>
   );
 }
-
-/** Whether it lives in a cluster, whose scheduler knows more than the server. */
-const isAway = (gang: string) => gang.includes(":");
 
 function Start({ about }: { about: Explained }) {
   return (
@@ -164,19 +176,23 @@ function BandLine({ band }: { band: Band }) {
   );
 }
 
-function Suggestions({ about, clone }: { about: Explained; clone: boolean }) {
+function Suggestions(props: { about: Explained; clone: boolean; asked: AskedScheduler | null; refOf: string }) {
+  const { about, clone, asked, refOf } = props;
   if (!about.suggestions.length) return null;
   return (
     <section>
       <h3>What would start it</h3>
-      <p className="quiet">Each was tried on a copy of the present state.</p>
+      <p className="quiet">
+        {asked ? "Its scheduler tried each on a copy of its state. The cluster makes the change, this server none." : "Each was tried on a copy of the present state."}
+      </p>
       <ul className="lines">
         {about.suggestions.map((each) => (
           <li key={each.change}>
             {harmless(each.change, 500)}{" "}
-            <Apply job={about.gang.replace(/\/\d+$/, "")} gang={about.gang} about={each} />
+            {!asked && <Apply job={about.gang.replace(/\/\d+$/, "")} gang={about.gang} about={each} />}
             <Touched what="stops or moves" ids={each.stops} />
             <Touched what="awaits the end of" ids={each.awaits} />
+            {asked && <ApplyThere about={each} asked={asked} refOf={refOf} />}
           </li>
         ))}
       </ul>
@@ -187,6 +203,17 @@ function Suggestions({ about, clone }: { about: Explained; clone: boolean }) {
       )}
     </section>
   );
+}
+
+/** How a suggestion is carried out in a cluster. */
+function ApplyThere({ about, asked, refOf }: { about: Suggestion; asked: AskedScheduler; refOf: string }) {
+  const found = useQuery(workload(refOf));
+  const there: Elsewhere | undefined = found.data && clusterOf(found.data);
+  if (!there) return null;
+  const line = changeThere(about, there, asked.pods);
+  if (line) return <Command line={line} label="In the cluster" />;
+  if (about.pods || about.gpus) return <span className="quiet">It has to be created anew with that.</span>;
+  return null;
 }
 
 function Job({ id }: { id: string }) {

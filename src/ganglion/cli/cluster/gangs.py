@@ -2,12 +2,12 @@
 
 from ganglion.api.reasons import Placement, PodPlacement, Reason
 from ganglion.api.workloads import GangView
-from ganglion.cli.cluster.seats import ClusterGang, seat_of
+from ganglion.cli.cluster.seats import ClusterGang
 from ganglion.model.causes import Cause, CauseKind, Standing, sentence
 from ganglion.model.reasons import Remedy, Token
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import marks
-from ganglion.worlds.kubernetes.submit.objects import SeenPod, given_up, ms
+from ganglion.worlds.kubernetes.submit.objects import SeenPod, given_up, ms, seat_of
 from ganglion.worlds.kubernetes.submit.sleeping import sleeps
 
 INTERRUPTED = "its submit was interrupted: give the same command again, or cancel it"
@@ -92,7 +92,7 @@ def _place(pod: SeenPod) -> PodPlacement:
     devices = notes.get(names.DEVICES, "")
     return PodPlacement(
         pod_set=pod.metadata.labels.get(names.POD_SET, "main"),
-        index=seat_of(pod),
+        index=seat_of(pod.metadata) or 0,
         node=pod.spec.node_name,
         devices=tuple(int(each) for each in devices.split(",") if each.isdecimal()),
     )

@@ -7,10 +7,7 @@ from msgspec import Struct
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.finding import SeenWorkload
 from ganglion.worlds.kubernetes.submit.manifests import marks
-from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod, indexes
-
-JOB_INDEX = "batch.kubernetes.io/job-completion-index"
-SET_INDEX = "apps.kubernetes.io/pod-index"
+from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod, indexes, seat_of
 
 
 class ClusterGang(Struct, frozen=True):
@@ -36,7 +33,7 @@ class ClusterGang(Struct, frozen=True):
         """Node rank -> the pods that had it, oldest first."""
         found: dict[int, list[SeenPod]] = {}
         for pod in self.pods:
-            found.setdefault(0 if self.alone else seat_of(pod), []).append(pod)
+            found.setdefault(0 if self.alone else seat_of(pod.metadata) or 0, []).append(pod)
         return dict(sorted(found.items()))
 
     def present(self) -> list[SeenPod]:
@@ -51,13 +48,6 @@ class ClusterGang(Struct, frozen=True):
             return False
         over = all(main.kind == "Job" and main.is_so("Complete") for main in self.mains)
         return True if over else None
-
-
-def seat_of(pod: SeenPod) -> int:
-    """Node rank of a pod within its gang."""
-    notes, labels = pod.metadata.annotations, pod.metadata.labels
-    own = notes.get(JOB_INDEX) or labels.get(SET_INDEX) or "0"
-    return int(notes.get(marks.FIRST_POD, "0")) + int(own)
 
 
 def _trial(main: Main, index: int) -> bool | None:
@@ -92,7 +82,7 @@ def _each_alone(seen: SeenWorkload, main: Main) -> list[ClusterGang]:
     if main.kind == "Job":
         by_index: dict[int, list[SeenPod]] = {}
         for pod in seen.pods:
-            by_index.setdefault(seat_of(pod), []).append(pod)
+            by_index.setdefault(seat_of(pod.metadata) or 0, []).append(pod)
         pods = [by_index.get(index, []) for index in range(_count(main))]
     else:
         pods = [[pod] for pod in _by_age(seen.pods)]

@@ -18,7 +18,7 @@ from ganglion.cli.output.formats import (
     preempted,
     ranges,
 )
-from ganglion.cli.output.screen import out
+from ganglion.cli.output.screen import note, out
 from ganglion.cli.output.tables import print_table
 from ganglion.model.reasons import (
     Band,
@@ -31,7 +31,7 @@ from ganglion.model.reasons import (
 )
 
 if TYPE_CHECKING:
-    from ganglion.api.reasons import Explained, WaitedFor, Why
+    from ganglion.api.reasons import AskedScheduler, Explained, WaitedFor, Why
 
 NAMED = 3
 """Gangs named at most of those that make a start unknown."""
@@ -249,6 +249,15 @@ def print_why(answer: "Why") -> None:
         if number:
             out().print()
         _print_group(answer.workload if alone else _members(equal), equal)
+    if answer.asked and not answer.asked.answered:
+        _print_asked(answer.asked)
+
+
+def _print_asked(asked: "AskedScheduler") -> None:
+    """Say how old what is said of work in a cluster is, and why nothing newer came."""
+    since = f"{age(now_ms() - asked.at)} ago" if asked.at else "at no known time"
+    note(f"This is as the scheduler of cluster {asked.cluster} delivered {since}, for")
+    note(f"{asked.trouble}. Hint: {asked.hint}" if asked.hint else asked.trouble)
 
 
 def _print_group(who: str, equal: "list[Explained]") -> None:

@@ -119,6 +119,11 @@ LEVELS = ("debug", "info", "warning", "error")
     "--deliver-token", default="", metavar="FILE", help="File with a token of role reporter."
 )
 @click.option(
+    "--deliver-logs",
+    is_flag=True,
+    help="Read logs of pods for that server when users ask it: needs the right get pods/log.",
+)
+@click.option(
     "--outbox-limit",
     default="256Mi",
     show_default=True,
@@ -146,6 +151,7 @@ def scheduler(
     deliver_to: str,
     deliver_as: str,
     deliver_token: str,
+    deliver_logs: bool,
     outbox_limit: str,
     log_level: str,
 ) -> None:
@@ -189,12 +195,16 @@ def scheduler(
         policy=policy,
         settings=settings,
         tokens_for=tokens_for,
-        outbox=_outbox(outbox, deliver_to, deliver_as, deliver_token, outbox_limit),
+        outbox=_outbox(
+            *(outbox, deliver_to, deliver_as, deliver_token, outbox_limit), logs=deliver_logs
+        ),
     )
     schedule(endpoints, wish, lambda url: note(f"Views, probes and metrics on {url}."))
 
 
-def _outbox(folder: str, url: str, name: str, token: str, limit: str) -> "OutboxWish | None":
+def _outbox(
+    folder: str, url: str, name: str, token: str, limit: str, *, logs: bool = False
+) -> "OutboxWish | None":
     """Where the scheduler reports to; None = nowhere."""
     import re
 
@@ -209,7 +219,7 @@ def _outbox(folder: str, url: str, name: str, token: str, limit: str) -> "Outbox
         "--deliver-as": name,
         "--deliver-token": token,
     }
-    if not any(given.values()):
+    if not any(given.values()) and not logs:
         return None
     missing = [flag for flag, value in given.items() if not value]
     if not name or (missing and (url or token)):
@@ -219,12 +229,12 @@ def _outbox(folder: str, url: str, name: str, token: str, limit: str) -> "Outbox
         raise InputError(f"--deliver-as {name}: no name of a cluster", "as east-1")
     size = parse_memory(limit) << 20
     if url:
-        return OutboxWish(Path(folder), url, name, Path(token), size)
+        return OutboxWish(Path(folder), url, name, Path(token), size, logs)
     from ganglion.cli.connection.registration import registered
 
     own = registered(name)
     note(f"Cluster {name} is delivered to {own.url}. Its portal: ganglion portal")
-    return OutboxWish(Path(folder) if folder else own.outbox, own.url, name, own.token, size)
+    return OutboxWish(Path(folder) if folder else own.outbox, own.url, name, own.token, size, logs)
 
 
 def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "ApiEndpoint"]:

@@ -158,7 +158,10 @@ OPERATIONS: Mapping[str, Rule] = MappingProxyType(
         "show_readiness": _ANYONE,
         "show_version": _ANYONE,
         "list_clusters": _VIEW_JOBS,
-        "deliver_records": Rule(_V.DELIVER, _K.CLUSTER, _W.CLUSTER),
+        **dict.fromkeys(
+            ("deliver_records", "poll_questions", "answer_question"),
+            Rule(_V.DELIVER, _K.CLUSTER, _W.CLUSTER),
+        ),
         "list_prices": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
         "price_history": Rule(_V.VIEW, _K.PRICE, _W.NARROWED),
         "list_budgets": Rule(_V.VIEW, _K.BUDGET, _W.NARROWED),

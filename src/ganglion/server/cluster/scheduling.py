@@ -114,8 +114,13 @@ def schedule(
         log.info("scheduling", clusters=list(endpoints), url=url, pid=SYSTEM_PROCESSES.own())
         # Loading the web framework takes a second of the interpreter that decides, too.
         scheduler.calm.wait(VIEWS_S)
+        from ganglion.server.cluster.questions.answering import answering  # noqa: PLC0415 - see above
         from ganglion.server.cluster.showing import show  # noqa: PLC0415 - see above
 
+        if outbox and wish.outbox:
+            questions = answering(scheduler, endpoints, outbox.scheduler, wish.outbox)
+            stack.callback(questions.stop)
+            questions.start()
         what = Show(
             scheduler,
             audience,

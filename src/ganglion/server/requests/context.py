@@ -32,6 +32,7 @@ from ganglion.server.access.tries.passwords import Passwords
 from ganglion.server.accounts.asking import check
 from ganglion.server.accounts.settings import SharedHost
 from ganglion.server.delivered.contacts import SchedulerContacts
+from ganglion.server.delivered.desk import QuestionDesk
 from ganglion.server.delivered.living import ClusterWord, word_of
 from ganglion.server.loop.service import Service
 from ganglion.server.models.resolver import no_registry
@@ -112,6 +113,7 @@ class ServerContext(Struct):
         curves: what attempts used and reported over their time.
         tasks: what goes on after the answer.
         contacts: when schedulers of clusters asked last.
+        desk: takes questions to schedulers of clusters.
         ending: sessions in pods whose end is being recorded.
         effects: what routes ask of the machine.
         shares_account: whether programs of users without an account run as that of the server,
@@ -162,6 +164,7 @@ class ServerContext(Struct):
     curves: AttemptCurves = field(default_factory=lambda: AttemptCurves(Path("/nonexistent"), int))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     contacts: SchedulerContacts = field(default_factory=SchedulerContacts)
+    desk: QuestionDesk = field(default_factory=QuestionDesk)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
     effects: Effects = SYSTEM
     shares_account: bool = True

@@ -23,6 +23,7 @@ from ganglion.api import (
     use,
     workloads,
 )
+from ganglion.api.asked import answers, questions
 from ganglion.api.money import budgets, prices, usage
 from ganglion.api.past import curves, timeline, trail
 from ganglion.api.whatif import report
@@ -51,6 +52,7 @@ def _structs(*modules: ModuleType) -> Mapping[str, type[Struct]]:
 
 ANSWERS = _structs(
     access,
+    answers,
     budgets,
     bulk,
     events,
@@ -58,6 +60,7 @@ ANSWERS = _structs(
     policies,
     prices,
     problem,
+    questions,
     queues,
     reasons,
     report,

@@ -57,6 +57,8 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "place_hold": {"since": 1_900_000_000_000, "reason": "case 26-117"},
     "erase_user": {"user": "eve", "reason": "request of 2030-01-07"},
     "deliver_records": {"scheduler": "019a-example", "records": []},
+    "poll_questions": {"scheduler": "019a-example", "kinds": ["why"], "wait_ms": 1},
+    "answer_question": {"scheduler": "019a-example", "id": "4f0c", "trouble": None},
     "set_budget": {"micro": 50_000_000_000, "zone": "Europe/Berlin", "warn": [80, 95]},
     "request_budget": {"micro": 500_000_000, "reason": "the rerun for the paper"},
     "approve_budget_request": {"reason": "from the reserve"},

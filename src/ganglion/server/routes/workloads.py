@@ -1,6 +1,7 @@
 """Routes for workloads."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 
@@ -10,7 +11,6 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from ganglion.api import reasons, workloads
-from ganglion.engine.gangs.record import WAITING
 from ganglion.lifecycle.cluster_gangs import DeliveredGang
 from ganglion.lifecycle.expand import gang_count
 from ganglion.metering.clusters import metered_name
@@ -29,22 +29,23 @@ from ganglion.server.commands.secrets import needed
 from ganglion.server.commands.submission import retry as retries
 from ganglion.server.commands.submission import submit
 from ganglion.server.delivered.filed import metered_as
-from ganglion.server.delivered.living import ClusterWord, living_detail, living_view, living_why
+from ganglion.server.delivered.living import ClusterWord, living_detail, living_view
 from ganglion.server.requests.context import Body, Document, Here, ServerContext, document_body
 from ganglion.server.rest.filters import ENDED, RowFilter, WorkloadQuery, clean, wanted
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import Rank
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
+from ganglion.server.routes.fleet.away_logs import away_log, read_away
+from ganglion.server.routes.fleet.explaining import explained
 from ganglion.server.routes.models.requests import checked_request
 from ganglion.server.state.feed import Patient
 from ganglion.server.state.refs import living, resolve
-from ganglion.server.state.transaction import Mind, Transaction
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import lists, logs
 from ganglion.server.views.ahead.dry_runs import verdict_view, with_retries
-from ganglion.server.views.cluster import explanations, positions
+from ganglion.server.views.cluster import positions
 from ganglion.server.views.lists import MOST
-from ganglion.server.views.past.explained import about_itself, ended_gangs
 from ganglion.server.views.workload_costs import costs_of, opened_costs, trial_cost
 from ganglion.server.views.workloads import (
     detail,
@@ -52,7 +53,6 @@ from ganglion.server.views.workloads import (
     filed_view,
     model_view,
     view,
-    waited_for,
 )
 from ganglion.specs.grammar.times.deadlines import parse_deadline
 from ganglion.specs.grammar.times.durations import parse_duration
@@ -63,8 +63,6 @@ _Row = tuple[workloads.WorkloadView, str]
 
 router = Routes(tags=["workloads"], responses=ERRORS)
 
-MOST_EXPLAINED = 20
-"""Most gangs of a workload that one request explains."""
 MOST_KEY = 200
 """Longest idempotency key."""
 
@@ -210,7 +208,7 @@ def _keyed(here: ServerContext, want: RowFilter, key: str) -> list[_Row]:
         if away := mind.book.clusters.keyed(key):
             word = here.words(mind)[away[0]]
             return [_away_row(*away, word)] if lists.takes_away(want, *away) else []
-    row = here.service.ledger.history.metered_as(clean(key))
+    row = here.service.ledger.history.metered_as([clean(key)]).get(key)
     return [(filed_view(row), key)] if row and lists.takes_ended(want, row) else []
 
 
@@ -235,40 +233,13 @@ def _live(
 
 
 @router.get("/workloads/{ref:ref}/why")
-def explain_workload(here: Here, ref: str) -> reasons.Why:
-    """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
-    with here.service.read() as mind:
-        away = living(mind, ref)
-        if away:
-            return living_why(*away, here.words(mind)[away[0]], here.service.now())
-        found = resolve(mind, here.service.ledger, ref)
-        if found.filed:
-            ended = ended_gangs(found.filed)
-            count = len(ended)
-            told = tuple(each for index, each in ended if found.gang in (None, index))
-        else:
-            count = len(mind.book.gangs[found.workload])
-            chosen = mind.book.gangs[found.workload]
-            if found.gang is not None:
-                chosen = [mind.book.gang(found.workload, found.gang)]
-            # One that waits represents its equals: a sweep of thousands is not listed one by one.
-            chosen = sorted(
-                chosen, key=lambda gang: mind.state.gangs.records[gang].phase not in WAITING
-            )
-            now = here.service.now()
-            told = tuple(
-                replace(each, **_cost(mind, each.gang), waited=waited_for(mind, each.gang, now))
-                for each in explanations(mind.state, chosen[:MOST_EXPLAINED], now)
-            )
-    if not here.caller.sees_all:
-        told = tuple(map(about_itself, told))
-    return reasons.Why(workload=found.workload, gangs=count, explanations=told)
+async def explain_workload(here: Here, ref: str) -> reasons.Why:
+    """Say why a workload waits: gang by gang, what waits first, at most 20 of them.
 
-
-def _cost(mind: Mind, gang: str) -> dict[str, int]:
-    """What yielding to others has cost a gang so far."""
-    trail = mind.book.trails[gang]
-    return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
+    The scheduler of a cluster is asked about work that lives there. Without its answer within
+    some seconds it is what it delivered last; `asked` says which.
+    """
+    return await explained(here, ref)
 
 
 @router.get(
@@ -276,7 +247,7 @@ def _cost(mind: Mind, gang: str) -> dict[str, int]:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-def read_log(
+async def read_log(
     here: Here,
     ref: str,
     rank: Annotated[int, Query(ge=0, le=MOST)] = 0,
@@ -286,9 +257,24 @@ def read_log(
     follow: Annotated[bool, Query(description="go on until the attempt ends")] = False,
     previous: Annotated[bool, Query(description="of the attempt before")] = False,
 ) -> Response:
-    """Read the log of one rank; bytes come as they were written."""
+    """Read the log of one rank; bytes come as they were written.
+
+    Of work in a cluster its scheduler reads it there, as far as the cluster lets it.
+    """
     wanted = logs.WantedLog(ref, index, rank, previous)
     after = 0 if since is None else here.service.now() - _parsed("since", parse_duration, since)
+    away = await anyio.to_thread.run_sync(away_log, here, wanted, tail, after)
+    if away:
+        return await read_away(here, away, follow=follow)
+    return await anyio.to_thread.run_sync(
+        partial(_own_log, here, wanted, tail, after, follow=follow)
+    )
+
+
+def _own_log(
+    here: ServerContext, wanted: logs.WantedLog, tail: int | None, after: int, *, follow: bool
+) -> Response:
+    """The log of work of this server."""
 
     def look() -> logs.Which:
         with here.service.read() as mind:
@@ -298,9 +284,9 @@ def read_log(
     logs.check(found, follow=follow)
     root = here.home.root
     if follow and not found.over:
-        stream = logs.followed(root, look, here.feed, rank, tail, after)
+        stream = logs.followed(root, look, here.feed, wanted.rank, tail, after)
     else:
-        stream = logs.copied(root, found, rank, tail, after)
+        stream = logs.copied(root, found, wanted.rank, tail, after)
     return Patient(stream, media_type="text/plain; charset=utf-8")
 
 

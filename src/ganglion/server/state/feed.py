@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING
 
 import anyio
@@ -50,6 +50,7 @@ class Feed:
         head: number of the newest event.
         closing: whether streams are to end.
         streams: how many are open.
+        leaving: called when streams are to end, for other answers that wait.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Feed:
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT)
         self.closing = False
         self.streams = 0
+        self.leaving: Callable[[], None] = lambda: None
 
     def attach(self) -> None:
         """Serve streams of the running event loop."""
@@ -79,6 +81,7 @@ class Feed:
         """End all streams. Safe from any thread and from signal handlers."""
         self.closing = True
         self._wake()
+        self.leaving()
 
     def _wake(self) -> None:
         # Readers that wait count themselves before they read the head, which was set before this.

@@ -8,7 +8,6 @@ import anyio
 
 from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.records import Filed
-from ganglion.lifecycle.clusters import cluster_of
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind
@@ -87,12 +86,6 @@ class _Gang(NamedTuple):
 
 
 def _filed(filed: Filed, index: int | None) -> _Gang:
-    cluster = cluster_of(filed.workload.queue)
-    if cluster:
-        raise NotFound(
-            f"{filed.id} ran in cluster {cluster}, which has its logs",
-            "ask the cluster: kubectl logs, or where it collects them",
-        )
     gangs = filed_detail(filed).gangs
     gang = next((each for each in gangs if index in (None, each.index)), None)
     if gang is None:

@@ -54,6 +54,7 @@ class OutboxWish(Struct, frozen=True):
         cluster: name under which it reports.
         token_file: file with the token.
         limit: bytes of the outbox.
+        logs: whether the server may have logs of pods read.
     """
 
     folder: Path
@@ -61,6 +62,7 @@ class OutboxWish(Struct, frozen=True):
     cluster: str
     token_file: Path
     limit: int = LIMIT
+    logs: bool = False
 
 
 def _unasked(_scheduler: str) -> None:
@@ -121,7 +123,7 @@ class Outbox:
         self._line: DeliveryLine | None = None
         if post is None:
             self._line = DeliveryLine(
-                wish.url, wish.cluster, partial(_token, files, wish.token_file)
+                wish.url, wish.cluster, partial(token_in, files, wish.token_file)
             )
             post, ask = self._line.post, self._line.money
         self.money = HeardMoney(wish.folder, ask, files, effects.clock)
@@ -188,6 +190,11 @@ class Outbox:
         self._folder.close()
 
     # --- what is known of it, for other threads -----------------------------------------------
+
+    @property
+    def scheduler(self) -> str:
+        """Id of this scheduler, as of its records."""
+        return self._folder.own
 
     @property
     def size(self) -> int:
@@ -296,7 +303,7 @@ class Outbox:
         return min(2 * pause, LONGEST_PAUSE_S)
 
 
-def _token(files: Files, path: Path) -> str:
+def token_in(files: Files, path: Path) -> str:
     """The token in a file; empty = it cannot be read at present."""
     try:
         return files.read(path).decode("utf-8", "replace").strip()

@@ -19,20 +19,25 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class DeliveryRefused(EnvironmentFault):
-    """A server does not take the records of a cluster."""
+    """A server does not take the records of a cluster.
+
+    Attributes:
+        status: of its answer; 0 = that was no refusal, and cannot be understood.
+    """
 
     code = "environment.delivery"
+    status = 0
 
 
-class DeliveryLine:
-    """One server, for the records of one cluster.
+class ServerLine:
+    """One server, for the scheduler of one cluster. Safe from any thread.
 
     Over plain HTTP the server has to prove that it knows the token before the token is sent;
     over TLS its certificate says who it is, by `$GANGLION_CA_FILE` where that is set.
 
     Args:
         url: of the server.
-        cluster: name under which records are delivered.
+        cluster: name under which the scheduler is known there.
         token: reads the token, which may change.
         transport: replaces the network, for tests.
 
@@ -53,7 +58,7 @@ class DeliveryLine:
             parsed = httpx2.URL("")
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise InputError(f"not the URL of a server: {url!r}", "as http://ganglion-server:7077")
-        self._url, self._path = url.rstrip("/"), f"/api/v1/clusters/{quote(cluster)}/records"
+        self._url, self._path = url.rstrip("/"), f"/api/v1/clusters/{quote(cluster)}"
         self._bearer = bearer = Bearer(token)
         if transport is None and parsed.scheme == "http":
             transport = proven_transport(bearer)
@@ -63,43 +68,30 @@ class DeliveryLine:
             base_url=self._url, auth=bearer, timeout=timeout, transport=transport, **how
         )
 
-    def post(self, scheduler: str, records: Sequence[DeliveryRecord]) -> int:
-        """Send records; returns the number of the scheduler's last one in the ledger.
+    def send(self, what: str, body: object, timeout_s: float = TIMEOUT_S) -> bytes:
+        """Send something of the cluster; returns the answer.
+
+        Args:
+            what: end of the path, as `records`.
+            body: is sent as JSON.
+            timeout_s: how long the answer may take.
 
         Raises:
             EnvironmentFault: the server cannot be reached, or is not ready.
-            DeliveryRefused: it does not take them.
+            DeliveryRefused: it does not take it.
         """
-        return self._answer(scheduler, records).position
-
-    def money(self, scheduler: str) -> ClusterMoney | None:
-        """Ask for prices and budgets; None = the server is of a version that has none for clusters.
-
-        Raises:
-            EnvironmentFault, DeliveryRefused: as `post`.
-        """
-        found = self._answer(scheduler, ()).money
-        try:
-            return None if found is None else msgspec.convert(found, ClusterMoney)
-        except msgspec.ValidationError as error:
-            raise DeliveryRefused(f"{self._url}: unexpected budgets: {error}") from error
-
-    def _answer(self, scheduler: str, records: Sequence[DeliveryRecord]) -> DeliveryPosition:
         if not self._bearer.token and not self._bearer.renew():
             raise EnvironmentFault(
                 "there is no token for the server", "put it into the file of --deliver-token"
             )
-        body = _ENCODE.encode(DeliveryBatch(scheduler, tuple(records)))
+        path, content = f"{self._path}/{what}", _ENCODE.encode(body)
         try:
-            answer = self._client.post(self._path, content=body, headers=_JSON)
+            answer = self._client.post(path, content=content, headers=_JSON, timeout=timeout_s)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
         if answer.is_error:
             raise self._refused(answer)
-        try:
-            return msgspec.json.decode(answer.content, type=DeliveryPosition)
-        except msgspec.MsgspecError as error:
-            raise DeliveryRefused(f"{self._url}: unexpected answer: {error}") from error
+        return answer.content
 
     def close(self) -> None:
         """Close the connections."""
@@ -121,4 +113,37 @@ class DeliveryLine:
         hint = str(said.get("hint", ""))
         if answer.status_code >= httpx2.codes.INTERNAL_SERVER_ERROR:
             return EnvironmentFault(message, hint)
-        return DeliveryRefused(message, hint)
+        refused = DeliveryRefused(message, hint)
+        refused.status = answer.status_code
+        return refused
+
+
+class DeliveryLine(ServerLine):
+    """One server, for the records of one cluster; the arguments are those of `ServerLine`."""
+
+    def post(self, scheduler: str, records: Sequence[DeliveryRecord]) -> int:
+        """Send records; returns the number of the scheduler's last one in the ledger.
+
+        Raises:
+            EnvironmentFault, DeliveryRefused: as `send`.
+        """
+        return self._answer(scheduler, records).position
+
+    def money(self, scheduler: str) -> ClusterMoney | None:
+        """Ask for prices and budgets; None = the server is of a version that has none for clusters.
+
+        Raises:
+            EnvironmentFault, DeliveryRefused: as `send`.
+        """
+        found = self._answer(scheduler, ()).money
+        try:
+            return None if found is None else msgspec.convert(found, ClusterMoney)
+        except msgspec.ValidationError as error:
+            raise DeliveryRefused(f"{self._url}: unexpected budgets: {error}") from error
+
+    def _answer(self, scheduler: str, records: Sequence[DeliveryRecord]) -> DeliveryPosition:
+        content = self.send("records", DeliveryBatch(scheduler, tuple(records)))
+        try:
+            return msgspec.json.decode(content, type=DeliveryPosition)
+        except msgspec.MsgspecError as error:
+            raise DeliveryRefused(f"{self._url}: unexpected answer: {error}") from error

@@ -271,6 +271,18 @@ class Api:
         if rest:
             yield [rest]
 
+    async def pieces(
+        self, path: str, params: Params | None = None, *, silence_s: float = SILENCE_S
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield an answer as it arrives, without a look at lines; the first piece is empty.
+
+        Raises:
+            ApiError: as `batches`.
+        """
+        async with aclosing(self._line.pieces(path, params, silence_s)) as pieces:
+            async for piece in pieces:
+                yield piece
+
     async def close(self) -> None:
         """Close all connections."""
         await self._line.close()

@@ -10,7 +10,13 @@ from msgspec import field
 
 from ganglion.model.causes import Standing
 from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.submit.manifests.marks import FIRST_POD
 from ganglion.worlds.kubernetes.types.meta import Condition, LabelSelector, Meta, Object
+
+JOB_INDEX = "batch.kubernetes.io/job-completion-index"
+"""Annotation of the pods of an Indexed Job with their numbers."""
+SET_INDEX = "apps.kubernetes.io/pod-index"
+"""Label of the pods of a StatefulSet with their numbers."""
 
 
 class TemplateSpec(Object, frozen=True):
@@ -155,6 +161,13 @@ def given_up(main: Main) -> Mapping[int, Standing]:
 @lru_cache(maxsize=4)  # it is asked for every trial of a sweep in turn
 def _stopped(text: str) -> Mapping[int, Standing]:
     return _stops.decode(text)
+
+
+def seat_of(meta: Meta) -> int | None:
+    """Node rank of a pod within its gang, by its metadata; None = they do not say."""
+    notes, labels = meta.annotations, meta.labels
+    own = notes.get(JOB_INDEX) or labels.get(SET_INDEX) or notes.get(names.INDEX, "")
+    return int(notes.get(FIRST_POD, "0")) + int(own) if own.isdecimal() else None
 
 
 def ms(stamp: str) -> int | None:
