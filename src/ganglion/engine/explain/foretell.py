@@ -178,7 +178,7 @@ def _plainly(
     Nothing is copied for it, which is what takes most of the time else.
     """
     gang = record.gang
-    if reason is None or not state.gangs.is_plain(gang):
+    if reason is None or not state.gangs.is_plain(gang) or not state.forecast.bands.is_settled(now):
         return None
     record.waits_since, record.turn_ms = now, state.forecast.backlog.turn_ms(gang, now)
     with state.gangs.as_if_waiting(record), state.agenda.effort.apart():

@@ -170,6 +170,10 @@ class StartEstimates:
                     event = told.event
                     self.ratios.learn(event.raw_ms, event.p90_ms - event.at, late=True)
 
+    def is_settled(self, now: int) -> bool:
+        """Whether all bands that have passed by a time in ms are scored, and have taught."""
+        return not self.deadlines or self.deadlines[0][0] >= now
+
     def told(self, gang: str) -> StartExpected | None:
         """The band announced to the user of a gang that still waits, unless its p90 has passed."""
         found = self.open.get(gang)
