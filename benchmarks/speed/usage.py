@@ -10,15 +10,17 @@ from typing import Any
 
 from benchmarks.registry import Bench, BenchOptions, Progress, Report, Table
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import UsageWanted, held_by_part, usage_sums
+from ganglion.ledger.metering import UsageWanted, activity_sums, held_by_part, usage_sums
 from ganglion.ledger.records import Batch
+from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.day_runs import day_runs, days_of
-from ganglion.metering.intervals import DAY_MS, UsageInterval, by_day
+from ganglion.metering.intervals import DAY_MS, LostSpan, UsageInterval, by_day
 from ganglion.metering.rating import Rates, rounded
 from ganglion.metering.sums import Group, UsageBy
 from ganglion.model.events import PriceSet
 from ganglion.model.fleet.price import Price
 from ganglion.pricing.book import ALL_KINDS, PriceBook, PriceTable
+from ganglion.server.views.past.losses import losses
 
 INTERVALS = 1_000_000
 DAYS = 90
@@ -28,6 +30,8 @@ QUEUES, USERS, NODES, FLAVORS = 40, 300, 2_000, ("H100", "A100", "L4")
 ATTEMPTS = 4
 """Intervals of one workload."""
 LONGEST_MS = 10_800_000
+LOST = 20
+"""One of this number of attempts has lost its last part, and all are sampled to their middle."""
 QUESTIONS: tuple[tuple[UsageBy, ...], ...] = (
     (),
     (UsageBy.QUEUE,),
@@ -50,17 +54,23 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     with TemporaryDirectory() as folder:
         ledger = Ledger.open(Path(folder) / "ledger.db")
         held, end = _fill(ledger, count, progress)
+        for days in PERIODS:
+            for by in QUESTIONS:
+                name = f"{days} days by {', '.join(by) or 'nothing'}, lost work"
+                progress(len(asked), 3 * len(PERIODS) * len(QUESTIONS), name)
+                asked[name] = _losses(ledger, by, (max(end - days * DAY_MS, 0), end))
         for priced in (False, True):
             book = _prices() if priced else None
             for days in PERIODS:
                 for by in QUESTIONS:
                     name = f"{days} days by {', '.join(by) or 'nothing'}"
                     name += ", hour prices" * priced
-                    progress(len(asked), 2 * len(PERIODS) * len(QUESTIONS), name)
+                    progress(len(asked), 3 * len(PERIODS) * len(QUESTIONS), name)
                     asked[name] = _timed(ledger, book, by, (max(end - days * DAY_MS, 0), end))
         ledger.close()
     for name, each in asked.items():
-        if name.startswith(str(PERIODS[0])) and each["held_gpu_us"] != held:
+        is_whole = name.startswith(str(PERIODS[0])) and "held_gpu_us" in each
+        if is_whole and each["held_gpu_us"] != held:
             raise AssertionError(f"{name}: {each['held_gpu_us']} of {held} GPU-microseconds")
     data: dict[str, Any] = {"bench": "usage", "load": load, "intervals": count, "asked": asked}
     rows = tuple(
@@ -97,6 +107,19 @@ def _timed(
     return {"groups": len(sums), "held_gpu_us": held_gpu_us, "cost_micro": cost_micro, **took}
 
 
+def _losses(ledger: Ledger, by: Sequence[UsageBy], period: tuple[int, int]) -> dict[str, Any]:
+    """Sum up what was lost and what was useful, as the server does beside usage."""
+    wanted = UsageWanted(by, *period, ledger.cycle)
+    done = activity_sums(ledger, wanted)
+    wall, cpu = perf_counter_ns(), thread_time_ns()
+    found = losses(ledger, wanted, 0, done, ()) or {}
+    spent = {"cpu_s": thread_time_ns() - cpu, "wall_s": perf_counter_ns() - wall}
+    took = {name: round(value / 1e9, 3) for name, value in spent.items()}
+    sums = {"lost_gpu_us": sum(each.lost_gpu_us for each in found.values())}
+    sums["useful_gpu_us"] = sum(each.useful_gpu_us for each in found.values())
+    return {"groups": len(found), **sums, **took}
+
+
 def _prices() -> PriceBook:
     """A price by day and one by night for each flavor."""
     book = PriceBook()
@@ -114,8 +137,25 @@ def _fill(ledger: Ledger, count: int, progress: Progress) -> tuple[int, int]:
         batch = [each for _, each in zip(range(min(AT_ONCE, count - begin)), rows, strict=False)]
         held += sum(each.held_milli * (each.end_ms - each.begin_ms) for each in batch)
         end = max(end, *(each.end_ms for each in batch))
-        ledger.append(Batch(begin, usage=batch))
+        activity, lost = [_sampled(each) for each in batch], [*_lost(batch)]
+        ledger.append(Batch(begin, usage=batch, activity=activity, lost=lost))
     return held, end
+
+
+def _sampled(used: UsageInterval) -> ActivityInterval:
+    """What GPUs did in the first half of an interval."""
+    end = (used.begin_ms + used.end_ms + 1) // 2
+    held = used.held_milli * (end - used.begin_ms)
+    names = (used.queue, used.user, used.workload, used.gang, used.attempt, used.kind)
+    place = (used.flavor, used.node, "nvml", held, held // 2)
+    return ActivityInterval(used.begin_ms, end, *names, *place)
+
+
+def _lost(batch: Sequence[UsageInterval]) -> Iterator[LostSpan]:
+    """The last three quarters of some attempts."""
+    for each in batch[::LOST]:
+        begin = (3 * each.begin_ms + each.end_ms) // 4
+        yield LostSpan(begin, each.end_ms, each.workload, each.gang, each.attempt)
 
 
 def _intervals(count: int) -> Iterator[UsageInterval]:

@@ -116,6 +116,7 @@ const audit = createRoute({
       kind: text(search["kind"]),
       queue: text(search["queue"]),
       workload: text(search["workload"]),
+      node: text(search["node"]),
       glass: search["glass"] === true ? true : undefined,
       since: text(search["since"]),
       until: text(search["until"]),

@@ -12,6 +12,7 @@ import { Palette } from "./palette";
 import { shownTo } from "./ui/pages";
 import { Name, Time } from "./ui/parts";
 import { useSettings, type Theme } from "./ui/settings";
+import { UndoLine } from "./ui/undo";
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 
@@ -75,6 +76,7 @@ export function Shell() {
           ))}
         </nav>
         <main id="main" ref={main} tabIndex={-1}>
+          <UndoLine />
           <Outlet />
         </main>
       </div>

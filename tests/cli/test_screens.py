@@ -71,6 +71,7 @@ SCREENS = {
     "queues": ["queues"],
     "queues-wide": ["queues", "-o", "wide"],
     "queues-describe": ["queues", "describe", "research"],
+    "queues-describe-cluster": ["queues", "describe", "east:health"],
     "events": ["events"],
 }
 

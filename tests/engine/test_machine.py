@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.explain.explain import explain, verdict
+from ganglion.engine.explain.explain import explain
+from ganglion.engine.explain.foretell import foretell
 from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.nominations import Pledges
@@ -216,7 +217,7 @@ class Engine(RuleBasedStateMachine):
     @rule(rng=seeds)
     def ask_for_a_verdict(self, rng: Random) -> None:
         gang = self.gang(rng, 10_000)
-        answer = verdict(self.state, gang, self.now)
+        answer = foretell(self.state, gang, self.now).verdict
         assert (answer.placement is None) == (answer.reason is not None)
         if answer.reason and answer.reason.never:
             assert answer.placement is None

@@ -22,7 +22,7 @@ from ganglion.server.views.past.losses import losses
 
 MIDNIGHT = 20_000 * DAY_MS
 LASTS = 300
-"""Everything happens in so many ms before and after a midnight."""
+"""Attempts begin at most this number of ms before or after a midnight."""
 GROUPS = (
     *((), (UsageBy.QUEUE,), (UsageBy.USER, UsageBy.DAY), (UsageBy.WORKLOAD, UsageBy.FLAVOR)),
     (UsageBy.KIND, UsageBy.QUEUE, UsageBy.DAY),

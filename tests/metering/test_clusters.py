@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ganglion.lifecycle.clusters import ClusterBooks
 from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.clusters import ClusterMeters
-from ganglion.metering.intervals import SupplyInterval, UsageInterval
+from ganglion.metering.intervals import LostSpan, SupplyInterval, UsageInterval
 from ganglion.metering.lending import LentInterval
 from ganglion.model.causes.cause import Cause, CauseKind
 from ganglion.model.events import (
@@ -49,6 +49,7 @@ class Delivery:
         self.supply: list[SupplyInterval] = []
         self.activity: list[ActivityInterval] = []
         self.lent: list[LentInterval] = []
+        self.lost: list[LostSpan] = []
 
     def hears(self, *events: Delivered, scheduler: str = "s1", late: int = 0) -> None:
         """Take in events, each so late after the scheduler wrote it."""
@@ -56,11 +57,12 @@ class Delivery:
             came = DeliveredEvent(event.at + late, "east", scheduler, 1, event)
             self.meters.note(came, self.books.of)
             self.books.note(came)
-        usage, supply, activity, lent, _ = self.meters.drain()
+        usage, supply, activity, lent, lost = self.meters.drain()
         self.usage += usage
         self.supply += supply
         self.activity += activity
         self.lent += lent
+        self.lost += lost
 
     def held(self, until: int | None = None) -> dict[str, int]:
         """Workload -> GPU-microseconds; what is open counts until a time."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -41,18 +42,49 @@ class MlflowServer:
     def register(self, name: str) -> None:
         self.ask("registered-models/create", name=name)
 
-    def version(self, name: str) -> str:
-        """Register what a run has logged as the next version; returns its number."""
-        run = self.ask("runs/create", experiment_id="0")["run"]["info"]
-        source = f"{run['artifact_uri']}/model"
-        made = self.ask("model-versions/create", name=name, source=source, run_id=run["run_id"])
-        return str(made["model_version"]["version"])
+    def version(self, name: str, files: dict[str, bytes] | None = None, *, source: str = "") -> str:
+        """Register what a run has logged as the next version; returns its number.
+
+        Args:
+            name: of the registered model.
+            files: path below the model -> content, which the server keeps.
+            source: where they lie otherwise, in a folder that the run has its files in.
+        """
+        experiment = "0"
+        if source:
+            made = self.ask("experiments/create", name=source, artifact_location=source)
+            experiment = made["experiment_id"]
+        run = self.ask("runs/create", experiment_id=experiment)["run"]["info"]
+        root = str(run["artifact_uri"])
+        for path, content in (files or {}).items():
+            place = root.removeprefix("mlflow-artifacts:/")
+            url = f"{self.url}/api/2.0/mlflow-artifacts/artifacts/{quote(f'{place}/model/{path}')}"
+            answer = self._client.put(url, content=content)
+            assert answer.status_code == 200, answer.text
+        source = f"{root}/model"
+        said = self.ask("model-versions/create", name=name, source=source, run_id=run["run_id"])
+        return str(said["model_version"]["version"])
+
+    def source(self, name: str, version: str) -> str:
+        """Where the files of a version lie."""
+        said = self._client.get("model-versions/get-download-uri", params=_of(name, version))
+        return str(said.json()["artifact_uri"])
+
+    def delete(self, name: str, version: str = "") -> None:
+        """Remove a version from the registry; without one, the model with all of them."""
+        path = "model-versions/delete" if version else "registered-models/delete"
+        answer = self._client.request("DELETE", path, json=_of(name, version))
+        assert answer.status_code == 200, answer.text
 
     def alias(self, name: str, alias: str, version: str) -> None:
         self.ask("registered-models/alias", name=name, alias=alias, version=version)
 
     def close(self) -> None:
         self._client.close()
+
+
+def _of(name: str, version: str) -> dict[str, str]:
+    return {"name": name} | ({"version": version} if version else {})
 
 
 def require() -> None:

@@ -80,6 +80,18 @@ def test_a_node_that_leaves_makes_losers_and_its_work_is_not_counted_as_lost() -
     assert everything.figures["lost_gpu_ms"].changed == 0
 
 
+def test_nodes_that_joined_within_the_period_leave_and_are_copied_as_well() -> None:
+    nodes = scenario(nodes=2, gpus=4).nodes
+    given = replace(line(gpus=4), nodes=nodes)
+    fewer = ask(given, WhatIfChange(nodes=(OtherNodes(-1, "GPU"),)))
+    assert waits(fewer) == (160, 160, 450)
+    copied = ask(given, WhatIfChange(nodes=(OtherNodes(1, "GPU"),)))
+    given_three = ask(replace(given, nodes=scenario(nodes=3, gpus=4).nodes), WhatIfChange())
+    assert waits(copied)[2] == waits(given_three)[0] < 160
+    with pytest.raises(Conflict, match="there were 2"):
+        ask(given, WhatIfChange(nodes=(OtherNodes(-3, "GPU"),)))
+
+
 def test_another_policy_is_in_force_over_the_whole_period() -> None:
     jobs = [job("long", gpus=8, seconds=50), job("a", at=1, gpus=8, seconds=200)]
     jobs += [job(f"s{n}", at=2 + n, gpus=8, seconds=10) for n in range(3)]

@@ -109,13 +109,32 @@ export async function getLong<Path extends keyof Gets>(path: Path, first: string
   return parsed<Gets[Path]>(await response.text(), first, signal);
 }
 
+interface Conditions {
+  query?: Query;
+  key?: string;
+  /** Only where it is still this one. */
+  etag?: string;
+  /** Only where it is not there yet. */
+  fresh?: boolean;
+  signal?: AbortSignal;
+  /** Sent even where the page is left. */
+  leaving?: boolean;
+}
+
+type Method = "POST" | "PUT" | "PATCH" | "DELETE";
+
 /** Change something; the header shows that the request comes from this page. */
-export async function change<T>(
-  method: "POST" | "PUT" | "PATCH" | "DELETE",
+export async function change<T>(method: Method, path: string, body?: unknown, more: Conditions = {}): Promise<T> {
+  return (await changed<T>(method, path, body, more)).found;
+}
+
+/** The same, with the tag of what it is now. */
+export async function changed<T>(
+  method: Method,
   path: string,
   body?: unknown,
-  more: { query?: Query; key?: string; etag?: string; /** Only where it is not there yet. */ fresh?: boolean; signal?: AbortSignal; /** Sent even where the page is left. */ leaving?: boolean } = {},
-): Promise<T> {
+  more: Conditions = {},
+): Promise<{ found: T; etag: string }> {
   const headers: Record<string, string> = { "X-CSRF-Token": csrf };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (more.key) headers["Idempotency-Key"] = more.key;
@@ -126,7 +145,7 @@ export async function change<T>(
   if (more.signal) init.signal = more.signal;
   if (more.leaving) init.keepalive = true;
   const response = await send(address(path, more.query), init);
-  return (await response.json()) as T;
+  return { found: (await response.json()) as T, etag: response.headers.get("etag") ?? "" };
 }
 
 export async function whoAmI(): Promise<WhoAmI> {

@@ -125,17 +125,13 @@ export const workload = (ref: string) =>
       typeof data?.document["cluster"] === "string" && !data.ended ? SILENT_MS : false,
   });
 
-const SOUGHT = 10;
-
 /** The id of work of a cluster by its key there; empty = the server has none. */
-export const idOfKey = (cluster: string, name: string, key: string) =>
+export const idOfKey = (cluster: string, key: string) =>
   queryOptions({
     queryKey: ["workloads", "key", cluster, key],
     queryFn: async ({ signal }) => {
-      const listed = await get("/workloads", {}, { name, all: true, limit: 200 }, signal);
-      const own = listed.items.filter((each) => each.queue.startsWith(`${cluster}:`)).slice(0, SOUGHT);
-      const details = await Promise.all(own.map((each) => get("/workloads/{ref}", { ref: each.id }, {}, signal)));
-      return details.find((each) => each.document["gang"] === key)?.id ?? "";
+      const listed = await get("/workloads", {}, { key: `${cluster}:${key}` }, signal);
+      return listed.items[0]?.id ?? "";
     },
   });
 
@@ -191,6 +187,7 @@ export interface RecordsAsked {
   kind?: string | undefined;
   queue?: string | undefined;
   workload?: string | undefined;
+  node?: string | undefined;
   glass?: boolean | undefined;
   since?: string | undefined;
   until?: string | undefined;
@@ -205,6 +202,15 @@ export const auditRecords = (asked: RecordsAsked) =>
     initialPageParam: "",
     getNextPageParam: (last) => last.next ?? undefined,
   });
+
+const ANCHORED_MS = 30_000;
+
+/** What is signed and anchored; no event says that. */
+export const anchors = queryOptions({
+  queryKey: ["audit", "anchors"],
+  queryFn: ({ signal }) => get("/audit/anchors", {}, {}, signal),
+  refetchInterval: ANCHORED_MS,
+});
 
 /** Checks every event; only when somebody asks for it. */
 export const verification = queryOptions({

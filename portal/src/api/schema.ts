@@ -90,6 +90,13 @@ export interface BatchItem {
   problem: Refusal | null;
 }
 
+export interface BeforeUpdate {
+  workload: string;
+  priority: number | null;
+  queue: string | null;
+  held: boolean | null;
+}
+
 export interface BookingFile {
   name: unknown;
   nodes?: unknown;
@@ -117,6 +124,7 @@ export interface BookingView {
   users: Array<string>;
   reason: string;
   state: string;
+  clears: boolean;
 }
 
 export interface BootstrapLink {
@@ -226,6 +234,7 @@ export interface BulkAnswer {
   workloads: Array<string>;
   prefixes: Record<string, string>;
   problems: Array<Refusal>;
+  before: Array<BeforeUpdate>;
 }
 
 export interface Cancel {
@@ -351,6 +360,30 @@ export interface DeviceView {
   healthy: boolean;
   free_milli: number;
   gangs: Array<string>;
+}
+
+export interface DisplacedView {
+  gang: string;
+  workload: string;
+  name: string;
+  queue: string;
+  user: string;
+  fate: Yielding;
+  gpu_milli: number;
+  lost_gpu_ms: number | null;
+  most_gpu_ms: number;
+  most_micro: number | null;
+}
+
+export interface Displacement {
+  items: Array<DisplacedView>;
+  others: number;
+  gpu_milli: number;
+  lost_gpu_ms: number;
+  unknown: number;
+  most_gpu_ms: number;
+  most_micro: number | null;
+  currency: string;
 }
 
 export interface Done {
@@ -639,6 +672,12 @@ export interface IdleFile {
 }
 
 export type Kind = "train" | "service" | "workspace" | "sweep" | "batch";
+
+export interface KnownBefore {
+  priority?: number | null;
+  queue?: string | null;
+  held?: boolean | null;
+}
 
 export interface LeaverView {
   gang: string;
@@ -1313,6 +1352,8 @@ export interface StartPage {
   items: Array<StartView>;
 }
 
+export type StartUnknown = "blocked" | "guesses" | "large" | "never" | "no_end";
+
 export interface StartView {
   gang: string;
   at: number;
@@ -1465,6 +1506,7 @@ export interface UpdateMany {
   filter?: WorkloadFilter | null;
   dry_run: boolean;
   changes: Update;
+  only_if?: KnownBefore;
 }
 
 export type UsageBy = "queue" | "user" | "workload" | "flavor" | "kind" | "day";
@@ -1556,9 +1598,15 @@ export interface Verdict {
   suggestions: Array<Suggestion>;
   stops: Array<string>;
   snapshot: number;
+  gangs: number;
   plan: string;
   cost: WorkloadCost | null;
   model: ModelUse | null;
+  displaced: Displacement | null;
+  takeover_ms: number;
+  start: Band | null;
+  start_unknown: StartUnknown | null;
+  guesses: Array<string>;
 }
 
 export interface Version {
@@ -1839,6 +1887,8 @@ export interface Wrong {
   line: number;
   column: number;
 }
+
+export type Yielding = "ended" | "moved" | "requeued" | "shrunk" | "waits";
 
 export interface Gets {
   "/models": ModelList;

@@ -7,7 +7,8 @@ export interface ClusterName {
   key: string;
 }
 
-const KEY = /^([^:/]+):([^/]+\/[^/]+\/([^/]+)\/.+)$/;
+// A gang of a group has no uid in its key: `east:lab/pod-group/train`.
+const KEY = /^([^:/]+):([^/]+\/[^/]+\/([^/]+)(?:\/.+)?)$/;
 
 /** Null = it is work of the server itself, or the id of a workload. */
 export function clusterName(text: string): ClusterName | null {

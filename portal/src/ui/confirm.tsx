@@ -1,6 +1,7 @@
 /** A question before something is changed, with the command that does the same. */
-import { useState, type ReactNode } from "react";
+import { useMemo, useState, type ReactNode } from "react";
 import { Button, Dialog, DialogTrigger, Heading, Modal, ModalOverlay } from "react-aria-components";
+import { RefusedFields, refusedFields } from "./fields";
 import { Command, Failure } from "./parts";
 
 export function Confirm(props: {
@@ -18,6 +19,7 @@ export function Confirm(props: {
 }) {
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
+  const refused = useMemo(() => refusedFields(error), [error]);
   const act = async (close: () => void) => {
     setBusy(true);
     setError(null);
@@ -39,7 +41,7 @@ export function Confirm(props: {
             {({ close }) => (
               <>
                 <Heading slot="title">{props.title}</Heading>
-                {props.children}
+                <RefusedFields.Provider value={refused}>{props.children}</RefusedFields.Provider>
                 <Command line={props.line} />
                 {error && <Failure error={error} />}
                 <div className="buttons">

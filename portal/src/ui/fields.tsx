@@ -1,5 +1,6 @@
 /** Fields of forms, each with its label and what is wrong with it. */
-import { useId, type ReactNode } from "react";
+import { createContext, useContext, useId, type ReactNode } from "react";
+import { Problem } from "../api/client";
 import { harmless } from "./text";
 
 export function Field(props: {
@@ -10,8 +11,12 @@ export function Field(props: {
   type?: "text" | "datetime-local" | "number" | "password";
   placeholder?: string;
   wrong?: boolean;
+  /** Key of the request that it becomes: what the server says of that is shown here. */
+  name?: string;
 }) {
   const id = useId();
+  const said = useContext(RefusedFields).get(props.name ?? "");
+  const about = [props.hint && `${id}-hint`, said && `${id}-said`].filter(Boolean).join(" ");
   return (
     <div className="field">
       <label htmlFor={id}>{props.label}</label>
@@ -22,8 +27,8 @@ export function Field(props: {
         placeholder={props.placeholder}
         autoComplete={props.type === "password" ? "new-password" : "off"}
         spellCheck={false}
-        aria-invalid={props.wrong ?? false}
-        aria-describedby={props.hint ? `${id}-hint` : undefined}
+        aria-invalid={(props.wrong ?? false) || Boolean(said)}
+        aria-describedby={about || undefined}
         onChange={(event) => props.set(event.target.value)}
       />
       {props.hint && (
@@ -31,8 +36,23 @@ export function Field(props: {
           {props.hint}
         </span>
       )}
+      {said && (
+        <span id={`${id}-said`} className="error">
+          {harmless(said, 300)}
+        </span>
+      )}
     </div>
   );
+}
+
+/** What the server says of fields, by their keys. */
+export const RefusedFields = createContext<ReadonlyMap<string, string>>(new Map());
+
+export function refusedFields(error: Error | null): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  // The key of a list's item is that of the list.
+  for (const each of error instanceof Problem ? error.errors : []) found.set(each.key.replace(/[.[].*$/, ""), each.detail);
+  return found;
 }
 
 export function Select(props: {

@@ -19,6 +19,20 @@ class Refusal(Struct):
     hint: str = ""
 
 
+class BeforeUpdate(Struct, omit_defaults=True):
+    """What was changed of a workload, as it was before; None = it was not changed.
+
+    Attributes:
+        workload: its id.
+        priority, queue, held: as of an update.
+    """
+
+    workload: str
+    priority: int | None = None
+    queue: str | None = None
+    held: bool | None = None
+
+
 class BulkAnswer(Struct):
     """What a bulk verb did, or with `dry_run` would try.
 
@@ -30,6 +44,7 @@ class BulkAnswer(Struct):
         workloads: ids of those done; with `dry_run`, of those that it is about.
         prefixes: references that are only the beginning of an id -> that id.
         problems: why, of the first 100 refused.
+        before: of whole workloads that were updated, what was changed of them as it was before.
     """
 
     at: int
@@ -39,6 +54,7 @@ class BulkAnswer(Struct):
     workloads: tuple[str, ...] = ()
     prefixes: dict[str, str] = {}
     problems: tuple[Refusal, ...] = ()
+    before: tuple[BeforeUpdate, ...] = ()
 
 
 class BatchItem(Struct):

@@ -89,6 +89,7 @@ class BookingView(Struct):
         users: users who may use them; empty = any of the queues.
         reason: for people.
         state: `planned`, `active` or `over`.
+        clears: whether gangs on the nodes leave, and are stopped when it begins.
     """
 
     name: str
@@ -99,6 +100,7 @@ class BookingView(Struct):
     users: tuple[str, ...] = ()
     reason: str = ""
     state: str = ""
+    clears: bool = False
 
 
 class BookingPage(Page):

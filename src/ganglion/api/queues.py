@@ -176,7 +176,7 @@ class ReclaimPage(Struct):
 
     Attributes:
         since, until: the period, in ms.
-        known_since: the ledger has no events from before, in ms; None = it has all of the period.
+        known_since: what was before is not known, in ms; None = all of the period is.
         items: the one with the latest stop first.
         left_out: whether there were too many stops; then the oldest are missing.
     """

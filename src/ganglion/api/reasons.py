@@ -7,11 +7,13 @@ from msgspec import Struct
 
 from ganglion.api.money.costs import WorkloadCost
 from ganglion.model import placement, plan, reasons
-from ganglion.model.reasons import Band, Chance, Raise
+from ganglion.model.reasons import Band, Chance, Raise, StartUnknown, Yielding
 
 __all__ = [
     "AskedScheduler",
     "Band",
+    "DisplacedView",
+    "Displacement",
     "Explained",
     "HeldItem",
     "Placement",
@@ -19,11 +21,13 @@ __all__ = [
     "Raise",
     "Reason",
     "StartPage",
+    "StartUnknown",
     "StartView",
     "Suggestion",
     "Verdict",
     "WaitedFor",
     "Why",
+    "Yielding",
 ]
 
 
@@ -84,25 +88,101 @@ class ModelUse(Struct):
     digest: str = ""
 
 
-class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
-    """What would happen to a workload submitted now.
+class DisplacedView(Struct, frozen=True):
+    """A gang that would have to yield to another.
 
     Attributes:
+        gang: its id.
+        workload: id of its workload.
+        name: of the workload.
+        queue: its queue.
+        user: whose it is.
+        fate: what would become of it: `requeued` = it is stopped and waits again, `ended` = it is
+            stopped for good, as its retries do not allow another start, `moved` = it is stopped and
+            goes on elsewhere at once, `shrunk` = it goes on with fewer pods, `waits` = it loses the
+            place that it was promised, while nothing of it runs.
+        gpu_milli: thousandths of GPUs that it would give up.
+        lost_gpu_ms: work since its last checkpoint, in GPU-ms; None = unknown, as it neither
+            reports checkpoints nor has a contract about them.
+        most_gpu_ms: the same; where that is unknown all since it started, which is the most.
+        most_micro: what `most_gpu_ms` was charged, in millionths of a unit of the currency;
+            None = a part of it has no price.
+    """
+
+    gang: str
+    workload: str
+    name: str
+    queue: str
+    user: str
+    fate: Yielding
+    gpu_milli: int = 0
+    lost_gpu_ms: int | None = 0
+    most_gpu_ms: int = 0
+    most_micro: int | None = None
+
+
+class Displacement(Struct, frozen=True):
+    """Whom a gang would displace, and what is lost by it; the sums are over all of them.
+
+    Attributes:
+        items: those that the caller may see.
+        others: how many more there are.
+        gpu_milli: thousandths of GPUs that they would give up.
+        lost_gpu_ms: work that would be lost, as far as it is known, in GPU-ms.
+        unknown: of how many it is unknown.
+        most_gpu_ms: work that would be lost at most.
+        most_micro: what that was charged, in millionths of a unit of the currency; None = a part of
+            it has no price.
+        currency: code of the currency; empty = there are no prices.
+    """
+
+    items: tuple[DisplacedView, ...] = ()
+    others: int = 0
+    gpu_milli: int = 0
+    lost_gpu_ms: int = 0
+    unknown: int = 0
+    most_gpu_ms: int = 0
+    most_micro: int | None = None
+    currency: str = ""
+
+
+class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
+    """What would happen to the first gang of a workload submitted now.
+
+    Attributes:
+        gangs: how many gangs the workload has: trials of a sweep, replicas of a service.
         snapshot: number of the newest event when it was asked; of a scheduler of clusters the time
             of its last turn in ms. 0 = not known.
         plan: hash of the workload and of what would happen to it; a submission that names it
             is taken only where the same would happen still. Empty = it cannot be named.
-        cost: what it costs at most; None = no price is set.
+        cost: what the workload costs at most; None = no price is set.
         model: that it would get; None = it names none.
+        displaced: gangs that would yield to it, in `stops` too, or when it takes over.
+        takeover_ms: when it would start in the place of others, once they have saved their work, if
+            nothing else happens until then; 0 = it does not wait for that.
+        start: when it is expected to start, for one that would wait, as `why` says it once it is
+            submitted; None = unknown.
+        start_unknown: why that is unknown: `never` = it could never start as things are, `blocked`
+            = what it waits for is not room, `guesses` = it hangs on gangs that have neither a time
+            limit nor finished runs like them, `no_end` = no expected end of a running gang makes
+            room for it, `large` = too many gangs are known to find out. None = it is known, or
+            it would start at once.
+        guesses: ids of such gangs, the first few.
     """
 
     snapshot: int = 0
+    gangs: int = 1
     plan: str = ""
     placement: Placement | None = None
     reason: Reason | None = None
     suggestions: tuple[Suggestion, ...] = ()
     cost: WorkloadCost | None = None
     model: ModelUse | None = None
+    displaced: Displacement | None = None
+    takeover_ms: int = 0
+    start: Band | None = None
+    start_unknown: StartUnknown | None = None
+    guesses: tuple[str, ...] = ()
 
 
 class WaitedFor(Struct, frozen=True):

@@ -99,11 +99,13 @@ class AnchorReached(Struct, frozen=True):
             server has written none there.
         at: when the server wrote that one, or found it there, in ms.
         problem: why it lacks a newer one; empty = it does not, or it was not tried yet.
+        begun: since when this server writes to it, in ms; 0 = that does not matter.
     """
 
     seq: int = 0
     at: int = 0
     problem: str = ""
+    begun: int = 0
 
 
 class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):

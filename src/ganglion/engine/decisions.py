@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterable
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.held import with_held
-from ganglion.engine.preemption.trade import PreemptionPlan
+from ganglion.engine.preemption.trade import PreemptionPlan, carried_out
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.store.victims import VictimUnit
 from ganglion.engine.timeline.nominations import is_clear
 from ganglion.engine.timeline.reservation import passed_by
-from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangPlaced, GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase, Plan, Resize, Start, Stop
@@ -74,43 +72,10 @@ def keep_promises(state: ClusterState, plan: Plan) -> None:
 
 def swap(state: ClusterState, asker: GangRecord, trade: PreemptionPlan, plan: Plan) -> None:
     """Apply a trade and add it to the plan."""
-    moved = {record.gang.id for record, _ in trade.moves}
-    stopped = [unit for unit in trade.units if unit.whole]
-    for unit in stopped:
-        kind = CauseKind.MOVED if unit.record.gang.id in moved else unit.cause
-        _stop(state, unit.record, Cause(kind, gang=asker.gang.id), plan)
-    gone = {unit.record.gang.id for unit in stopped}
-    for unit in trade.units:
-        if unit.record.promise and not unit.record.placement:
-            told = Cause(unit.cause, gang=asker.gang.id)
-            decide(state, [GangReserved(plan.at, unit.record.gang.id, None, told)], plan)
-            gone.add(unit.record.gang.id)
-    surplus = [unit for unit in trade.units if unit.record.gang.id not in gone]
-    _shrink(state, asker, surplus, plan)
-    decide(state, [GangReserved(plan.at, asker.gang.id, trade.placement)], plan)
-    for record, place in trade.moves:
-        decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
-
-
-def _stop(state: ClusterState, record: GangRecord, cause: Cause, plan: Plan) -> None:
-    decide(state, [GangStopping(plan.at, record.gang.id, record.attempt, cause)], plan)
-    plan.stops.append(Stop(record.gang.id, record.attempt, cause))
-
-
-def _shrink(
-    state: ClusterState, asker: GangRecord, units: Iterable[VictimUnit], plan: Plan
-) -> None:
-    """Elastic gangs go on with fewer pods."""
-    by_gang: dict[str, list[VictimUnit]] = {}
-    for unit in units:
-        by_gang.setdefault(unit.record.gang.id, []).append(unit)
-    for taken in by_gang.values():
-        record = taken[0].record
-        assert record.placement
-        dropped = {pod for unit in taken for pod in unit.pods}
-        pods = tuple(pod for pod in record.placement.pods if pod not in dropped)
-        place = Placement(pods, record.placement.level, record.placement.domain)
-        cause = Cause(taken[0].cause, gang=asker.gang.id)
-        event = GangResized(plan.at, record.gang.id, record.attempt, place, cause)
+    for event in carried_out(asker, trade, plan.at):
         decide(state, [event], plan)
-        plan.resizes.append(Resize(record.gang, record.attempt, place, cause))
+        if isinstance(event, GangStopping):
+            plan.stops.append(Stop(event.gang, event.attempt, event.cause))
+        elif isinstance(event, GangResized):
+            gang = state.gangs.records[event.gang].gang
+            plan.resizes.append(Resize(gang, event.attempt, event.placement, event.cause))

@@ -152,15 +152,18 @@ class WorkloadHistory:
         named = select(workloads).where(workloads.c.name == name)
         return self._one(named.order_by(workloads.c.number.desc()))
 
-    def metered_as(self, key: str) -> Filed | None:
-        """The newest workload that is `key` in usage, as `east:lab/Job/train/7f`.
+    def metered_as(self, keys: Collection[str]) -> dict[str, Filed]:
+        """The newest workload that is each key in usage, as `east:lab/Job/train/7f`.
 
         One of the parts of such a key is the name of the workload, by which rows are found.
         """
-        names = {each[:MOST_NAME] for each in key.partition(CLUSTER_SIGN)[2].split("/")}
+        if not keys:
+            return {}
+        parts = (each.partition(CLUSTER_SIGN)[2].split("/") for each in keys)
+        names = {each[:MOST_NAME] for some in parts for each in some}
         named = select(workloads).where(workloads.c.name.in_(sorted(names)))
-        found = named.where(workloads.c.metered == key)
-        return self._one(found.order_by(workloads.c.number.desc()))
+        found = named.where(workloads.c.metered.in_(sorted(keys)))
+        return {each.metered: each for each in self._read(found.order_by(workloads.c.number))}
 
     def starting_with(self, prefix: str, limit: int = 5) -> list[Filed]:
         """Workloads whose id begins so, newest first."""

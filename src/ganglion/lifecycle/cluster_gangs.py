@@ -6,7 +6,7 @@ from types import MappingProxyType
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ganglion.lifecycle.past.changes import described, differing
+from ganglion.lifecycle.past.changes import described, differing, other_images
 from ganglion.lifecycle.past.life import GangLife
 from ganglion.lifecycle.waiting.delivered import DeliveredWait
 from ganglion.model.events import (
@@ -51,6 +51,7 @@ class DeliveredGang(Struct):
         confirmed: whether the present scheduler has named it.
         holds: whether it holds its place.
         images: what the containers of its last attempt ran, as kubelets said.
+        former_images: what those of the attempt before ran.
         seen: when a scheduler named it first, in ms.
         first: when it got its first place, in ms; 0 = it has not, or it had it when it was seen.
         first_milli: thousandths of GPUs of that place.
@@ -86,6 +87,7 @@ class DeliveredGang(Struct):
     wait: DeliveredWait = field(default_factory=DeliveredWait)
     band: Band | None = None
     life: GangLife = field(default_factory=GangLife)
+    former_images: tuple[ReportedImage, ...] = ()
 
     @property
     def phase(self) -> Phase:
@@ -119,6 +121,7 @@ class DeliveredGang(Struct):
                 self.placement, self.placed, self.started = place, at, 0
                 self.attempts += 1
                 self.life.attempt = self.attempts
+                self.former_images = self.images or self.former_images
                 self.holds, self.images = True, ()
             case GangResized(placement=place, at=at):
                 self._charge(at)
@@ -126,8 +129,10 @@ class DeliveredGang(Struct):
                 self.placement, self.placed = place, at
             case CheckpointCommitted():
                 self.life.take(event)
-            case ImagesReported(images=images):
-                self.images = tuple(dict.fromkeys((*self.images, *images)))
+            case ImagesReported(images=images, at=at):
+                news = [each for each in images if each not in self.images]
+                self.life.change(at, other_images(self.former_images, news))
+                self.images = (*self.images, *dict.fromkeys(news))
             case GangStarted(at=at):
                 self.started = self.started or at
                 self.began = self.began or at

@@ -12,10 +12,14 @@ from hashlib import sha256
 from msgspec import Struct, field
 
 from ganglion.lifecycle.cluster_gangs import DeliveredGang, LiveGangs
+from ganglion.lifecycle.past.cluster_reclaims import ClusterReclaim, ClusterReclaims
 from ganglion.lifecycle.waiting.delivered import ClusterWaits, DeliveredWait
+from ganglion.model.causes import RECLAIMS
 from ganglion.model.events import (
     Delivered,
     DeliveredEvent,
+    GangResized,
+    GangStopping,
     GangSubmitted,
     QueueRemoved,
     QueueSet,
@@ -54,6 +58,7 @@ class ClusterBook(Struct):
         heard: when the last record came, in ms.
         lost: records that are known to be missing.
         waits: what its newest scheduler has said of why gangs wait.
+        reclaims: which queues took back from which; None = nothing was delivered yet.
     """
 
     scheduler: str = ""
@@ -68,6 +73,7 @@ class ClusterBook(Struct):
     heard: int = 0
     lost: int = 0
     waits: ClusterWaits = field(default_factory=ClusterWaits)
+    reclaims: ClusterReclaims | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.gangs, LiveGangs):  # as documents have them
@@ -101,6 +107,8 @@ class ClusterBook(Struct):
         """Take an event of the cluster in."""
         known = self.positions.get(event.scheduler, 0)
         self.positions[event.scheduler] = max(known, event.number)
+        if self.reclaims is None:  # earlier versions have noted none
+            self.reclaims = ClusterReclaims(since=event.at if self.heard else 0)
         self.heard, said = event.at, event.event
         match said:
             case SchedulerStarted():
@@ -204,6 +212,8 @@ class ClusterBook(Struct):
         if known is None:
             return
         waited = not known.first
+        if isinstance(event, GangStopping | GangResized):
+            self._reclaimed(known, event)
         self.gangs.take(known, event)
         if known.holds or known.ended:
             self.waits.leaves(name)
@@ -211,6 +221,21 @@ class ClusterBook(Struct):
             self.placed.append(known)
         if known.ended:
             self.over.append(self.gangs.leave(name))
+
+    def _reclaimed(self, known: DeliveredGang, event: GangStopping | GangResized) -> None:
+        """Note for which queue it is, if an attempt yields to another queue."""
+        cause, place = event.cause, known.placement if known.holds else None
+        if self.reclaims is None or cause is None or cause.kind not in RECLAIMS or not cause.gang:
+            return
+        kept = event.placement.gpu_milli if isinstance(event, GangResized) else 0
+        asker = self.gangs.get(cause.gang)
+        found = ClusterReclaim(
+            *(event.at, cause.kind, known.gang.id, known.attempts, known.gang.queue, cause.gang),
+            taker=asker.gang.queue if asker else "",
+            gave_milli=max(0, place.gpu_milli - kept) if place else None,
+            kept_milli=kept,
+        )
+        self.reclaims.note(found)
 
 
 class ClusterBooks(Struct):

@@ -46,6 +46,66 @@ class Reason(Struct, frozen=True, omit_defaults=True):
     remedy: Remedy = Remedy.WAIT
 
 
+class Yielding(StrEnum):
+    """What becomes of a gang that has to yield to another."""
+
+    REQUEUED = "requeued"
+    """It is stopped, and waits again."""
+    ENDED = "ended"
+    """It is stopped for good: its retries do not allow that it starts again."""
+    MOVED = "moved"
+    """It is stopped, and goes on elsewhere at once."""
+    SHRUNK = "shrunk"
+    """It goes on with fewer pods."""
+    WAITS = "waits"
+    """It loses the place that it was promised; nothing of it runs."""
+
+
+class Displaced(Struct, frozen=True, omit_defaults=True):
+    """A gang that would have to yield to another.
+
+    Attributes:
+        gang: its id.
+        workload: id of its workload.
+        name: of the workload.
+        queue: its queue.
+        user: whose it is.
+        fate: what would become of it.
+        gpu_milli: thousandths of GPUs that it would give up.
+        lost_gpu_ms: work since its last checkpoint, in GPU-ms; None = unknown, as it neither
+            reports checkpoints nor has a contract about them.
+        most_gpu_ms: the same; where that is unknown all since it started, which is the most.
+        cost: what `most_gpu_ms` was charged, in thousandths of GPUs times ms times millionths for
+            a GPU-hour; None = a part of it has no price.
+    """
+
+    gang: str
+    workload: str
+    name: str
+    queue: str
+    user: str
+    fate: Yielding
+    gpu_milli: int = 0
+    lost_gpu_ms: int | None = 0
+    most_gpu_ms: int = 0
+    cost: int | None = None
+
+
+class StartUnknown(StrEnum):
+    """Why it is unknown when a gang would start."""
+
+    NEVER = "never"
+    """It could never start as things are."""
+    BLOCKED = "blocked"
+    """What it waits for is not room."""
+    GUESSES = "guesses"
+    """It hangs on gangs that have neither a time limit nor finished runs like them."""
+    NO_END = "no_end"
+    """No expected end of a running gang makes room for it."""
+    LARGE = "large"
+    """More gangs are known than are copied to find out."""
+
+
 class Suggestion(Struct, frozen=True, omit_defaults=True):
     """A change that was verified to start the gang.
 

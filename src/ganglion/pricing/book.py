@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from ganglion.model.errors import Conflict
 from ganglion.model.events import PriceSet
-from ganglion.model.fleet.price import Price
+from ganglion.model.fleet.price import Price, active, meet, share_minutes, steps_of
 from ganglion.pricing.zones import cuts_of, minute_of
 
 ALL_KINDS = ""
@@ -82,13 +82,13 @@ class PriceBook(Struct):
                 f"hours of prices are those of {self.zone}, not of {price.zone}",
                 f"all prices have one time zone: give hours of {self.zone}",
             )
-        own = _active(self._of(price.key), price)
+        own = active(self._of(price.key), price)
         keys = dict.fromkeys(each.price.key for each in self.records)
         for key in keys:
             if key == price.key or key[:2] != price.key[:2]:
                 continue
             other = self._of(key)
-            if _share_minutes(other[0], price) and _meet(own, _active(other)):
+            if share_minutes(other[0], price) and meet(own, active(other)):
                 hours = f"{_time(key[2])}-{_time(key[3])}"
                 raise Conflict(
                     f"its hours overlap the price of {price.flavor} for {hours}",
@@ -141,7 +141,7 @@ class PriceBook(Struct):
         for key in dict.fromkeys(each.price.key for each in self.records):
             if key[0] != flavor or key[1] not in (ALL_KINDS, kind):
                 continue
-            for since, until, price in _steps(self._of(key)):
+            for since, until, price in steps_of(self._of(key)):
                 if until > begin and price.micro is not None and since < until:
                     found.append(price.micro)
         return max(found, default=None)
@@ -172,42 +172,6 @@ class PriceBook(Struct):
 
     def _of(self, key: tuple[str, str, int, int]) -> list[Price]:
         return [each.price for each in self.records if each.price.key == key]
-
-
-FOREVER = 1 << 62
-
-
-def _steps(prices: Sequence[Price]) -> list[tuple[int, int, Price]]:
-    """Begin, end and price of each step of one key, in ms."""
-    dated: dict[int, Price] = {}
-    for each in prices:
-        dated[each.since_ms] = each
-    begins = sorted(dated)
-    return [
-        (since, until, dated[since])
-        for since, until in zip(begins, [*begins[1:], FOREVER], strict=True)
-    ]
-
-
-def _active(prices: Sequence[Price], new: Price | None = None) -> list[tuple[int, int]]:
-    """When there is a price of one key; with `new`: when that one would hold."""
-    steps = _steps([*prices, new] if new else prices)
-    return [
-        (since, until)
-        for since, until, price in steps
-        if price.micro is not None and (new is None or price is new)
-    ]
-
-
-def _meet(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> bool:
-    return any(a < d and c < b for a, b in one for c, d in other)
-
-
-def _share_minutes(one: Price, other: Price) -> bool:
-    """Whether two prices of some hours have a minute in common."""
-    if one.whole_day or other.whole_day:
-        return False
-    return one.at(other.start_min) or other.at(one.start_min)
 
 
 def _time(minute: int) -> str:

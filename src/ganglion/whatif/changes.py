@@ -145,7 +145,8 @@ def _queues(
     above = {each.parent for each in rules.values() if each.parent}
     for name in (*wishes, *above):
         if name not in known:
-            raise NotFound(f"there was no queue {name}", f"there were: {', '.join(by_name)}")
+            there_were = ", ".join(sorted({*by_name, *later})) or "none"
+            raise NotFound(f"there was no queue {name}", f"there were: {there_were}")
     _check_leaves(past, rules)
     begin = {**by_name, **{n: each for n, each in rules.items() if n not in later}}
     first = [
@@ -181,8 +182,14 @@ def _check_leaves(past: PastPeriod, rules: Mapping[str, Queue]) -> None:
 def _nodes(
     past: PastPeriod, wish: OtherNodes, facts: list[Event], before: Sequence[Event]
 ) -> tuple[list[Event], list[Event]]:
-    """Nodes that join or leave at the begin, and the facts without those that are about them."""
-    known = [each for each in there(past.state) if each.kind == wish.flavor]
+    """Nodes that join or leave at the begin, and the facts without those that are about them.
+
+    Nodes that joined within the period are known as well: those that leave never join.
+    """
+    present = there(past.state)
+    joined = [each.node for each in facts if isinstance(each, NodeAdded)]
+    of_flavor = {each.name: each for each in (*present, *joined) if each.kind == wish.flavor}
+    known = list(of_flavor.values())
     if wish.count > 0:
         taken = sum(isinstance(each, NodeAdded) for each in before)
         fresh = _fresh(wish, known, taken)
@@ -199,7 +206,8 @@ def _nodes(
         )
     gone = names[wish.count :]
     rest = [each for each in facts if _node_of(each) not in gone]
-    return [NodeLost(past.since, name) for name in gone], rest
+    here = {each.name for each in present}
+    return [NodeLost(past.since, name) for name in gone if name in here], rest
 
 
 def _node_of(fact: Event) -> str | None:

@@ -15,6 +15,7 @@ ROW = {
     **{"active_gpu_us": HOUR_US // 4, "sampled_gpu_us": HOUR_US, "active_by": "nvml"},
     "energy_mj": 1_800_000_000,
     "energy_by": "dcgm-power",
+    **{"lost_gpu_us": HOUR_US * 3 // 4, "useful_gpu_us": HOUR_US // 8},
 }
 PAGE = {"since": 0, "until": 1, "items": [ROW], "total": {}, "currency": "EUR"}
 
@@ -44,7 +45,8 @@ def test_what_was_charged_and_its_correction_are_rows_of_their_own(
         **{"SubAccountId": "vision", "SubAccountName": "vision"},
         **{"Tags": '{"kind": "train", "user": "ada"}', "x_ActiveGpuHours": "0.250000000"},
         **{"x_ActiveSource": "nvml", "x_EnergyKwh": "0.500000000", "x_EnergySource": "dcgm-power"},
-        **{"x_SampledGpuHours": "1.000000000"},
+        **{"x_LostGpuHours": "0.750000000", "x_SampledGpuHours": "1.000000000"},
+        **{"x_UsefulGpuHours": "0.125000000"},
     }
     assert (corrected["BilledCost"], corrected["ChargeClass"]) == ("-0.75", "Correction")
     assert corrected["ConsumedQuantity"] == "0.000000000"

@@ -124,8 +124,8 @@ def test_programs_get_values_alone(server: FakeServer, ganglion: Ganglion) -> No
     server.on(ROUTE, PAGE)
     done = ganglion("usage", "--by", "queue", "-o", "csv", "-n", "1")
     assert done.out.splitlines() == [
-        "QUEUE,HELD,SHARE,REQUESTED,TRIES,ACTIVE,SAMPLED,ACTIVE BY,KWH,KWH BY",
-        "vision,15.00,75%,0.00,1200,unknown,0%,-,unknown,-",
+        "QUEUE,HELD,SHARE,REQUESTED,TRIES,LOST,ACTIVE,USEFUL,SAMPLED,ACTIVE BY,KWH,KWH BY",
+        "vision,15.00,75%,0.00,1200,unknown,unknown,unknown,0%,-,unknown,-",
     ]
     assert done.err == ""
 

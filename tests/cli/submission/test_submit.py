@@ -424,6 +424,70 @@ def test_a_dry_run_that_waits_shows_why_and_exits_with_1(
     assert "Would start it  let it span racks" in done.out
 
 
+DISPLACED = {
+    "items": [
+        {
+            **{"gang": "sweep-3/7", "workload": "sweep-3", "name": "sweep", "queue": "vision"},
+            **{"user": "ann", "fate": "requeued", "gpu_milli": 8000, "lost_gpu_ms": 5_400_000},
+            **{"most_gpu_ms": 5_400_000, "most_micro": 3_000_000},
+        },
+        {
+            **{"gang": "big-9/0", "workload": "big-9", "name": "big", "queue": "nlp"},
+            **{"user": "bob", "fate": "moved", "gpu_milli": 4000, "lost_gpu_ms": None},
+            **{"most_gpu_ms": 36_000_000, "most_micro": 20_000_000},
+        },
+    ],
+    **{"others": 2, "gpu_milli": 14_000, "lost_gpu_ms": 5_400_000, "unknown": 1},
+    **{"most_gpu_ms": 41_400_000, "most_micro": 23_000_000, "currency": "EUR"},
+}
+
+
+def test_a_dry_run_says_whom_it_displaces_and_what_they_lose(
+    ganglion: Ganglion, server: FakeServer, workload: str
+) -> None:
+    stops = ["sweep-3/7", "big-9/0"]
+    server.on(POST, {"placement": answers.PLACEMENT, "stops": stops, "displaced": DISPLACED})
+    done = ganglion("submit", workload, "--dry-run")
+    assert done.code == 0
+    first, *_, head, one, other, rest, total = done.out.splitlines()
+    assert first.startswith("train would start once sweep-3/7, big-9/0 and 2 others yield")
+    assert head.split("  ")[0] == "YIELDS"
+    words = "sweep-3/7 vision ann 8 1.5 GPU-hours 3.00 EUR stopped, waits again"
+    assert " ".join(one.split()) == words
+    assert "unknown, at most 10 GPU-hours" in other
+    assert other.endswith("goes on elsewhere")
+    assert rest == "and 2 others that you may not see"
+    assert total == (
+        "they give up 14 GPUs; 1.5 GPU-hours of work lost, at most 11.5 GPU-hours, charged"
+        " 23.00 EUR; 1 gang may lose all: it reports no checkpoints"
+    )
+    told = json.loads(ganglion("submit", workload, "--dry-run", "-o", "json").out)
+    assert told["displaced"]["items"][1]["lost_gpu_ms"] is None
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {"start": {"p50": 600_000, "p90": 1_800_000}},
+            "in about 10m00s; nine times in ten within",
+        ),
+        ({"start_unknown": "guesses", "guesses": ["w-1/0"]}, "unknown: w-1/0 may run for any time"),
+        ({"start_unknown": "no_end"}, "unknown: no expected end of a running gang"),
+        ({"start_unknown": "blocked"}, "unknown: what it waits for is not room"),
+        ({"start_unknown": "large"}, "unknown: the server knows too many gangs"),
+        ({"takeover_ms": 300_000}, "Takes over  in 5m00s, once those in its way have saved"),
+    ],
+)
+def test_a_dry_run_that_waits_says_when_it_would_start(
+    ganglion: Ganglion, server: FakeServer, workload: str, more: dict[str, Any], said: str
+) -> None:
+    server.on(POST, {"reason": answers.REASON} | more)
+    with time_machine.travel(0, tick=False):
+        out = ganglion("submit", workload, "--dry-run").out
+    assert said in out
+
+
 def test_a_dry_run_tells_never_from_not_now(
     ganglion: Ganglion, server: FakeServer, workload: str
 ) -> None:

@@ -6,7 +6,8 @@ from random import Random
 import pytest
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.explain.explain import explain, verdict
+from ganglion.engine.explain.explain import explain
+from ganglion.engine.explain.foretell import foretell
 from ganglion.engine.explain.rehearsal import change, ends
 from ganglion.engine.explain.suggest import tried
 from ganglion.engine.state.cluster_state import ClusterState
@@ -41,7 +42,7 @@ def test_a_wait_for_a_rack_gives_the_numbers() -> None:
 
 
 def test_what_can_never_fit_says_so_with_the_largest_node() -> None:
-    answer = verdict(state_of(node("n0")), gang("g", gpus=9), 0)
+    answer = foretell(state_of(node("n0")), gang("g", gpus=9), 0).verdict
 
     assert answer.reason is not None
     assert answer.reason.never
@@ -61,13 +62,13 @@ def test_what_is_free_in_all_is_only_held_against_nodes_where_it_would_do(
 ) -> None:
     state = state_of(node("n0"), node("n1"))
     submit(state, *(gang(f"g{number}", gpus=gpus) for number, gpus in enumerate(used)))
-    answer = verdict(state, gang("x", gpus=wanted), 1)
+    answer = foretell(state, gang("x", gpus=wanted), 1).verdict
     assert answer.reason
     assert answer.reason.message == message
 
 
 def test_a_gang_larger_than_the_fleet_never_fits() -> None:
-    answer = verdict(state_of(node("n0"), node("n1")), gang("g", pods=3, gpus=8), 0)
+    answer = foretell(state_of(node("n0"), node("n1")), gang("g", pods=3, gpus=8), 0).verdict
 
     assert answer.reason is not None
     assert answer.reason.never
@@ -76,7 +77,7 @@ def test_a_gang_larger_than_the_fleet_never_fits() -> None:
 def test_an_unknown_type_is_a_constraint_and_another_type_is_suggested() -> None:
     request = PodRequest(gpu=GpuRequest(2, types=("B200",)))
 
-    answer = verdict(state_of(node("n0")), gang("g", request=request), 0)
+    answer = foretell(state_of(node("n0")), gang("g", request=request), 0).verdict
 
     assert answer.reason is not None
     assert answer.reason.token == "constraint"
@@ -86,7 +87,7 @@ def test_an_unknown_type_is_a_constraint_and_another_type_is_suggested() -> None
 def test_the_largest_change_that_helps_is_suggested() -> None:
     state = state_of(*(node(f"n{i}") for i in range(3)))
 
-    answer = verdict(state, gang("g", pods=50, gpus=5), 0)
+    answer = foretell(state, gang("g", pods=50, gpus=5), 0).verdict
 
     assert [each.change for each in answer.suggestions] == ["ask for 3 pods instead of 50"]
     assert [(each.pods, each.gpus, each.priority) for each in answer.suggestions] == [(3, 0, None)]
@@ -248,7 +249,7 @@ def test_verdicts_and_suggestions_hold_on_random_fleets() -> None:
             cycle(state, [], now)
         asked = make.gang(rng, 100)
 
-        answer = verdict(state, asked, 6)
+        answer = foretell(state, asked, 6).verdict
         plan = cycle(state, [ev.GangSubmitted(6, asked)], 6)
 
         given = [
@@ -279,7 +280,7 @@ def everything_ends(state: ClusterState, keep: str) -> None:
 def test_a_part_of_a_node_that_is_too_small_is_called_what_it_is(level: Level, name: str) -> None:
     request = PodRequest(gpu=GpuRequest(6), together=level)
 
-    answer = verdict(state_of(node("n0", island=4)), gang("g", request=request), 0)
+    answer = foretell(state_of(node("n0", island=4)), gang("g", request=request), 0).verdict
 
     assert answer.reason is not None
     assert answer.reason.never

@@ -167,3 +167,20 @@ def test_a_queue_that_is_hidden_cannot_be_submitted_to_or_moved_to(
     many = bob.post(f"{API}/workloads:submit", json={"workloads": [{**body, "queue": "secretlab"}]})
     assert many.json()["accepted"] == 0
     assert len(staff.owner.get(f"{API}/workloads?queue=secretlab").json()["items"]) == 3
+
+
+def test_work_that_the_caller_may_not_see_is_counted_and_not_named(staff: Office) -> None:
+    every: dict[str, Any] = {"resources": {"gpus": 8}}
+    for number in range(2):
+        staff.submit(staff.owner, f"{HIDDEN}-{number}", "secretlab", priority=10, **every)
+    staff.rig.machine.time += 3_600_000
+    bob = staff.user("bob", "submitter", "research")
+    body = {"name": "x", "run": "true", "queue": "vision", "priority": 90, **every}
+    answer = bob.post(f"{API}/workloads?dry_run=true", json=body)
+    found = answer.json()
+    assert HIDDEN not in answer.text
+    assert (found["stops"], found["displaced"]["items"]) == ([], [])
+    assert (found["displaced"]["others"], found["displaced"]["gpu_milli"]) == (1, 8000)
+    seen = staff.owner.post(f"{API}/workloads?dry_run=true", json=body).json()
+    assert len(seen["displaced"]["items"]) == 1
+    assert seen["plan"] == found["plan"]

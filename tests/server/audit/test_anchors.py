@@ -94,7 +94,7 @@ def test_how_far_an_anchor_is_known_and_one_that_does_not_answer_is_named(tmp_pa
     files.broken = False
     with signed(tmp_path, f"anchors:\n- file: {good}\n", files) as rig:
         (anchor,) = read_audit_settings(tmp_path).anchors
-        assert rig.signing.reached(anchor) == AnchorReached()
+        assert rig.signing.reached(anchor) == AnchorReached(begun=1_000)
         rig.step()
         assert rig.signing.reached(anchor) == AnchorReached(2, 1_000)
         files.broken = True

@@ -9,9 +9,9 @@ from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
 from ganglion.model.errors import InputError
-from ganglion.model.plan import Verdict
 from ganglion.server.cluster.readonly import make_readonly_app
 from ganglion.server.state.transaction import Mind
+from ganglion.worlds.kubernetes.rehearsal.rehearse import RehearsedObjects
 from tests.server.conftest import Rig
 
 
@@ -25,7 +25,9 @@ class Kept:
     def read(self) -> AbstractContextManager[Mind]:
         return self.rig.service.read()
 
-    def rehearse(self, objects: Sequence[Mapping[str, Any]], namespace: str) -> tuple[Verdict, int]:
+    def rehearse(
+        self, objects: Sequence[Mapping[str, Any]], namespace: str
+    ) -> tuple[RehearsedObjects, int]:
         raise InputError(f"{len(objects)} objects of {namespace} are of no cluster")
 
     def now(self) -> int:

@@ -152,6 +152,30 @@ def test_for_what_work_of_a_cluster_waited_is_in_its_history(rig: Rig) -> None:
     assert shown.spent and shown.spent.waited == {"quota": 3_000}
 
 
+def test_an_attempt_that_runs_another_digest_of_its_image_says_so(rig: Rig) -> None:
+    again = {"requeue": True}
+    whole = turns(
+        ([*begun(0), SchedulerSettled(0)], []),
+        ([submitted(0, "train")], [placed(1_000, "train", "n0")]),
+        ([pulled(1_500, "train")], []),
+        ([ended(2_000, "train", Outcome.PREEMPTED, **again)], [placed(3_000, "train", "n1")]),
+        ([pulled(3_500, "train"), pulled(3_500, "train", "sha256:0b")], []),
+        ([pulled(3_600, "train", "sha256:0b")], []),  # as another pod of it reports
+        ([ended(4_000, "train", Outcome.PREEMPTED, **again)], [placed(5_000, "train", "n1")]),
+        ([pulled(5_500, "train"), ended(6_000, "train")], []),
+    )
+    deliver(rig, whole)
+    row = rig.ledger.history.latest("train")
+    assert row is not None
+    found = [
+        (each.at, each.attempt, change.name, change.before, change.after)
+        for each in filed_detail(row).gangs[0].life
+        for change in each.changes
+    ]
+    name = "image that main/train runs"
+    assert found == [(3_500, 2, name, "train@sha256:0a", "train@sha256:0b")]
+
+
 def test_equal_names_of_clusters_and_of_the_server_do_not_meet(rig: Rig) -> None:
     own = rig.submit("train")
     deliver(rig, one_job(), cluster="east")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from ganglion.server.models.mlflow.artifacts import PROXY
 from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.models.watch import ModelWatch
 
@@ -31,6 +32,9 @@ class FakeRegistry:
         scopes: that it was asked for.
         objects: lines `KEY SIZE ETAG [VERSION [old|gone]]` of folders of the bucket.
         lists_versions: status of questions for versions.
+        version: what MLflow says beside the usual about version N of `chat`.
+        place: where MLflow says that the files of `chat` lie.
+        listings: folder that MLflow hands out -> what is in it.
         files: path -> headers and content of files, and of what lists them.
         moved: path -> URL that requests are redirected to.
         breaks: after how many bytes of content the next answers break off, one after the other.
@@ -51,6 +55,9 @@ class FakeRegistry:
         self.scopes: list[list[str]] = []
         self.objects: list[str] = []
         self.lists_versions = 200
+        self.version: dict[str, Any] = {}
+        self.place = ""
+        self.listings: dict[str, list[dict[str, Any]]] = {}
         self.files: dict[str, tuple[dict[str, str], bytes]] = {}
         self.moved: dict[str, str] = {}
         self.breaks: list[int] = []
@@ -64,13 +71,22 @@ class FakeRegistry:
         if path in self.files:
             headers, content = self.files[path]
             return 200, {"Content-Length": str(len(content)), **headers}, content
+        if "/mlflow" in path:
+            return self._mlflow(path, query)
+        if path == "/api/models/org/repo/revision/main":
+            return 200, {}, json.dumps({"sha": COMMIT}).encode()
+        return self._listed(query) if path == "/bucket" else self._artifact(path)
+
+    def _mlflow(self, path: str, query: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
         if path == "/api/2.0/mlflow/registered-models/alias":
             return self._version(self.aliases.get(query["alias"]), query)
         if path == "/api/2.0/mlflow/model-versions/get":
             return self._version(int(query["version"]), query)
-        if path == "/api/models/org/repo/revision/main":
-            return 200, {}, json.dumps({"sha": COMMIT}).encode()
-        return self._listed(query) if path == "/bucket" else self._artifact(path)
+        if path == "/api/2.0/mlflow/model-versions/get-download-uri":
+            return 200, {}, json.dumps({"artifact_uri": self.place}).encode()
+        if path == PROXY:
+            return 200, {}, json.dumps({"files": self.listings.get(query["path"], [])}).encode()
+        return 404, {}, b"{}"
 
     def _artifact(self, path: str) -> tuple[int, dict[str, str], bytes]:
         if path == "/bucket/chat.tar":
@@ -107,7 +123,7 @@ class FakeRegistry:
             said: dict[str, Any] = {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "not found"}
             return 404, {}, json.dumps(said).encode()
         version = {"name": "chat", "version": str(number), "source": f"s3://b/{number}"}
-        return 200, {}, json.dumps({"model_version": version}).encode()
+        return 200, {}, json.dumps({"model_version": version | self.version}).encode()
 
 
 def _object(parts: list[str], versions: bool) -> str:
@@ -148,7 +164,8 @@ def fake_registry() -> Iterator[FakeRegistry]:
                 fake.scopes.append(found["scope"])
             status, headers, body = fake.answer(url.path, query)
             part = self.headers.get("Range", "")
-            if part and fake.resumes and url.path in fake.files:
+            fits = self.headers.get("If-Range") in (None, headers.get("ETag"))
+            if part and fits and fake.resumes and url.path in fake.files:
                 fake.ranges.append(part)
                 status, at = 206, int(part.removeprefix("bytes=").partition("-")[0])
                 place = f"bytes {at}-{len(body) - 1}/{len(body)}"
@@ -162,7 +179,7 @@ def fake_registry() -> Iterator[FakeRegistry]:
             self.end_headers()
             if self.command != "GET":
                 return
-            if url.path in fake.files and "/api/" not in url.path:
+            if url.path in fake.files and "/api/models/" not in url.path:
                 body = self._cut(body)
             with suppress(ConnectionError):  # clients leave what they do not want any more
                 self.wfile.write(fake.body or body)

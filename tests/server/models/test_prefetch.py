@@ -16,12 +16,11 @@ from ganglion.server.commands import live
 from ganglion.server.commands.submission import submit
 from ganglion.server.models.cache.cache import ModelCache
 from ganglion.server.models.cache.keeper import CacheKeeper
-from ganglion.server.models.cache.sources import UNFETCHED
 from ganglion.server.models.resolver import ModelResolver
 from ganglion.server.requests.context import ServerContext
 from tests.server.conftest import NODES, Rig
 from tests.server.models.registry import COMMIT, FakeRegistry, fake_registry
-from tests.server.models.weights import CARD, HF, WEIGHTS, caching, hub
+from tests.server.models.weights import CARD, HF, WEIGHTS, caching, hub, tracked
 from tests.server.process import until
 
 MIB = 3
@@ -82,25 +81,27 @@ def filled(rig: Rig) -> list[str]:
     return made
 
 
+@pytest.mark.parametrize("is_tracked", [False, True])
 def test_a_gang_that_waits_with_a_place_has_its_model_there_before_it_starts(
-    rig: Rig, cache: ModelCache, fake: FakeRegistry
+    rig: Rig, cache: ModelCache, fake: FakeRegistry, is_tracked: bool
 ) -> None:
+    model = tracked(fake, {"MLmodel": CARD, "w.bin": BIG}) if is_tracked else HF
     full = filled(rig)
-    waits = submitted(rig, "chat", 8, HF)
-    until(lambda: turned(rig) and state_of(cache) == "cached")
-    until(lambda: turned(rig) and all(HF.digest in each.holds for each in nodes(rig)))
+    waits = submitted(rig, "chat", 8, model)
+    until(lambda: turned(rig) and state_of(cache, model) == "cached")
+    until(lambda: turned(rig) and all(model.digest in each.holds for each in nodes(rig)))
     assert [dict(each.holds) for each in nodes(rig)] == [
-        DECLARED | {HF.digest: MIB},
-        {HF.digest: MIB},
+        DECLARED | {model.digest: MIB},
+        {model.digest: MIB},
     ]
     assert rig.state(waits) == "QUEUED"
     asked = len(fake.asked)
     rig.machine.end(f"{full[0]}/0")
     until(lambda: turned(rig) and rig.state(waits) == "RUNNING")
-    assert (bool(cache.path_of(HF)), len(fake.asked)) == (True, asked)
+    assert (bool(cache.path_of(model)), len(fake.asked)) == (True, asked)
     rig.machine.end(f"{waits}/0")
     turned(rig)
-    assert state_of(cache) == "cached"
+    assert state_of(cache, model) == "cached"
 
 
 def test_a_gang_without_a_place_or_with_an_account_that_is_not_let_in_fetches_nothing(
@@ -115,13 +116,11 @@ def test_a_gang_without_a_place_or_with_an_account_that_is_not_let_in_fetches_no
     assert theirs_kept
     assert (theirs_kept.state, "server's account alone" in theirs_kept.trouble) == ("off", True)
     rig.do(lambda draft: live.cancel(draft, theirs, "ada"))
-    other = replace(HF, uri="models:/chat/3", digest="record-sha256:0")
-    last = submitted(rig, "mlflow", 8, other)
+    other = replace(HF, uri="file:///models/chat", digest="sha256:0")
+    last = submitted(rig, "local", 8, other)
     turned(rig)
     assert (with_place(rig), cache._wanted, fake.asked) == ([last], {}, [])
-    reading = cache.reading(other)
-    assert reading
-    assert (reading.state, reading.trouble) == ("absent", UNFETCHED)
+    assert state_of(cache, other) == "local"
 
 
 def test_a_gang_that_others_leave_for_has_its_model_fetched_meanwhile(

@@ -82,6 +82,27 @@ def test_an_alias_that_moves_is_proposed_and_taken_when_a_person_says_so(
     assert "no reference to a model" in wrong.json()["detail"]
 
 
+def test_a_folder_that_changes_is_proposed_by_its_digest_and_has_no_way_back(
+    client: TestClient, told: ServerContext, rig: Rig, tmp_path: Path
+) -> None:
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    (folder / "w").write_bytes(b"1")
+    body = BODY | {"model": folder.as_uri()}
+    assert client.post("/api/v1/workloads", json=body).status_code == 201
+    own = client.get("/api/v1/workloads/chat").json()["model"]["digest"]
+    until(lambda: row_of(client)["moved"] is False)
+    (folder / "w").write_bytes(b"2")
+    said = _proposed(rig, client)
+    assert said.startswith(f"{folder.as_uri()} is sha256:")
+    assert f" now, and it has {own}: ganglion models update chat" in said
+    made = client.post("/api/v1/workloads/chat/model", json={}).json()
+    assert (made["model"]["uri"], made["model"]["digest"] == own) == (folder.as_uri(), False)
+    back = client.post("/api/v1/workloads/chat/model", json={"back": True})
+    assert (back.status_code, back.json()["code"]) == (409, "state.conflict")
+    assert f"but not {own} any more" in back.json()["detail"]
+
+
 def _proposed(rig: Rig, client: TestClient) -> str:
     """The proposal, once the keeper has looked: the world's clock stands still."""
 

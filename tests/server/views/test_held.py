@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ganglion.engine.explain.explain import verdict
+from ganglion.engine.explain.foretell import foretell
 from ganglion.ledger import codec
 from ganglion.model.events import GangPlaced
 from ganglion.server.views.cluster import explanation
@@ -15,7 +15,7 @@ SAID = f"n2 holds hf://org/llama@abc: about {SAVED} s saved"
 
 def test_why_a_view_and_the_ledger_say_what_was_saved() -> None:
     state = state_of(node("n1"), node("n2", holds=HELD))
-    would = verdict(state, chat(), 1).placement
+    would = foretell(state, chat(), 1).verdict.placement
     assert would
     assert [str(each) for each in would.held] == [SAID]
     plan = submit(state, chat())

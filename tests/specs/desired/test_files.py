@@ -98,6 +98,30 @@ def test_a_workload_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
         paths_of([str(tmp_path / "none")])
 
 
+def test_prices_that_contradict_one_another_are_wrong_before_anything_is_set(
+    tmp_path: Path,
+) -> None:
+    dates = "since: 2027-01-01, flavor: A, price"
+    problems = wrong(
+        tmp_path,
+        a=f"""
+prices:
+- {{{dates}: 1, hours: "09:00-11:00", currency: EUR, zone: Europe/Berlin}}
+- {{{dates}: 1, hours: "10:00-12:00"}}
+- {{{dates}: 1, hours: "13:00-14:00", zone: Asia/Kathmandu}}
+- {{{dates}: 1, currency: JPY}}
+- {{flavor: B, price: 1, since: 2027-01-02, hours: "10:00-12:00"}}
+- {{flavor: B, price: none, since: 2027-01-02, hours: "09:00-11:00"}}
+- {{flavor: B, price: 1, since: 2027-01-01, hours: "09:00-11:00"}}
+""",
+    )
+    assert [(file, key) for file, key, _ in problems] == [
+        ("a.yaml", "prices[1].hours"),
+        ("a.yaml", "prices[2]"),
+        ("a.yaml", "prices[3]"),
+    ]
+
+
 def test_queues_of_the_fleet_may_be_parents_and_a_quota_above_theirs_is_refused(
     tmp_path: Path,
 ) -> None:

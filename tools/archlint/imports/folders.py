@@ -27,7 +27,8 @@ FOLDERS: dict[str, dict[str, str]] = {
         ),
         "cycle": "gangs store state search decisions kueue ordering upkeep",
         "explain": (
-            "topology placement gangs runtimes queues store timeline forecast state ordering cycle"
+            "topology placement gangs runtimes queues store timeline forecast state preemption "
+            "ordering cycle"
         ),
     },
     "specs.grammar": {
@@ -83,7 +84,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "workspaces": "",
         "autoscaling": "schedules",
         "cluster_gangs": "past waiting",
-        "clusters": "cluster_gangs waiting",
+        "clusters": "cluster_gangs past waiting",
         "expand": "sweeps",
         "standby": "services",
     },

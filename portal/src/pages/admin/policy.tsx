@@ -17,6 +17,7 @@ import { Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { Side } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless } from "../../ui/text";
+import { remember } from "../../ui/undo";
 import type { PolicyVersion } from "../../api/schema";
 import type { TabProps } from "./admin";
 import { keepQuestion } from "../whatif/asked";
@@ -54,6 +55,21 @@ export default function Policy(props: TabProps) {
   );
 }
 
+/** The way back is a rollback; before the first version there is none. */
+async function rememberPolicy(before: number, outcome: PolicyOutcome): Promise<void> {
+  const made = await get("/policy");
+  if (!before || made.version !== outcome.version) return; // none, or another is in force already
+  remember({
+    said: `Policy version ${made.version} was set.`,
+    undo: () => change("POST", "/policy/rollback", { version: before }, { etag: made.etag }),
+    present: async () => {
+      const now = await get("/policy");
+      return `version ${now.version}, set by ${now.user || "the server"}`;
+    },
+    reads: ["policy", "queues"],
+  });
+}
+
 function Editor({ present }: { present: PolicyView }) {
   const { me } = useVisitor();
   const queries = useQueryClient();
@@ -88,7 +104,8 @@ function Editor({ present }: { present: PolicyView }) {
   const apply = async () => {
     if (!draft) return;
     try {
-      await change("PUT", "/policy", { text: draft.text }, { etag: draft.etag });
+      const made = await change<PolicyOutcome>("PUT", "/policy", { text: draft.text }, { etag: draft.etag });
+      await rememberPolicy(present.version, made);
       setDraft(null);
     } catch (error) {
       if (error instanceof Problem && error.status === STALE) await queries.invalidateQueries({ queryKey: ["policy"] });
@@ -235,9 +252,10 @@ function VersionPanel({ row, present, close }: { row: PolicyVersion; present: Po
     queryFn: ({ signal }) => get("/policy/versions/{number}", { number: String(row.version) }, {}, signal),
   });
   const back = () =>
-    change("POST", "/policy/rollback", { version: row.version }, { etag: present.etag }).then(() =>
-      queries.invalidateQueries({ queryKey: ["policy"] }),
-    );
+    change<PolicyOutcome>("POST", "/policy/rollback", { version: row.version }, { etag: present.etag }).then(async (made) => {
+      await rememberPolicy(present.version, made);
+      await queries.invalidateQueries({ queryKey: ["policy"] });
+    });
   return (
     <Side label="Version" title={`Version ${row.version}`} close={close}>
       <p>

@@ -1,17 +1,20 @@
 /** Prices of GPU-hours: those that hold, those to come, and every one that was ever set. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { change, part } from "../../api/client";
+import { change, changed, get, part } from "../../api/client";
 import { prices } from "../../api/reads";
 import type { PriceView } from "../../api/schema";
+import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields, Select } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
+import { may } from "../../ui/may";
 import { money } from "../../ui/numbers";
 import { Badge, Empty, Name, Time } from "../../ui/parts";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
 import { useNow } from "../../ui/clock";
+import { remember } from "../../ui/undo";
 import type { TabProps } from "./admin";
 import { standingOf } from "./standing";
 
@@ -47,6 +50,7 @@ const columns = (currency: string, standing: ReadonlyMap<number, string>): reado
 const TONE: Record<string, string> = { holds: "good", planned: "wait", past: "calm" };
 
 export default function Prices({ search, set }: TabProps) {
+  const { me } = useVisitor();
   const found = useQuery(prices);
   const now = useNow();
   const page = found.data;
@@ -66,11 +70,11 @@ export default function Prices({ search, set }: TabProps) {
       search={search}
       set={set}
       line="ganglion price history"
-      actions={page?.items.length ? <NewPrice currency={page.currency} /> : null}
+      actions={page?.items.length && may(me, "prices") ? <NewPrice currency={page.currency} /> : null}
       empty={
         <Empty title="No price is set">
           <p>With prices, usage has a cost, and queues can have budgets.</p>
-          <NewPrice currency="" />
+          {may(me, "prices") ? <NewPrice currency="" /> : <p className="quiet">An admin of the whole fleet sets prices.</p>}
         </Empty>
       }
     />
@@ -83,6 +87,33 @@ export function priceLine(flavor: string, amount: string, kind: string, hours: s
   if (hours.trim()) parts.push(`--hours ${word(hours.trim())}`);
   if (currency) parts.push(`--currency ${word(currency)}`);
   return parts.join(" ");
+}
+
+/** Of the same flavor, kind and hours the one that held at a time; null = none did. */
+export function heldBefore(items: readonly PriceView[], of: PriceView): number | null {
+  let held: PriceView | undefined;
+  for (const each of items) {
+    const same = each.flavor === of.flavor && each.kind === of.kind && each.hours === of.hours && each.number !== of.number;
+    if (same && each.since <= of.since && (!held || each.since >= held.since)) held = each;
+  }
+  return held?.micro ?? null;
+}
+
+/** A price stays in the history; the one before is set again from the same moment on, which corrects what was charged. */
+async function rememberPrice(made: PriceView, etag: string): Promise<void> {
+  const history = await get("/prices:history");
+  const micro = heldBefore(history.items, made);
+  const { flavor, kind, hours, since } = made;
+  remember({
+    said: `The price of ${flavor} was set.`,
+    undo: () => change("PUT", `/prices/${part(flavor)}`, { micro, since, kind, hours, zone: history.zone }, { etag }),
+    present: async () => {
+      const items = (await get("/prices:history")).items;
+      const newest = items.findLast((each) => each.flavor === flavor && each.kind === kind && each.hours === hours);
+      return newest?.micro ? `${money(newest.micro, history.currency)}, set by ${newest.by || "another"}` : "no price";
+    },
+    reads: ["prices", "usage", "budgets"],
+  });
 }
 
 function NewPrice({ currency }: { currency: string }) {
@@ -99,21 +130,23 @@ function NewPrice({ currency }: { currency: string }) {
       title="Set the price of a GPU-hour from now on"
       line={priceLine(flavor, amount, kind, hours, wished)}
       incomplete={!flavor.trim() || !good || (!currency && !/^[A-Z]{3}$/.test(wished))}
-      act={() =>
-        change("PUT", `/prices/${part(flavor.trim())}`, {
+      act={async () => {
+        const made = await changed<PriceView>("PUT", `/prices/${part(flavor.trim())}`, {
           micro: Math.round(Number(amount) * 1_000_000),
           kind,
           hours: hours.trim(),
           currency: wished,
-        })
-      }
+        });
+        await rememberPrice(made.found, made.etag);
+      }}
     >
+      <p>It stays in the history. An undo sets the price before again, from the same moment on, so that nothing is charged by this one.</p>
       <Fields>
-        <Field label="Flavor" value={flavor} set={setFlavor} placeholder="H100" />
+        <Field name="flavor" label="Flavor" value={flavor} set={setFlavor} placeholder="H100" />
         <Field label={`Price${currency ? ` in ${currency}` : ""}`} value={amount} set={setAmount} placeholder="2.50" wrong={amount !== "" && !good} />
-        {!currency && <Field label="Currency" value={first} set={setFirst} placeholder="EUR" hint="of all prices" />}
+        {!currency && <Field name="currency" label="Currency" value={first} set={setFirst} placeholder="EUR" hint="of all prices" />}
         <Select label="For" value={kind} set={setKind} options={KINDS.map((each) => [each, each || "all other kinds"] as const)} />
-        <Field label="Hours" value={hours} set={setHours} placeholder="20:00-08:00" hint="empty = the whole day" />
+        <Field name="hours" label="Hours" value={hours} set={setHours} placeholder="20:00-08:00" hint="empty = the whole day" />
       </Fields>
     </Confirm>
   );

@@ -1,22 +1,24 @@
 /** Grants: which role a user or a group has on which queue. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { change, serverNow } from "../../api/client";
+import { change, changed, get, serverNow } from "../../api/client";
 import { roles } from "../../api/reads";
 import type { GrantView, WhoAmI } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields, Select } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
+import { holds, may } from "../../ui/may";
 import { Badge, Command, Empty, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
+import { remember } from "../../ui/undo";
 import type { TabProps } from "./admin";
 import { ROLES } from "./token";
 
 const DAY = 86_400_000;
-const key = (row: GrantView) => `${row.subject} ${row.role} ${row.queue}`;
+const key = (row: { subject: string; role: string; queue: string }) => `${row.subject} ${row.role} ${row.queue}`;
 const where = (row: GrantView) => row.queue || "the whole fleet";
 
 const COLUMNS: readonly Column<GrantView>[] = [
@@ -61,6 +63,8 @@ function glass(row: GrantView): string {
 }
 
 export default function Roles({ search, set }: TabProps) {
+  const { me } = useVisitor();
+  const gives = holds(me, "owner", "admin");
   const found = useQuery(roles);
   const chosen = found.data?.items.find((each) => key(each) === search.at);
   return (
@@ -72,13 +76,13 @@ export default function Roles({ search, set }: TabProps) {
       rows={found.data?.items}
       error={found.error}
       columns={COLUMNS}
-      id={key}
+      id={(row) => key(row)}
       words={(row) => [row.subject, row.role, where(row)]}
       state={(row) => row.role}
       search={search}
       set={set}
       line="ganglion role list"
-      actions={<NewGrant />}
+      actions={gives && <NewGrant />}
       empty={
         <Empty title="No role is granted">
           <p>Grant one to a user or a group: `viewer` sees, `submitter` has work done.</p>
@@ -104,6 +108,25 @@ export function ownQueue(me: WhoAmI): string {
   return me.owner || queues.length !== 1 ? "" : (queues[0] ?? "");
 }
 
+/** A grant as it can be given again. */
+export function againOf({ subject, role, queue, until, break_glass }: GrantView): Record<string, unknown> {
+  return { subject, role, queue, until, break_glass };
+}
+
+async function presentOf(of: GrantView): Promise<string> {
+  const row = (await get("/roles")).items.find((each) => key(each) === key(of));
+  if (!row) return "";
+  return `granted by ${row.by}, ${row.until ? `until ${new Date(row.until).toISOString()}` : "without an end"}${row.break_glass ? ", for emergencies" : ""}`;
+}
+
+function rememberGrant(made: GrantView, etag: string, former: GrantView | undefined): void {
+  const { subject, role, queue } = made;
+  const undo = former
+    ? () => change("POST", "/roles:grant", againOf(former), { etag })
+    : () => change("POST", "/roles:revoke", { subject, role, queue }, { etag });
+  remember({ said: `${subject} has ${role} on ${where(made)}.`, undo, present: () => presentOf(made), reads: ["access"] });
+}
+
 function NewGrant() {
   const [subject, setSubject] = useState("");
   const [role, setRole] = useState<string>("viewer");
@@ -112,14 +135,14 @@ function NewGrant() {
   const [days, setDays] = useState("");
   const [dormant, setDormant] = useState(false);
   const name = subject.trim();
-  const grant = () =>
-    change("POST", "/roles:grant", {
-      subject: name.includes(":") ? name : `user:${name}`,
-      role,
-      queue: queue.trim(),
-      until: days ? Math.round(serverNow() + Number(days) * DAY) : null,
-      break_glass: dormant,
-    });
+  const known = useQuery(roles);
+  const grant = async () => {
+    const which = { subject: name.includes(":") ? name : `user:${name}`, role, queue: queue.trim() };
+    const until = days ? Math.round(serverNow() + Number(days) * DAY) : null;
+    const former = known.data?.items.find((each) => key(each) === key(which));
+    const made = await changed<GrantView>("POST", "/roles:grant", { ...which, until, break_glass: dormant });
+    rememberGrant(made.found, made.etag, former);
+  };
   return (
     <Confirm
       label="Grant a role"
@@ -129,20 +152,24 @@ function NewGrant() {
       act={grant}
     >
       <Fields>
-        <Field label="User, or group:NAME" value={subject} set={setSubject} />
+        <Field name="subject" label="User, or group:NAME" value={subject} set={setSubject} />
         <Select label="Role" value={role} set={setRole} options={ROLES.map((each) => [each, each] as const)} />
-        <Field label="On queue" value={queue} set={setQueue} placeholder="the whole fleet" />
-        <Field label="For days" type="number" value={days} set={setDays} placeholder="until revoked" />
+        <Field name="queue" label="On queue" value={queue} set={setQueue} placeholder="the whole fleet" />
+        <Field name="until" label="For days" type="number" value={days} set={setDays} placeholder="until revoked" />
       </Fields>
-      <label className="check">
-        <input type="checkbox" checked={dormant} onChange={(event) => setDormant(event.target.checked)} />
-        For emergencies: it counts only once its holder breaks the glass
-      </label>
+      {may(me, "tokens") && (
+        <label className="check">
+          <input type="checkbox" checked={dormant} onChange={(event) => setDormant(event.target.checked)} />
+          For emergencies: it counts only once its holder breaks the glass
+        </label>
+      )}
     </Confirm>
   );
 }
 
 function GrantPanel({ row, close }: { row: GrantView; close(): void }) {
+  const { me } = useVisitor();
+  const undoable = !row.broken.length;
   const body = { subject: row.subject, role: row.role, queue: row.queue };
   const line = `ganglion role revoke ${word(row.subject)} ${row.role}${row.queue ? ` -q ${word(row.queue)}` : ""}`;
   return (
@@ -162,15 +189,28 @@ function GrantPanel({ row, close }: { row: GrantView; close(): void }) {
           {harmless(each.reason, 300)}
         </p>
       ))}
-      {row.by && (
+      {row.by && holds(me, "owner", "admin") && (
         <div className="buttons">
           <Confirm
             danger
             label="Revoke"
             title={`Take ${row.role} from ${harmless(row.subject, 60)}?`}
             line={line}
-            act={() => change("POST", "/roles:revoke", body).then(close)}
-          />
+            act={async () => {
+              await change("POST", "/roles:revoke", body);
+              if (undoable)
+                remember({
+                  said: `${row.role} was taken from ${row.subject}.`,
+                  undo: () => change("POST", "/roles:grant", againOf(row), { fresh: true }),
+                  present: () => presentOf(row),
+                  reads: ["access"],
+                });
+              close();
+            }}
+          >
+            {!undoable && <p>The glass of it is broken: that cannot be undone, it is mended by this.</p>}
+            {row.subject === `user:${me.user}` && <p className="notice warn">It is your own: you may not be able to grant it again.</p>}
+          </Confirm>
         </div>
       )}
       <Command

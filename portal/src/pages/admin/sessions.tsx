@@ -43,7 +43,7 @@ const COLUMNS: readonly Column<BrowserSession>[] = [
         line={`ganglion session end ${word(row.id)}`}
         act={() => change("DELETE", `/sessions/${part(row.id)}`)}
       >
-        {row.own && <p>It is the one of this browser: you are signed out.</p>}
+        <p>It has to sign in again. {row.own && "It is the one of this browser: you are signed out."}</p>
       </Confirm>
     ),
   },

@@ -47,11 +47,11 @@ export function NewToken({ user }: { user?: string }) {
         act={make}
       >
         <Fields>
-          {user === undefined && <Field label="User" value={whose} set={setWhose} />}
+          {user === undefined && <Field name="user" label="User" value={whose} set={setWhose} />}
           <Select label="Limited to role" value={role} set={setRole} options={ROLES.map((each) => [each, each] as const)} />
-          <Field label="on queue" value={queue} set={setQueue} placeholder="the whole fleet" />
-          <Field label="What it is for" value={label} set={setLabel} />
-          <Field label="Days" value={days} set={setDays} type="number" wrong={!good} />
+          <Field name="queue" label="on queue" value={queue} set={setQueue} placeholder="the whole fleet" />
+          <Field name="label" label="What it is for" value={label} set={setLabel} />
+          <Field name="days" label="Days" value={days} set={setDays} type="number" wrong={!good} />
         </Fields>
       </Confirm>
       {made && (

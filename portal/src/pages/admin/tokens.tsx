@@ -3,8 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { change, part } from "../../api/client";
 import { tokens } from "../../api/reads";
 import type { TokenView } from "../../api/schema";
+import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Listing } from "../../ui/listing";
+import { may } from "../../ui/may";
 import { Badge, Empty, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import type { Column } from "../../ui/table";
@@ -25,6 +27,7 @@ const COLUMNS: readonly Column<TokenView>[] = [
 ];
 
 export default function Tokens({ search, set }: TabProps) {
+  const { me } = useVisitor();
   const found = useQuery(tokens);
   const chosen = found.data?.items.find((each) => each.id === search.at);
   return (
@@ -41,10 +44,14 @@ export default function Tokens({ search, set }: TabProps) {
       search={search}
       set={set}
       line="ganglion token list"
-      actions={<NewToken />}
+      actions={may(me, "tokens") && <NewToken />}
       empty={
         <Empty title="There is no token">
-          <p>Make one for a script or for continuous integration, limited to what it needs.</p>
+          <p>
+            {may(me, "tokens")
+              ? "Make one for a script or for continuous integration, limited to what it needs."
+              : "An admin of the whole fleet makes tokens for scripts and continuous integration."}
+          </p>
         </Empty>
       }
       panel={
@@ -68,7 +75,9 @@ export default function Tokens({ search, set }: TabProps) {
                 title={`Let token ${harmless(chosen.id, 40)} count no more?`}
                 line={`ganglion token revoke ${word(chosen.id)}`}
                 act={() => change("DELETE", `/tokens/${part(chosen.id)}`).then(() => set({ at: undefined }))}
-              />
+              >
+                <p>What sends it is refused at once. This cannot be undone: a new token is another one.</p>
+              </Confirm>
             </div>
           </Side>
         )

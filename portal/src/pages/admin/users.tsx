@@ -4,9 +4,11 @@ import { useState } from "react";
 import { change, part } from "../../api/client";
 import { roles, users } from "../../api/reads";
 import type { UserView } from "../../api/schema";
+import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields } from "../../ui/fields";
 import { Listing } from "../../ui/listing";
+import { may } from "../../ui/may";
 import { Badge, Command, Empty, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import type { Column } from "../../ui/table";
@@ -37,6 +39,7 @@ const COLUMNS: readonly Column<UserView>[] = [
 ];
 
 export default function Users({ search, set }: TabProps) {
+  const { me } = useVisitor();
   const found = useQuery(users);
   const chosen = found.data?.items.find((each) => each.user === search.at);
   return (
@@ -54,11 +57,11 @@ export default function Users({ search, set }: TabProps) {
       search={search}
       set={set}
       line="ganglion user list"
-      actions={found.data?.items.length ? <NewUser /> : null}
+      actions={found.data?.items.length && may(me, "tokens") ? <NewUser /> : null}
       empty={
         <Empty title="No user has a password here">
           <p>Users are needed only where people sign in without a provider.</p>
-          <NewUser />
+          {may(me, "tokens") ? <NewUser /> : <p className="quiet">An admin of the whole fleet adds users.</p>}
         </Empty>
       }
       panel={chosen && <UserPanel row={chosen} close={() => set({ at: undefined })} />}
@@ -83,8 +86,8 @@ function NewUser() {
       }
     >
       <Fields>
-        <Field label="Name" value={name} set={setName} hint="letters, digits and . _ @ + -" />
-        <Field label="Password" type="password" value={password} set={setPassword} hint="15 characters or more" />
+        <Field name="user" label="Name" value={name} set={setName} hint="letters, digits and . _ @ + -" />
+        <Field name="password" label="Password" type="password" value={password} set={setPassword} hint="15 characters or more" />
       </Fields>
       <p className="quiet">A new user has no role: grant one under Roles and groups.</p>
     </Confirm>
@@ -92,6 +95,7 @@ function NewUser() {
 }
 
 function UserPanel({ row, close }: { row: UserView; close(): void }) {
+  const { me } = useVisitor();
   const granted = useQuery(roles);
   const own = granted.data?.items.filter((each) => each.subject === `user:${row.user}`) ?? [];
   const path = `/users/${part(row.user)}`;
@@ -107,7 +111,7 @@ function UserPanel({ row, close }: { row: UserView; close(): void }) {
           ["roles", own.map((each) => `${each.role} on ${each.queue || "the whole fleet"}`).join(", ") || "none"],
         ]}
       />
-      <div className="buttons">
+      {may(me, "tokens") && (<div className="buttons">
         {row.disabled ? (
           <Confirm
             label="Enable"
@@ -123,7 +127,8 @@ function UserPanel({ row, close }: { row: UserView; close(): void }) {
             line={`ganglion user disable ${name}`}
             act={() => change("POST", `${path}/disable`)}
           >
-            <p>Its sessions end, and neither password nor tokens count. Its work goes on.</p>
+            <p>Its sessions end, and neither password nor tokens count. Its work goes on. Enable it to let it in again; its sessions stay ended.</p>
+            {row.user === me.user && <p className="notice warn">That is you: another admin has to let you in again.</p>}
           </Confirm>
         )}
         <Confirm
@@ -134,7 +139,7 @@ function UserPanel({ row, close }: { row: UserView; close(): void }) {
           act={() => change("PUT", `${path}/password`, { password, current: "" }).then(() => setPassword(""))}
         >
           <Fields>
-            <Field label="Password" type="password" value={password} set={setPassword} hint="15 characters or more" />
+            <Field name="password" label="Password" type="password" value={password} set={setPassword} hint="15 characters or more" />
           </Fields>
         </Confirm>
         <Confirm
@@ -145,8 +150,9 @@ function UserPanel({ row, close }: { row: UserView; close(): void }) {
           act={() => change("DELETE", path).then(close)}
         >
           <p>Its grants, tokens and sessions go with it. This cannot be undone.</p>
+          {row.user === me.user && <p className="notice warn">That is you.</p>}
         </Confirm>
-      </div>
+      </div>)}
       <Command line={`ganglion role list`} label="Every grant, on the command line" />
     </Side>
   );

@@ -1,7 +1,7 @@
 /** Who did what and what was decided, whether all of it is as it was written, and its export. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import { Button } from "react-aria-components";
 import { address } from "../../api/client";
 import { auditRecords } from "../../api/reads";
@@ -9,13 +9,15 @@ import type { TrailRecord } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { clusterName, knownAs } from "../../ui/cluster_name";
 import { may } from "../../ui/may";
+import { count } from "../../ui/numbers";
 import { Command, Empty, Failure, Loading, Name, Time } from "../../ui/parts";
 import { PeriodFields, periodOptions } from "../../ui/period";
 import { RowLink } from "../../ui/row_link";
 import { Facts } from "../../ui/side";
 import { Table, type Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
-import { detailsOf, subjectOf } from "./said";
+import { Anchors } from "./anchors";
+import { detailsOf, isPassed, subjectOf } from "./said";
 import { Verification } from "./verification";
 
 const route = getRouteApi("/audit");
@@ -127,9 +129,9 @@ export function AuditPage() {
 function Trail() {
   const search = route.useSearch();
   const go = route.useNavigate();
-  const { actor, kind, queue, workload, glass, until, event, sort } = search;
+  const { actor, kind, queue, workload, node, glass, until, event, sort } = search;
   const since = search.since ?? USUAL;
-  const found = useInfiniteQuery(auditRecords({ actor, kind, queue, workload, glass, since, until }));
+  const found = useInfiniteQuery(auditRecords({ actor, kind, queue, workload, node, glass, since, until }));
   const rows = useMemo(() => found.data?.pages.flatMap((page) => page.items) ?? [], [found.data]);
   const kinds = useMemo(() => [...new Set(rows.map((each) => each.kind))].sort(), [rows]);
   const set = (more: Partial<typeof search>) =>
@@ -140,7 +142,16 @@ function Trail() {
     .concat(kind ? [`--kind ${word(kind)}`] : [])
     .concat(queue ? [`-q ${word(queue)}`] : [])
     .concat(workload ? [`--workload ${word(workload)}`] : [])
+    .concat(node ? [`--node ${word(node)}`] : [])
     .concat(glass ? ["--glass"] : []);
+  const pages = found.data?.pages;
+  const looked = pages?.at(-1)?.looked_back ?? 0;
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = found;
+  // What is rare may lie far back: pages in which nothing fits are passed over, some at a time.
+  const passes = hasNextPage && !isFetchingNextPage && !found.error && isPassed(pages ?? []);
+  useEffect(() => {
+    if (passes) void fetchNextPage();
+  }, [passes, fetchNextPage]);
   return (
     <>
       <div className="head">
@@ -152,6 +163,7 @@ function Trail() {
           Export all of it
         </a>
       </div>
+      <Anchors />
       <Verification />
       <div className="filters">
         <PeriodFields value={{ since, until }} usual={USUAL} set={set} />
@@ -159,6 +171,7 @@ function Trail() {
         <Filter label="Type" value={kind} hint="as policy_set" list={kinds} set={(text) => set({ kind: text })} />
         <Filter label="Queue" value={queue} hint="and those below" set={(text) => set({ queue: text })} />
         <Filter label="Workload" value={workload} hint="id or name" set={(text) => set({ workload: text })} />
+        <Filter label="Node" value={node} hint="and what ran on it" set={(text) => set({ node: text })} />
         <label className="check">
           <input
             type="checkbox"
@@ -190,9 +203,11 @@ function Trail() {
         ) : (
           <Empty title="No event fits">
             <p>
-              {found.hasNextPage
-                ? "The newest events do not fit; older ones were not looked at yet."
-                : "Choose a longer period, or leave out a filter."}
+              {isFetchingNextPage
+                ? `Looking further back, before event ${count(looked)} …`
+                : hasNextPage
+                  ? `Down to event ${count(looked)} none fits; older ones were not looked at yet.`
+                  : "Choose a longer period, or leave out a filter."}
             </p>
           </Empty>
         ))}

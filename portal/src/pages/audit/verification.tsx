@@ -7,6 +7,7 @@ import type { TrailVerdict } from "../../api/schema";
 import { count, plural } from "../../ui/numbers";
 import { Command, Failure, Name, Time } from "../../ui/parts";
 import { harmless } from "../../ui/text";
+import { coverage } from "./said";
 
 export function Verification() {
   const found = useQuery(verification);
@@ -61,7 +62,11 @@ function Verdict({ found }: { found: TrailVerdict }) {
                 : `${plural(each.checkpoints, "checkpoint")} of this log`}
             </li>
           ))}
-          {found.anchored > 0 && <li>Anchors cover events up to {count(found.anchored)}.</li>}
+          {coverage(found).map((each) => (
+            <li key={each.first}>
+              Events {count(each.first)} to {count(each.last)}: {harmless(each.by, 500)}
+            </li>
+          ))}
         </ul>
       ) : (
         <p>

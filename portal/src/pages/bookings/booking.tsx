@@ -1,9 +1,11 @@
 /** The form of a booking. */
 import { useState } from "react";
-import { change, part } from "../../api/client";
+import { change, changed, get, part } from "../../api/client";
+import type { BookingView } from "../../api/schema";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields } from "../../ui/fields";
 import { word } from "../../ui/text";
+import { remember } from "../../ui/undo";
 
 export interface BookingForm {
   name: string;
@@ -47,6 +49,24 @@ export function lineOf(form: BookingForm): string {
   return parts.join(" ");
 }
 
+export const READS = ["bookings", "nodes", "timeline"];
+export const pathOf = (name: string) => `/bookings/${part(name)}`;
+
+/** A booking that there is, as it can be made again. */
+export function madeOf(row: BookingView): Record<string, unknown> {
+  const { nodes, queues, users, reason, clears } = row;
+  const times = { begin: new Date(row.begin).toISOString(), end: new Date(row.end).toISOString() };
+  return { nodes, ...times, queues, users, reason, clears };
+}
+
+/** How a booking is now; empty = it is gone. */
+export async function presentOf(name: string): Promise<string> {
+  const row = (await get("/bookings", {}, { text: name, limit: 1000 })).items.find((each) => each.name === name);
+  if (!row) return "";
+  const when = `${new Date(row.begin).toISOString()} to ${new Date(row.end).toISOString()}`;
+  return [row.nodes.join(" "), when, ...row.queues, ...row.users, row.reason].filter(Boolean).join(", ");
+}
+
 export function NewBooking() {
   const [form, setForm] = useState(EMPTY);
   const field = (key: keyof BookingForm) => ({
@@ -60,18 +80,28 @@ export function NewBooking() {
       title="Book nodes"
       line={lineOf(form)}
       incomplete={!whole}
-      act={() => change("PUT", `/bookings/${part(form.name.trim())}`, bodyOf(form)).then(() => setForm(EMPTY))}
+      act={async () => {
+        const name = form.name.trim();
+        const { etag } = await changed("PUT", pathOf(name), bodyOf(form), { fresh: true });
+        remember({
+          said: `Booking ${name} was made.`,
+          undo: () => change("DELETE", pathOf(name), undefined, { etag }),
+          present: () => presentOf(name),
+          reads: READS,
+        });
+        setForm(EMPTY);
+      }}
     >
       <p>For no queue and no user it is maintenance: nothing runs there meanwhile.</p>
       <Fields>
-        <Field label="Name" {...field("name")} placeholder="cooling" />
-        <Field label="Nodes" {...field("nodes")} placeholder="node-1 node-2" />
-        <Field label="or domain" {...field("within")} placeholder="rack=r1" />
-        <Field label="From" type="datetime-local" {...field("begin")} />
-        <Field label="For" {...field("length")} placeholder="4h" />
-        <Field label="Queues" {...field("queues")} />
-        <Field label="Users" {...field("users")} />
-        <Field label="Why" {...field("reason")} />
+        <Field name="name" label="Name" {...field("name")} placeholder="cooling" />
+        <Field name="nodes" label="Nodes" {...field("nodes")} placeholder="node-1 node-2" />
+        <Field name="within" label="or domain" {...field("within")} placeholder="rack=r1" />
+        <Field name="begin" label="From" type="datetime-local" {...field("begin")} />
+        <Field name="length" label="For" {...field("length")} placeholder="4h" />
+        <Field name="queues" label="Queues" {...field("queues")} />
+        <Field name="users" label="Users" {...field("users")} />
+        <Field name="reason" label="Why" {...field("reason")} />
       </Fields>
     </Confirm>
   );

@@ -1,7 +1,7 @@
 /** Bookings: nodes that are kept for maintenance, a queue or a user, from one time to another. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { change, part } from "../../api/client";
+import { change } from "../../api/client";
 import { bookings } from "../../api/reads";
 import type { BookingView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
@@ -13,7 +13,9 @@ import { Badge, Empty, Name, Time } from "../../ui/parts";
 import { Facts, Side } from "../../ui/side";
 import type { Column } from "../../ui/table";
 import { harmless, word } from "../../ui/text";
-import { NewBooking } from "./booking";
+import { remember } from "../../ui/undo";
+import { undrain } from "../nodes/undo";
+import { NewBooking, READS, madeOf, pathOf, presentOf } from "./booking";
 import { STATE } from "../../ui/work_columns";
 
 const route = getRouteApi("/bookings");
@@ -127,7 +129,7 @@ function BookingPanel({ row, may, close }: { row: BookingView; may: boolean; clo
               label="Undrain"
               title={`Let ${harmless(what, 60)} take work again?`}
               line={`ganglion undrain ${word(what)}`}
-              act={() => change("DELETE", `/drains/${part(what)}`).then(close)}
+              act={() => undrain(what, row.begin, row.reason).then(close)}
             />
           ) : (
             <Confirm
@@ -135,8 +137,19 @@ function BookingPanel({ row, may, close }: { row: BookingView; may: boolean; clo
               label="Remove"
               title={`Take booking ${harmless(row.name, 60)} back?`}
               line={`ganglion booking remove ${word(row.name)}`}
-              act={() => change("DELETE", `/bookings/${part(row.name)}`).then(close)}
-            />
+              act={async () => {
+                await change("DELETE", pathOf(row.name));
+                remember({
+                  said: `Booking ${row.name} was removed.`,
+                  undo: () => change("PUT", pathOf(row.name), madeOf(row), { fresh: true }),
+                  present: () => presentOf(row.name),
+                  reads: READS,
+                });
+                close();
+              }}
+            >
+              <p>{row.clears ? "What has left its nodes for it does not come back by an undo." : "Work may start on its nodes from now on."}</p>
+            </Confirm>
           )}
         </div>
       )}

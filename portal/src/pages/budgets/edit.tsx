@@ -2,12 +2,37 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { Button } from "react-aria-components";
-import { change, part } from "../../api/client";
+import { change, changed, get, part } from "../../api/client";
 import type { BudgetLine } from "../../api/schema";
 import { Confirm } from "../../ui/confirm";
+import { money } from "../../ui/numbers";
 import { Command, Failure } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
+import { remember } from "../../ui/undo";
 import { commandOf, formOf, wishOf, type BudgetForm } from "./wish";
+
+/** Whether nothing is lost with the former budget: what was carried over or approved is not set again. */
+export function keepsAll(line: BudgetLine | undefined, carry: boolean, zone: string): boolean {
+  if (!line || (!line.carried_micro && !line.raised_micro)) return true;
+  return line.carry_over && carry && line.zone === zone;
+}
+
+function rulesOf({ micro, zone, carry_over, warn, grace_ms }: BudgetLine): Record<string, unknown> {
+  return { micro, zone, carry_over, warn, grace_ms };
+}
+
+function rememberBudget(queue: string, undo: () => Promise<unknown>): void {
+  remember({
+    said: `The budget of ${queue} was changed.`,
+    undo,
+    present: async () => {
+      const page = await get("/budgets");
+      const line = page.items.find((each) => each.queue === queue);
+      return line ? `${money(line.micro, page.currency)} a month` : "";
+    },
+    reads: ["budgets"],
+  });
+}
 
 export function BudgetEdit({ queue, line }: { queue: string; line: BudgetLine | undefined }) {
   const [form, setForm] = useState<BudgetForm>(() => formOf(line));
@@ -27,7 +52,11 @@ export function BudgetEdit({ queue, line }: { queue: string; line: BudgetLine | 
     if (typeof wish === "string") return;
     setError(null);
     try {
-      await change("PUT", path, wish);
+      const { etag } = await changed("PUT", path, wish);
+      if (keepsAll(line, wish.carry_over, wish.zone)) {
+        const back = line ? rulesOf(line) : null;
+        rememberBudget(queue, () => (back ? change("PUT", path, back, { etag }) : change("DELETE", path, undefined, { etag })));
+      }
       setDone(true);
       await queries.invalidateQueries({ queryKey: ["budgets"] });
     } catch (found) {
@@ -85,10 +114,14 @@ export function BudgetEdit({ queue, line }: { queue: string; line: BudgetLine | 
                 line={`ganglion budget remove ${word(queue)}`}
                 act={async () => {
                   await change("DELETE", path);
+                  if (keepsAll(line, false, "")) rememberBudget(queue, () => change("PUT", path, rulesOf(line), { fresh: true }));
                   await queries.invalidateQueries({ queryKey: ["budgets"] });
                 }}
               >
-                <p>What waits for it may start; budgets of queues above it still count.</p>
+                <p>
+                  What waits for it may start; budgets of queues above it still count.
+                  {!keepsAll(line, false, "") && " What was carried over and approved beside it is lost: that cannot be undone."}
+                </p>
               </Confirm>
             )}
             <span role="status" className="beside">{done ? "Saved." : ""}</span>

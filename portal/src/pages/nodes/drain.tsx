@@ -2,12 +2,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { change, part, serverNow } from "../../api/client";
+import { nodes } from "../../api/reads";
 import type { DrainView, NodeView } from "../../api/schema";
 import { Confirm } from "../../ui/confirm";
 import { Field, Fields, Select } from "../../ui/fields";
 import { plural } from "../../ui/numbers";
 import { Failure, Loading, Name, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
+import { drain } from "./undo";
 
 const HOUR = 3_600_000;
 const WITHIN: readonly (readonly [string, string])[] = [
@@ -29,6 +31,10 @@ export function Drain({ node }: { node: NodeView }) {
   const [hours, setHours] = useState("1");
   const [reason, setReason] = useState("maintenance");
   const by = useMemo(() => Math.round(serverNow() + Number(hours) * HOUR), [hours]);
+  const { data: every } = useQuery(nodes);
+  const [level, domain] = what.split("=");
+  const meant = every?.items.filter((each) => each.name === what || (domain !== undefined && each.domains[level ?? ""] === domain));
+  const back = Boolean(meant?.length) && meant!.every((each) => each.state === "ready");
   const whole: readonly (readonly [string, string])[] = [
     [node.name, node.name],
     ...Object.entries(node.domains).map(([level, name]) => [`${level}=${name}`, `all of ${level} ${name}`] as const),
@@ -40,7 +46,7 @@ export function Drain({ node }: { node: NodeView }) {
       title={`Empty ${harmless(what, 60)}?`}
       line={drainLine(what, hours, reason)}
       incomplete={!reason.trim()}
-      act={() => change("PUT", `/drains/${part(what)}`, { by, reason })}
+      act={() => drain(what, by, reason, back)}
     >
       <p>
         Nothing new starts there. What runs leaves after a checkpoint, as soon as there is another place; what
@@ -49,8 +55,13 @@ export function Drain({ node }: { node: NodeView }) {
       <Fields>
         <Select label="What" value={what} set={setWhat} options={whole} />
         <Select label="Empty within" value={hours} set={setHours} options={WITHIN} />
-        <Field label="Why" value={reason} set={setReason} />
+        <Field name="reason" label="Why" value={reason} set={setReason} />
       </Fields>
+      <p>
+        {back
+          ? "An undo opens its nodes again; what has left by then does not come back by it."
+          : "Some of its nodes are closed or drain already: this cannot be undone, since to undrain opens them."}
+      </p>
       <Preview what={what} by={by} />
     </Confirm>
   );

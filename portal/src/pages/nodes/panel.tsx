@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { change, part } from "../../api/client";
+import { serverNow } from "../../api/client";
 import { node as readNode } from "../../api/reads";
 import type { NodeDetail, Occupant } from "../../api/schema";
 import { useVisitor } from "../../entrance";
@@ -15,6 +15,7 @@ import { Facts, Side } from "../../ui/side";
 import { harmless, word } from "../../ui/text";
 import { Drain } from "./drain";
 import { stateOf } from "./state";
+import { cordon, uncordon, undrain } from "./undo";
 
 export function NodePanel({ name, close }: { name: string; close(): void }) {
   const found = useQuery(readNode(name));
@@ -49,8 +50,8 @@ function About({ about }: { about: NodeDetail }) {
             {may(me, "audit") && (
               <>
                 {", "}
-                <Link to="/audit" search={{ kind: "node_cordoned", since: "all" }}>
-                  when nodes were closed and opened
+                <Link to="/audit" search={{ node: node.name, since: "all" }}>
+                  the events that led to it
                 </Link>
               </>
             )}
@@ -105,6 +106,13 @@ function About({ about }: { about: NodeDetail }) {
           </ul>
         </>
       )}
+      {state !== "quarantined" && may(me, "audit") && (
+        <p>
+          <Link to="/audit" search={{ node: node.name, since: "7d" }}>
+            Its events in the audit trail
+          </Link>
+        </p>
+      )}
       <Actions about={about} />
     </>
   );
@@ -121,7 +129,6 @@ function Actions({ about }: { about: NodeDetail }) {
   const [reason, setReason] = useState("from the portal");
   const { node, opens } = about;
   const name = node.name;
-  const path = `/nodes/${part(name)}`;
   const drained = opens.startsWith("ganglion undrain ") ? opens.slice("ganglion undrain ".length) : "";
   if (!may(me, "fleet")) return null;
   return (
@@ -132,11 +139,11 @@ function Actions({ about }: { about: NodeDetail }) {
           title={`Start nothing new on ${harmless(name, 60)}?`}
           line={`ganglion cordon ${word(name)} --reason ${word(reason)}`}
           incomplete={!reason.trim()}
-          act={() => change("POST", `${path}/cordon`, { reason })}
+          act={() => cordon(name, reason)}
         >
           <p>What runs there runs on: {plural(about.occupants.length, "gang")}.</p>
           <Fields>
-            <Field label="Why" value={reason} set={setReason} />
+            <Field name="reason" label="Why" value={reason} set={setReason} />
           </Fields>
         </Confirm>
       )}
@@ -145,16 +152,20 @@ function Actions({ about }: { about: NodeDetail }) {
           label="Uncordon"
           title={`Let ${harmless(name, 60)} take work again?`}
           line={`ganglion uncordon ${word(name)}`}
-          act={() => change("POST", `${path}/uncordon`)}
-        />
+          act={() => uncordon(name, stateOf(node) === "quarantined" ? "" : node.reason)}
+        >
+          {stateOf(node) === "quarantined" && <p>This cannot be undone: you vouch for it, and its failures count no more.</p>}
+        </Confirm>
       )}
       {drained ? (
         <Confirm
           label="Undrain"
           title={`Let ${harmless(drained, 60)} take work again?`}
           line={`ganglion undrain ${word(drained)}`}
-          act={() => change("DELETE", `/drains/${part(drained)}`)}
-        />
+          act={() => undrain(drained, node.deadline ?? 0, node.reason.replace(/^draining: /, ""))}
+        >
+          {(node.deadline ?? 0) <= serverNow() && <p>Its deadline has passed: this cannot be undone, drain it anew instead.</p>}
+        </Confirm>
       ) : (
         <Drain node={node} />
       )}

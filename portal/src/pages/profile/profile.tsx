@@ -6,6 +6,7 @@ import type { GrantView } from "../../api/schema";
 import { useVisitor } from "../../entrance";
 import { Confirm } from "../../ui/confirm";
 import { Select, Fields } from "../../ui/fields";
+import { may } from "../../ui/may";
 import { Command, Empty, Failure, Loading, Name, Time, Badge } from "../../ui/parts";
 import { useSettings, type Theme } from "../../ui/settings";
 import { Facts } from "../../ui/side";
@@ -110,7 +111,12 @@ function Tokens() {
       {!found.data && !found.error && <Loading what="your tokens" />}
       {own?.length === 0 && (
         <Empty title="No token yet">
-          <p>Make one for a script or for continuous integration.</p>
+          <p>
+            {may(me, "tokens")
+              ? "Make one for a script or for continuous integration."
+              : "An admin of the whole fleet makes one for you, for a script or for continuous integration:"}
+          </p>
+          {!may(me, "tokens") && <Command line={`ganglion token create ${word(me.user)} viewer`} label="What an admin does" />}
         </Empty>
       )}
       <ul className="lines">
@@ -127,13 +133,17 @@ function Tokens() {
               title={`Let token ${harmless(each.id, 40)} count no more?`}
               line={`ganglion token revoke ${word(each.id)}`}
               act={() => change("DELETE", `/tokens/${part(each.id)}`)}
-            />
+            >
+              <p>What sends it is refused at once. This cannot be undone: a new token is another one.</p>
+            </Confirm>
           </li>
         ))}
       </ul>
-      <div className="buttons">
-        <NewToken user={me.user} />
-      </div>
+      {may(me, "tokens") && (
+        <div className="buttons">
+          <NewToken user={me.user} />
+        </div>
+      )}
       <Command line="ganglion token list" />
     </section>
   );

@@ -9,6 +9,8 @@ import { Field, Fields } from "../../ui/fields";
 import { plural } from "../../ui/numbers";
 import { Failure, Loading, Name } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
+import { remember } from "../../ui/undo";
+import { undoUpdates, type Updated } from "../../ui/undo_updates";
 
 /** Most workloads of one request. */
 export const MOST = 10_000;
@@ -51,6 +53,8 @@ export function Bulk(props: { shown: readonly string[]; marked: ReadonlySet<stri
     const answer = await change<BulkAnswer>("POST", action.path, { ...action.body, workloads: ids });
     setSaid(`${name}: done with ${plural(answer.done, "workload")}${answer.refused ? `, ${answer.refused} refused` : ""}.`);
     setRefused(answer.problems);
+    const changes = action.body["changes"] as Updated | undefined;
+    if (changes && answer.before.length) remember(undoUpdates(`${name}: ${plural(answer.done, "workload")}.`, answer.before, changes));
     mark([]);
   };
   const asks: Record<string, React.ReactNode> = {
@@ -81,6 +85,7 @@ export function Bulk(props: { shown: readonly string[]; marked: ReadonlySet<stri
               act={act(action, name)}
             >
               {asks[name] && <Fields>{asks[name]}</Fields>}
+              {name === "Cancel" && <p>This cannot be undone: what waits ends, what runs saves and leaves. Cancelled workloads can be submitted again.</p>}
               {!lacks[name] && <Preview action={action} ids={ids} />}
             </Confirm>
           ))}

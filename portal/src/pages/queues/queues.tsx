@@ -1,7 +1,7 @@
 /** The tree of queues: what each is guaranteed, uses, borrows and may never pass. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { Suspense, lazy, useMemo, useState } from "react";
+import { Suspense, lazy, useMemo } from "react";
 import { Button } from "react-aria-components";
 import { change } from "../../api/client";
 import { queues } from "../../api/reads";
@@ -19,7 +19,7 @@ import { Reclaims } from "./reclaims";
 import { Bounds, Past } from "./standing";
 import { branches, type Branch } from "./tree";
 import { Try } from "./try";
-import { Undo, type Saved } from "./undo";
+import { rememberQueue, type Saved } from "./undo";
 
 const QueueEditor = lazy(() => import("./edit"));
 
@@ -35,7 +35,6 @@ export function QueuesPage() {
   const go = route.useNavigate();
   const { me } = useVisitor();
   const found = useQuery(queues);
-  const [saved, setSaved] = useState<Saved | null>(null);
   const rows = useMemo(() => branches(found.data?.items ?? []), [found.data]);
   if (found.error && !found.data) return <Failure error={found.error} />;
   if (!found.data) return <Loading what="the queues" />;
@@ -52,7 +51,7 @@ export function QueuesPage() {
           parent={edit === "new" && picked ? picked.name : ""}
           leave={() => show(chosen)}
           done={(found) => {
-            setSaved(found);
+            rememberQueue(found);
             show(found.name);
           }}
         />
@@ -62,7 +61,6 @@ export function QueuesPage() {
     <>
       <h1>Queues</h1>
       <p className="lead">Work is charged to the leaves. The mark in a bar is the quota. A queue deserves its quota and its part of what is free beyond quotas, at most what it asks for; use beyond both is at risk: others may reclaim it.</p>
-      {saved && <Undo key={saved.etag + saved.said} saved={saved} close={() => setSaved(null)} />}
       {mayBelow(me, []) && (
         <p>
           <Link className="button" to="/queues" search={{ edit: "new" }}>
@@ -90,7 +88,7 @@ export function QueuesPage() {
             items={items}
             close={() => show()}
             gone={(removed) => {
-              setSaved(removed);
+              rememberQueue(removed);
               show();
             }}
           />

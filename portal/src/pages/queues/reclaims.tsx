@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { reclaims } from "../../api/reads";
 import type { ReclaimView } from "../../api/schema";
+import { knownAs } from "../../ui/cluster_name";
 import { gpus, plural } from "../../ui/numbers";
 import { Command, Failure, Loading, Name, Time } from "../../ui/parts";
 import { PlainTable, type PlainColumn } from "../../ui/plain_table";
@@ -12,6 +13,7 @@ const SINCE = "7d";
 
 function Queue({ name }: { name: string }) {
   if (!name) return <span className="quiet">another queue</span>;
+  if (name.includes(":")) return <Name text={name} most={40} />;
   return (
     <Link to="/queues" search={{ queue: name }} replace>
       <Name text={name} most={40} />
@@ -23,7 +25,7 @@ function Work({ name }: { name: string }) {
   if (!name) return <span className="quiet">another workload</span>;
   return (
     <Link to="/workloads/$ref" params={{ ref: name }}>
-      <Name text={name} most={40} />
+      <Name text={knownAs(name)} most={40} />
     </Link>
   );
 }
@@ -78,7 +80,7 @@ export function Reclaims({ queue }: { queue?: string }) {
       )}
       {known_since !== null && (
         <p className="quiet">
-          Events from before <Time at={known_since} exact /> are in the ledger no more.
+          What was before <Time at={known_since} exact /> is not known.
         </p>
       )}
       {left_out && <p className="notice warn">There is more than can be read at once: the oldest of it is left out.</p>}

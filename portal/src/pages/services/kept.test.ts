@@ -19,6 +19,8 @@ it("lists each model once, with the work that has it and what lies in the folder
     ["hf://org/old@9", [], "kept, 2 GiB"],
   ]);
   expect([found[1]?.used, found[1]?.version]).toEqual([5, "9"]);
+  const tracked = { ...other, uri: "models:/chat/3" };
+  expect(modelsOf({ items: [], store: { folder: "/models", limit: 0, trouble: "", models: [tracked] } })[0]?.version).toBe("3");
 });
 
 it("says why a model is not there, and nothing where none are kept", () => {

@@ -47,7 +47,7 @@ export function modelsOf(listed: ModelList): ModelAt[] {
 
 function stored(model: StoredModel, known: ModelAt | undefined): ModelAt {
   const kept = known?.kept ?? { state: "cached", bytes: model.bytes, of: model.bytes, trouble: "" };
-  const version = /@([^@/]+)$/.exec(model.uri)?.[1] ?? ""; // no workload says it
+  const version = /(?:@|^models:\/[^/]+\/)([^@/]+)$/.exec(model.uri)?.[1] ?? ""; // no workload says it
   return { uri: model.uri, digest: model.digest, version, users: [], ...known, kept, used: model.used };
 }
 

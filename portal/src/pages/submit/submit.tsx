@@ -8,13 +8,14 @@ import { Problem, change } from "../../api/client";
 import { queues, workload } from "../../api/reads";
 import type { Accepted, Verdict } from "../../api/schema";
 import { Command, Failure, Name } from "../../ui/parts";
-import { plural } from "../../ui/numbers";
+import { count, plural } from "../../ui/numbers";
 import { atMost } from "../../ui/cost";
 import { heldBy, isOf, type Plan } from "./plan";
 import { harmless, word } from "../../ui/text";
 import { FIELDS, fieldOf, parsed, withField } from "./file";
 import { withCount } from "../workload/suggested";
 import { Touched } from "../workload/why";
+import { Displaces, Starts } from "./prospect";
 import { TEMPLATES } from "./templates";
 
 const route = getRouteApi("/submit");
@@ -218,13 +219,14 @@ function PlanPanel({ plan }: { plan: Plan }) {
   if (plan.step === "none") return <p className="quiet">Write a file to see where it would start.</p>;
   if (plan.step === "asking") return <p className="quiet">Trying it on a copy of the present state …</p>;
   if (plan.step === "wrong") return <Failure error={plan.error} />;
-  const { placement, reason, stops, suggestions, cost, model } = plan.verdict;
+  const { placement, reason, displaced, suggestions, cost, model, gangs } = plan.verdict;
   const where = [...new Set(placement?.pods.map((pod) => pod.node))];
   return (
     <>
+      {gangs > 1 && <p className="quiet">Of the first of its {count(gangs)} gangs.</p>}
       {placement ? (
         <p className="notice good">
-          <strong>Starts at once</strong> on {where.length ? <Name text={where.slice(0, 6).join(", ")} /> : "this fleet"}
+          <strong>{displaced ? "Starts once others yield" : "Starts at once"}</strong> on {where.length ? <Name text={where.slice(0, 6).join(", ")} /> : "this fleet"}
           {where.length > 6 && ` and ${plural(where.length - 6, "further node")}`}
           {placement.level && <span className="quiet"> (within one {harmless(placement.level, 40)})</span>}
         </p>
@@ -234,20 +236,8 @@ function PlanPanel({ plan }: { plan: Plan }) {
           {reason && `: ${harmless(reason.message, 1000)}`}
         </p>
       )}
-      {stops.length > 0 && (
-        <p>
-          <strong>It would stop or move</strong>{" "}
-          {stops.slice(0, 10).map((each, n) => (
-            <span key={each}>
-              {n > 0 && ", "}
-              <Link to="/workloads/$ref" params={{ ref: each.replace(/\/\d+$/, "") }}>
-                <Name text={each} most={60} />
-              </Link>
-            </span>
-          ))}
-          {stops.length > 10 && ` and ${stops.length - 10} more`}
-        </p>
-      )}
+      {!placement && <Starts verdict={plan.verdict} />}
+      {displaced && <Displaces found={displaced} later={!placement} />}
       {(cost || model) && (
         <dl className="facts">
           {cost && (

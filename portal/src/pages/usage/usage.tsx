@@ -137,8 +137,19 @@ function Totals({ page }: { page: Page }) {
       {total.active_gpu_us !== null && (
         <Figure label="Active GPU-hours" value={hours(gpuHours(total.active_gpu_us))}>
           of {hours(gpuHours(total.sampled_gpu_us))} sampled by {total.active_by}, {sampled(total)} of what was held
+          {total.useful_gpu_us !== null && <>; useful {hours(gpuHours(total.useful_gpu_us))}</>}
           {total.energy_mj !== null && <>; {energy(total)} drawn, by {total.energy_by || "a counter"}</>}
           <Meter label="Active of what was sampled" used={total.active_gpu_us} of={total.sampled_gpu_us} />
+        </Figure>
+      )}
+      {total.lost_gpu_us !== null && (
+        <Figure label="Lost GPU-hours" value={hours(gpuHours(total.lost_gpu_us))}>
+          held, and their work thrown away by preemptions, nodes and failures
+          {page.lost_since !== null && page.lost_since > page.since && (
+            <>
+              ; known since <Time at={page.lost_since} exact />
+            </>
+          )}
         </Figure>
       )}
       {fleet && (
@@ -207,17 +218,23 @@ function energy(row: UsageRow): string {
   return row.energy_mj === null ? "unknown" : `${count(row.energy_mj / 3.6e9)} kWh`;
 }
 
-/** Columns of what GPUs did, where anything was sampled. */
-const ACTIVITY: readonly Column<UsageRow>[] = [
-  {
-    key: "active",
-    title: "Active",
+/** GPU-hours that may be unknown. */
+function known(key: "active_gpu_us" | "useful_gpu_us" | "lost_gpu_us", title: string): Column<UsageRow> {
+  return {
+    key: key.replace("_gpu_us", ""),
+    title,
     width: "minmax(6rem, 1fr)",
     align: "end",
     wide: true,
-    value: (row) => (row.active_gpu_us === null ? null : gpuHours(row.active_gpu_us)),
-    cell: (row) => (row.active_gpu_us === null ? "unknown" : hours(gpuHours(row.active_gpu_us))),
-  },
+    value: (row) => (row[key] === null ? null : gpuHours(row[key])),
+    cell: (row) => (row[key] === null ? "unknown" : hours(gpuHours(row[key]))),
+  };
+}
+
+/** Columns of what GPUs did, where anything was sampled. */
+const ACTIVITY: readonly Column<UsageRow>[] = [
+  known("active_gpu_us", "Active"),
+  known("useful_gpu_us", "Useful"),
   {
     key: "sampled",
     title: "Sampled",
@@ -287,6 +304,7 @@ function columnsOf(by: By, page: Page): readonly Column<UsageRow>[] {
       value: (row) => row.attempts,
       cell: (row) => count(row.attempts),
     },
+    ...(page.total.lost_gpu_us ? [known("lost_gpu_us", "Lost")] : []),
     ...(page.total.sampled_gpu_us ? ACTIVITY : []),
     ...(page.currency
       ? [

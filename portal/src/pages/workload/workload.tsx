@@ -15,7 +15,8 @@ import { may } from "../../ui/may";
 import { count, duration, gpuHours as gpuHoursOf, hours, money, plural } from "../../ui/numbers";
 import { Command, Empty, Failure, Figure, Loading, Name, Silent, StateBadge, Time } from "../../ui/parts";
 import { harmless, word } from "../../ui/text";
-import { useLater } from "../../ui/undo";
+import { remember } from "../../ui/undo";
+import { undoUpdates } from "../../ui/undo_updates";
 import { Checkpoints } from "./checkpoints";
 import { Differences } from "./differences";
 import { askThere, clusterOf, gangOf } from "./gang_choice";
@@ -29,6 +30,7 @@ const UsePanel = lazy(() => import("./use").then((each) => ({ default: each.UseP
 const Specification = lazy(() => import("./specification"));
 const route = getRouteApi("/workloads/$ref");
 const ENDED = new Set(["SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"]);
+const NO_UPDATE = { priority: null, queue: null };
 type TabName = "why" | "logs" | "use" | "placement" | "spec";
 
 export function WorkloadPage() {
@@ -40,7 +42,7 @@ export function WorkloadPage() {
 /** Usage and events name work of clusters by its key there: its page is sought by that. */
 function Sought({ of: { cluster, name, key } }: { of: ClusterName }) {
   const go = route.useNavigate();
-  const found = useQuery(idOfKey(cluster, name, key));
+  const found = useQuery(idOfKey(cluster, key));
   const id = found.data;
   useEffect(() => {
     if (id) void go({ params: { ref: id }, replace: true });
@@ -136,7 +138,6 @@ function Head({ job }: { job: WorkloadDetail }) {
   const held = job.reason === "held";
   const elsewhere = clusterOf(job);
   const path = `/workloads/${part(job.id)}`;
-  const later = useLater("It is cancelled");
   const cancel = (leaving: boolean) => change("POST", `${path}/cancel`, { force: false }, { leaving });
   return (
     <header className="head">
@@ -183,22 +184,23 @@ function Head({ job }: { job: WorkloadDetail }) {
         </Figure>
         {job.cost && <Cost cost={job.cost} over={over} />}
       </dl>
-      {!over && later.shown}
       <div className="buttons">
-        {!over && !elsewhere && !later.waits && (
+        {!over && !elsewhere && (
           <Confirm
             danger
             label="Cancel"
             title={`Cancel ${harmless(job.id, 60)}?`}
             line={`ganglion cancel ${word(job.id)}`}
             act={async () => {
-              if (job.state === "QUEUED") later.begin(() => cancel(true));
-              else await cancel(false);
+              if (job.state !== "QUEUED") await cancel(false);
+              else remember({ said: `${job.id} is cancelled`, undo: () => Promise.resolve(), send: cancel, reads: [] });
             }}
           >
             <p>
-              What waits ends in some seconds, until which you can take it back; what runs is asked to save and leave within its grace. A cancelled
-              workload does not come back; it can be submitted again.
+              {job.state === "QUEUED"
+                ? "It ends in some seconds, until which you can take it back."
+                : "This cannot be undone: what runs is asked to save and leave within its grace."}{" "}
+              A cancelled workload does not come back; it can be submitted again.
             </p>
           </Confirm>
         )}
@@ -207,7 +209,10 @@ function Head({ job }: { job: WorkloadDetail }) {
             label={held ? "Release" : "Hold"}
             title={held ? "Let it start?" : "Keep it from starting?"}
             line={`ganglion update ${word(job.id)} --${held ? "release" : "hold"}`}
-            act={() => change("PATCH", path, { held: !held })}
+            act={async () => {
+              await change("PATCH", path, { held: !held });
+              remember(undoUpdates(`${job.id} is ${held ? "released" : "held"}.`, [{ ...NO_UPDATE, workload: job.id, held }], { held: !held }));
+            }}
           />
         )}
         {job.failed > 0 && over && !elsewhere && (

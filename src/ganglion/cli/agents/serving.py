@@ -115,9 +115,10 @@ def _add_reads(server: MCPServer[Any]) -> None:
 def _add_questions(server: MCPServer[Any]) -> None:
     @server.tool(annotations=READS)
     async def would_start(ctx: Context, workload: File) -> CallToolResult:
-        """Say where a workload would start now or why it would wait, and what it costs at most.
+        """Say where a workload would start now or why and how long it would wait, and at what cost.
 
-        Nothing is submitted. `plan` of the answer lets `submit` do just this.
+        `displaced` names the gangs that it would stop, move or shrink, with the work that each
+        loses. Nothing is submitted. `plan` of the answer lets `submit` do just this.
         """
         return await _answered(ctx, lambda tools: tools.would_start(workload))
 

@@ -21,6 +21,7 @@ from ganglion.cli.output.formats import (
 from ganglion.cli.output.screen import note, out
 from ganglion.cli.output.tables import print_table
 from ganglion.model.reasons import (
+    Band,
     Chance,
     Explanation,
     Reason,
@@ -152,18 +153,22 @@ def _holders(explanation: Explanation) -> list[tuple[str, Text]]:
 def _when(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
     """When it is expected to start, and what it is promised."""
     rows = []
-    band = explanation.start
-    if band:
-        likely, late = (age(max(each - now, 0)) for each in (band.p50, band.p90))
-        rows.append(("Expected", Text(f"in about {likely}; nine times in ten within {late}")))
+    if explanation.start:
+        rows += start_lines(explanation.start, now)
     elif explanation.position and explanation.reason and not explanation.reason.never:
-        rows.append(("Expected", Text(_unknown(explanation.guesses))))
+        rows.append(("Expected", Text(unknown_start(explanation.guesses))))
     rows += deadline_lines(explanation, now)
     rows += _escalation(explanation, now)
     if explanation.reserved_ms:
         ahead = age(max(explanation.reserved_ms - now, 0))
         rows.append(("Reserved", Text(f"its place in {ahead}, or before")))
     return rows
+
+
+def start_lines(band: Band, now: int) -> list[tuple[str, Text]]:
+    """Return the row that says when a gang is expected to start."""
+    likely, late = (age(max(each - now, 0)) for each in (band.p50, band.p90))
+    return [("Expected", Text(f"in about {likely}; nine times in ten within {late}"))]
 
 
 def deadline_lines(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
@@ -195,7 +200,7 @@ def _escalation(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
     return [("Priority" if not number else "", Text(each)) for number, each in enumerate(steps)]
 
 
-def _unknown(guesses: Sequence[str]) -> str:
+def unknown_start(guesses: Sequence[str]) -> str:
     """Say why the start is unknown, and what would make it known."""
     if not guesses:
         return "unknown: no expected end of a running gang makes room for it"

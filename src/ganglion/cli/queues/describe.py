@@ -10,6 +10,7 @@ from ganglion.cli.options import command, output
 from ganglion.cli.output.formats import age, clock, memory, milli
 from ganglion.cli.output.tables import Column, print_data, print_list
 from ganglion.model.errors import NotFound
+from ganglion.model.queue import CLUSTER_SIGN
 
 if TYPE_CHECKING:
     from ganglion.api.money.usage import UsagePage, UsageRow
@@ -33,18 +34,27 @@ def describe_queue(name: str, since: str, form: str) -> None:
     """Describe a queue: what bounds it, what it has used, who reclaimed from whom.
 
     LIMIT and QUOTA bound it by rules of its own and of queues above it; * marks what leaves least
-    now. A quota bounds work that may not be stopped for others.
+    now. A quota bounds work that may not be stopped for others. Of a queue of a cluster, as
+    east:team, the server knows what it has used and what was reclaimed.
     """
     with connect() as client:
-        queue = next((each for each in client.queues() if each.name == name), None)
-        if queue is None:
+        away = CLUSTER_SIGN in name
+        queue = next((each for each in client.queues() if each.name == name and not away), None)
+        if queue is None and not away:
             raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
         used = client.daily.usage(by=("day",), since=since, queues=(name,))
         taken = client.daily.reclaims(since=since, queues=(name,))
-    if form == "text":
-        _print(queue, used, taken)
-    else:
+    if form != "text":
         print_data(_data(queue, used, taken), form)
+        return
+    if queue:
+        _print_bounds(queue)
+    else:
+        click.echo("what bounds a queue of a cluster is in the cluster")
+    click.echo("\nWhat it has used")
+    for line in past_lines(queue) if queue else ():
+        click.echo(line)
+    _print_past(used, taken)
 
 
 def tightest(queue: "QueueView") -> "BoundView | None":
@@ -57,11 +67,11 @@ def tightest(queue: "QueueView") -> "BoundView | None":
     return min(limits, key=lambda each: each.most - each.used, default=None)
 
 
-def _data(queue: "QueueView", used: "UsagePage", taken: "ReclaimPage") -> dict[str, Any]:
+def _data(queue: "QueueView | None", used: "UsagePage", taken: "ReclaimPage") -> dict[str, Any]:
     return {"queue": queue, "usage": used, "reclaims": taken}
 
 
-def _print(queue: "QueueView", used: "UsagePage", taken: "ReclaimPage") -> None:
+def _print_bounds(queue: "QueueView") -> None:
     click.echo(
         f"{queue.name} uses {milli(queue.gpu_used_milli)} GPUs, deserves"
         f" {milli(queue.deserved_gpu_milli)}, and others may reclaim"
@@ -69,14 +79,14 @@ def _print(queue: "QueueView", used: "UsagePage", taken: "ReclaimPage") -> None:
     )
     click.echo("\nWhat bounds it")
     print_list(queue.bounds, BOUNDS, "table", empty="nothing but the GPUs that there are")
-    click.echo("\nWhat it has used")
-    for line in past_lines(queue):
-        click.echo(line)
+
+
+def _print_past(used: "UsagePage", taken: "ReclaimPage") -> None:
     print_list(sorted(used.items, key=lambda row: row.day), DAYS, "table", empty="nothing was held")
     click.echo("\nWho reclaimed from whom")
     print_list(taken.items, RECLAIMS, "table", empty="no queue took anything back")
     if taken.known_since is not None:
-        click.echo(f"events from before {clock(taken.known_since)} are in the ledger no more")
+        click.echo(f"what was before {clock(taken.known_since)} is not known")
     if taken.left_out:
         click.echo("there are more stops than are read: the oldest are left out")
 

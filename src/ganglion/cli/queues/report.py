@@ -9,7 +9,15 @@ from ganglion.cli.connection.connect import connect
 from ganglion.cli.options import command, moment, output, since_ms
 from ganglion.cli.output.formats import DASH, age, now_ms
 from ganglion.cli.output.tables import Column, print_data, print_list
-from ganglion.cli.queues.usage import activity_told, hours, known_hours, kwh, of_period, since_told
+from ganglion.cli.queues.usage import (
+    activity_told,
+    hours,
+    known_hours,
+    kwh,
+    lost_told,
+    metered_told,
+    of_period,
+)
 
 if TYPE_CHECKING:
     from ganglion.api.use import OverheadRow, Report, ReportSpan, UtilisationRow, WaitRow
@@ -55,7 +63,7 @@ def report(since: str, until: str | None, queues: Sequence[str], form: str) -> N
         if title != "Scheduling overhead" or found.overhead:
             click.echo(f"{'' if title == 'GPU utilisation' else chr(10)}{title}")
             show(found, form)
-    known = since_told(found.since, found.metered_since, found.lost_since)
+    known = metered_told(found) + lost_told(found)
     for line in ["", *known] if known else ():
         click.echo(line)
 

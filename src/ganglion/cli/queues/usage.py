@@ -16,7 +16,7 @@ from ganglion.cli.queues.focus import print_focus
 
 if TYPE_CHECKING:
     from ganglion.api.money.usage import FlavorUsage, UsagePage, UsageRow
-    from ganglion.api.use import UtilisationRow
+    from ganglion.api.use import Report, UtilisationRow
 
 HUNDREDTH_US = 36_000_000
 """A hundredth of a GPU-hour, in GPU-microseconds."""
@@ -118,7 +118,7 @@ def usage(
     print_list(rows, columns(by, page), form, empty="nothing was held")
     if form != "csv":
         sys.stdout.flush()  # where both go to one place, the lines are below the table
-        for line in told(page):
+        for line in (*told(page), *(lost_told(page) if form == "wide" else ())):
             note(line)
 
 
@@ -228,23 +228,23 @@ def told(page: "UsagePage") -> list[str]:
     lines += _money_told(page) if page.currency else []
     if page.metered_since is None:
         return [*lines, "nothing is metered yet"]
-    return lines + since_told(page.since, page.metered_since, page.lost_since)
+    return lines + metered_told(page)
 
 
-def since_told(since: int, metered: int | None, lost: int | None) -> list[str]:
-    """Return since when there are figures in a period, where that is after its begin.
+def metered_told(page: "UsagePage | Report") -> list[str]:
+    """Return since when there are figures, where that is after the begin of the period."""
+    since = page.metered_since
+    return [] if since is None or since <= page.since else [f"metered since {clock(since)}"]
 
-    Args:
-        since: its begin, in ms.
-        metered: since when there are any; None = there are none.
-        lost: since when lost work is known; None = it is not.
-    """
-    if metered is None:
+
+def lost_told(page: "UsagePage | Report") -> list[str]:
+    """Return since when lost work is known, where that is after the begin of other figures."""
+    since, lost = page.metered_since, page.lost_since
+    if since is None:
         return []
-    lines = [f"metered since {clock(metered)}"] * (metered > since)
     if lost is None:
-        return [*lines, "lost work is unknown"]
-    return lines + [f"lost work is known since {clock(lost)}"] * (lost > max(since, metered))
+        return ["lost work is unknown"]
+    return [f"lost work is known since {clock(lost)}"] * (lost > max(since, page.since))
 
 
 def activity_told(total: "UsageRow | UtilisationRow", held_gpu_us: int) -> list[str]:

@@ -61,7 +61,7 @@ def _trouble(row: "ModelRow") -> str:
 def _now(row: "ModelRow") -> str:
     """Return what a reference means by now, where that may be another model."""
     if row.moved is None:
-        return "unknown"
+        return "unknown" if row.kind == "service" else "not asked"
     if not row.moved or row.now is None:
         return "the same"
     same = row.model is not None and row.now.uri == row.model.uri
@@ -105,12 +105,14 @@ def update(service: str, to: str, back: bool, surge: int, form: str) -> None:
         raise click.UsageError("--to and --back exclude each other")
     with connect() as client:
         view = client.models.update(service, to=to, back=back, surge=surge)
+        # A gang's view has no digest, which alone tells two contents of one name apart.
+        rows = client.models.list() if form == "text" else ()
     if form != "text":
         print_data(view, form)
         return
+    old = next((plural(e.outdated, "replica") for e in rows if e.workload == view.id), "replicas")
     model = view.model.uri if view.model else DASH
-    old = sum(not gang.ended and gang.model != model for gang in view.gangs)
-    click.echo(f"{view.id}: {plural(old, 'replica')} to be replaced by ones with {model}")
+    click.echo(f"{view.id}: {old} to be replaced by ones with {model}")
 
 
 models.add_command(list_models)

@@ -1,22 +1,20 @@
-"""Why not, and what would help: explanations on demand and verdicts before a submission."""
+"""Why not, and what would help: explanations on demand."""
 
 from typing import TypedDict
 
 from ganglion.engine.explain.blockers import holders_of
-from ganglion.engine.explain.suggest import NOT_HELPED, sketch, suggestions, try_out
+from ganglion.engine.explain.suggest import NOT_HELPED, suggestions
 from ganglion.engine.forecast import start_estimates
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.gangs.urgency import next_step
 from ganglion.engine.ordering.attempt import PlacementAttempt, seek
 from ganglion.engine.ordering.order import waiting_in_order
-from ganglion.engine.placement.held import with_held
 from ganglion.engine.runtimes.estimates import EstimateSource
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.nominations import blockers
 from ganglion.engine.topology.node_state import ShapeView
-from ganglion.model.plan import Phase, Verdict
+from ganglion.model.plan import Phase
 from ganglion.model.reasons import Band, Explanation, Raise, Reason, Token
-from ganglion.model.workload import Gang
 
 AHEAD = 5
 """Most gangs named as being ahead, or as still leaving a place."""
@@ -49,7 +47,7 @@ def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) ->
         return Explanation(gang, record.phase, **_urgency(state, record, None, now))
     state.fleet.tree.settle()
     state.deserved.refresh(now)
-    reason = record.reason or _present_reason(state, record, now)
+    reason = present_reason(state, record, now)
     order = waiting_in_order(state, now)
     position = order.index(gang) + 1 if gang in order else 0
     holders = () if reason.token in NOT_HELPED else holders_of(state, record, now)
@@ -126,38 +124,6 @@ def _end(
     return Band(begin.p50 + left.p50_ms, begin.p90 + left.p90_ms)
 
 
-def verdict(state: ClusterState, gang: Gang, now: int) -> Verdict:
-    """What would happen to a gang that is not submitted; the state is left as it is.
-
-    A gang that would wait only because of others ahead of it is given a placement.
-    """
-    state.fleet.tree.settle()
-    state.deserved.refresh(now)
-    state.queues.shares.path(gang.queue)
-    record = sketch(state, gang)
-    gate = state.gangs.gates.reason(gang, 0)
-    if gate:
-        return Verdict(reason=gate)
-    outcome = try_out(state, now, gang)
-    if outcome.placement:
-        rate = state.config.policy.fetch_per_second_mib
-        place = with_held(state.fleet.tree, gang, outcome.placement, rate)
-        return Verdict(placement=place, stops=outcome.stops)
-    reason = outcome.reason
-    holders = () if reason is None or reason.never else holders_of(state, record, now)
-    return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason, holders))
-
-
-def impossible(state: ClusterState, gang: Gang, now: int) -> Verdict | None:
-    """Why a gang that is not submitted could never start; None = it could. Cheap if it could."""
-    state.fleet.tree.settle()
-    state.queues.shares.path(gang.queue)
-    reason, _ = seek(state, sketch(state, gang), now)
-    if reason is None or not reason.never:
-        return None
-    return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason))
-
-
 def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
     """Nodes by the first obstacle that one pod of the most demanding set meets there."""
     sight = _sight(state, record)
@@ -210,8 +176,16 @@ def _promised(state: ClusterState, record: GangRecord) -> Explanation:
     )
 
 
-def _present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason:
-    """The reason as of now: what the last cycle found may have changed since."""
+def present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason:
+    """Why a gang waits as of now: what the last cycle found may have changed since.
+
+    Args:
+        state: left as it is; its nodes and shares are settled.
+        record: a gang that waits.
+        now: the time in ms.
+    """
+    if record.reason:
+        return record.reason
     reason, _ = seek(state, record, now)
     if reason is None:
         return state.gangs.reason(record.gang.id) or _UNSEEN

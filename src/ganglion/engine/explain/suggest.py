@@ -11,7 +11,7 @@ from ganglion.engine.gangs.equivalence import asked_by
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.ordering.attempt import TrialOutcome, resolve
 from ganglion.engine.placement.place import required_level
-from ganglion.engine.queues.budgets import asking, in_cents
+from ganglion.engine.queues.budget_account import asking, in_cents
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.queue_rules import shapes_for
 from ganglion.model import events as ev

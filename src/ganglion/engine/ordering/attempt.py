@@ -34,12 +34,6 @@ class TrialOutcome(NamedTuple):
     trade: PreemptionPlan | None = None
     reason: Reason | None = None
 
-    @property
-    def stops(self) -> tuple[str, ...]:
-        """Gangs that would be stopped, moved or made smaller."""
-        units = self.trade.units if self.trade else ()
-        return tuple(dict.fromkeys(unit.record.gang.id for unit in units))
-
 
 def seek(state: ClusterState, record: GangRecord, now: int, known: Reason | None = None) -> Found:
     """A place that neither quota nor reservations forbid, or the reason against any.
@@ -153,6 +147,9 @@ def resolve(state: ClusterState, record: GangRecord, now: int) -> TrialOutcome:
     reason, placement = seek(state, record, now)
     if placement:
         return TrialOutcome(placement)
+    dealer = PlacementAttempt(state, now)
     with state.agenda.effort.apart():
-        trade = PlacementAttempt(state, now).deal(record, reason)
-    return TrialOutcome(trade.placement, trade) if trade else TrialOutcome(None, None, reason)
+        trade = dealer.deal(record, reason)
+    if trade:
+        return TrialOutcome(trade.placement, trade)
+    return TrialOutcome(None, None, reason and dealer.proven(reason))

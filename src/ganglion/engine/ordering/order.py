@@ -5,10 +5,12 @@ from heapq import heapify, heappop, heappush, heapreplace
 
 from ganglion.engine.gangs.pending import Key, PendingClass
 from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.kueue.cycle import SIDE_BY_SIDE
 from ganglion.engine.ordering.ranking import KaiStanding, Rank, ShareStanding
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.policy import Entitlement
 from ganglion.model.reasons import Reason, Token
+from ganglion.model.workload import Gang
 
 Head = tuple[int, int, Key, PendingClass]
 """A lane of a queue: (-priority, use of its user, key of its first gang, lane)."""
@@ -184,6 +186,26 @@ class GangOrder:
 
     def _record(self, name: str) -> GangRecord:
         return self._state.gangs.records[self._heads[name][0][2][-1]]
+
+
+def goes_first(state: ClusterState, gang: Gang, now: int) -> bool:
+    """Whether it is sure that nothing is decided before a gang that is submitted now.
+
+    All that waits has been looked at, no time has come for anything, and nothing holds it up.
+
+    Args:
+        state: after a cycle.
+        gang: not submitted.
+        now: the time in ms.
+    """
+    due, freed = state.next_wake(), state.progress.freed
+    if state.config.policy.entitlement in SIDE_BY_SIDE or (due is not None and due <= now):
+        return False
+    own = state.queues.by_name[gang.queue].strict
+    strict = state.config.policy.strict if own is None else own
+    return not any(
+        lane.shut_at != freed or (strict and lane.queue == gang.queue) for lane in state.gangs.lanes
+    )
 
 
 def waiting_in_order(state: ClusterState, now: int = 0, most: int | None = None) -> list[str]:

@@ -98,7 +98,9 @@ def place(
         siblings = demand.siblings if demand.gang.spreads else frozenset()
         pod = PlacedPod(demand.sets[0].name, demand.shapes[0], siblings, demand.savings)
         singles = places_of_pod(indexes, pod, turn, filtering)
-        return next((each for each in singles if judge is None or judge.allow(each)), None)
+        if judge is None:
+            return next(singles, None)
+        return next(filter(judge.allow, singles), None)
     is_ordered = filtering is not None and filtering.prefers
     kept = () if is_ordered else steps(indexes, demand.shapes)
     for preferred in (*kept, None):

@@ -93,7 +93,7 @@ def _pick(
 ) -> int | None:
     """Pods that spread keep away from their siblings' racks, then nodes; all else packs."""
     picker = indexes.picker(sight)
-    for avoided in _avoided(indexes, pod):
+    for avoided in _avoided(indexes, pod) if pod.siblings else ():
         rank = picker.best_where(_outside(avoided, allows), pod.savings)
         if rank is not None:
             return rank

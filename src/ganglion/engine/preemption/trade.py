@@ -1,6 +1,6 @@
 """A trade: a place, the gangs that have to leave for it, and what that costs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ganglion.engine.gangs.record import GangRecord
@@ -10,11 +10,17 @@ from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.store import Store
 from ganglion.engine.store.victims import VictimRules, VictimUnit
+from ganglion.model.causes import Cause, CauseKind
+from ganglion.model.events import GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement
 from ganglion.model.queue import ANY_FLAVOR
 
 LARGE = 4
 """A victim that holds more than this multiple of the asker's request is out of proportion."""
+
+
+Decided = GangStopping | GangReserved | GangResized
+"""What is decided about a gang of a trade."""
 
 
 class PreemptionPlan(NamedTuple):
@@ -135,3 +141,47 @@ def _shares_by_memory(record: GangRecord) -> bool:
 def needed_before(unit: VictimUnit, kept: list[VictimUnit]) -> bool:
     """Whether a gang that stops whole is among the kept: its surplus leaves with it."""
     return not unit.whole and any(each.whole and each.record is unit.record for each in kept)
+
+
+def carried_out(asker: GangRecord, trade: PreemptionPlan, at: int) -> list[Decided]:
+    """What a trade decides: who stops, loses a promise or shrinks, then who gets which place.
+
+    Args:
+        asker: the gang for which the trade is.
+        trade: what was worked out for it; nothing of it has been applied.
+        at: the time in ms.
+    """
+    moved = {record.gang.id for record, _ in trade.moves}
+    found: list[Decided] = []
+    gone: set[str] = set()
+    for unit in trade.units:
+        gang = unit.record.gang.id
+        if unit.whole:
+            cause = Cause(CauseKind.MOVED if gang in moved else unit.cause, gang=asker.gang.id)
+            found.append(GangStopping(at, gang, unit.record.attempt, cause))
+            gone.add(gang)
+    for unit in trade.units:
+        gang = unit.record.gang.id
+        if unit.record.promise and not unit.record.placement:
+            cause = Cause(unit.cause, gang=asker.gang.id)
+            found.append(GangReserved(at, gang, None, cause))
+            gone.add(gang)
+    found += _shrunk(asker, [e for e in trade.units if e.record.gang.id not in gone], at)
+    found.append(GangReserved(at, asker.gang.id, trade.placement))
+    found += (GangReserved(at, record.gang.id, place) for record, place in trade.moves)
+    return found
+
+
+def _shrunk(asker: GangRecord, units: Iterable[VictimUnit], at: int) -> Iterator[GangResized]:
+    """Elastic gangs go on with fewer pods."""
+    by_gang: dict[str, list[VictimUnit]] = {}
+    for unit in units:
+        by_gang.setdefault(unit.record.gang.id, []).append(unit)
+    for taken in by_gang.values():
+        record = taken[0].record
+        assert record.placement
+        dropped = {pod for unit in taken for pod in unit.pods}
+        pods = tuple(pod for pod in record.placement.pods if pod not in dropped)
+        place = Placement(pods, record.placement.level, record.placement.domain)
+        cause = Cause(taken[0].cause, gang=asker.gang.id)
+        yield GangResized(at, record.gang.id, record.attempt, place, cause)

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
+from ganglion.model.fleet.price import MICRO
 from ganglion.model.queue import Budget
+from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import Usage
+from ganglion.pricing.zones import date_there
 
 HOUR_MS = 3_600_000
 UNIT = 3_600_000_000
@@ -100,6 +103,44 @@ class BudgetAccount(Struct):
         lasting = self.limited_until - self.limited * now
         return lasting + self.leased * HOUR_MS + self.promised
 
+    def refusal(self, reserved: int, asked: int, what: str, unit: str) -> Reason:
+        """Why an amount of exact money does not fit into it.
+
+        Args:
+            reserved: the most that all else will still cost.
+            asked: what does not fit.
+            what: what costs that, in words.
+            unit: code of the currency.
+        """
+        budget = self.budget
+        spent, held, more = (-(-each // UNIT) for each in (self.spent, reserved, asked))
+        most = self.limit // UNIT
+        short = -(-(self.spent + reserved + asked - self.limit) // UNIT)
+        if budget.until_ms:
+            message = (
+                f"the spending cap of {budget.queue.replace(':', ' ')} is {_money(most)} {unit}:"
+                f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
+                f" {_money(more)}; {_money(short)} are missing. An administrator can make a token"
+                " with a higher cap"
+            )
+            evidence = {"cap_micro": most, "spent_micro": spent, "reserved_micro": held}
+            evidence |= {"asked_micro": more, "missing_micro": short}
+            never = self.spent + asked > self.limit
+            remedy = Remedy.ADMIN if never else Remedy.WAIT
+            return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
+        never = more > most and not budget.carry_over
+        message = (
+            f"the budget of queue {budget.shown} is {_money(most)} {unit} this month:"
+            f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
+            f" {_money(more)}; {_money(short)} are missing. An administrator can raise it, ask for"
+            f" that with `{asking(budget.shown, short)}`; it is renewed on"
+            f" {date_there(self.end, budget.zone)}"
+        )
+        evidence = {"budget_micro": most, "spent_micro": spent, "reserved_micro": held}
+        evidence |= {"asked_micro": more, "renewed_ms": self.end, "short_micro": short}
+        remedy = Remedy.ADMIN if never else Remedy.WAIT
+        return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
+
     def count(self, cost: HeldCost, sign: int, over: bool) -> None:
         """Add what a gang holds, or take it back; `over`: its time limit is over."""
         if cost.lasts_ms:
@@ -117,3 +158,20 @@ class BudgetAccount(Struct):
         elif not over:
             self.limited_until += sign * cost.worth * cost.end
             self.limited += sign * cost.worth
+
+
+def asking(queue: str, micro: int) -> str:
+    """The command by which a user asks that a budget be raised by a number of millionths."""
+    return f'ganglion budget request {queue} {_money(micro)} --reason "..."'
+
+
+def in_cents(micro: int) -> int:
+    """Millionths, rounded up to whole hundredths."""
+    cent = MICRO // 100
+    return -(-micro // cent) * cent
+
+
+def _money(micro: int) -> str:
+    """Millionths, rounded up to two digits."""
+    cents = in_cents(micro) * 100 // MICRO
+    return f"{cents // 100}.{cents % 100:02}"

@@ -7,7 +7,7 @@ renewed all the time, so that new work is refused an hour before the budget is u
 Money is exact: thousandths of GPUs times ms times millionths for a GPU-hour.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -22,11 +22,10 @@ from ganglion.engine.queues.budget_account import (
     Rates,
 )
 from ganglion.model.errors import InvariantBroken
-from ganglion.model.fleet.price import MICRO
 from ganglion.model.queue import Budget, cap_of
-from ganglion.model.reasons import Reason, Remedy, Token
+from ganglion.model.reasons import Reason
 from ganglion.pricing.book import PriceBook, PriceSpan
-from ganglion.pricing.zones import DAY_MS, date_there, month_of
+from ganglion.pricing.zones import DAY_MS, month_of
 
 NEVER = 1 << 62
 """When a spending cap, which has no months, begins anew, in ms."""
@@ -249,6 +248,7 @@ class QueueBudgets:
             gang: its id; what it is promised already does not count twice.
         """
         asked: int | None = None
+        what = "it may cost" if limit_ms else "an hour of it costs"
         for name in path:
             account = self.accounts.get(name)
             if account is None:
@@ -262,39 +262,38 @@ class QueueBudgets:
                 reserved -= own.worth * own.lasts_ms
             if account.spent + reserved + asked > account.limit:
                 self.refused_at = self.refused_at or self.now
-                return self._reason(account, reserved, asked, limit_ms)
+                return account.refusal(reserved, asked, what, self.prices.currency)
         return None
 
-    def _reason(self, account: BudgetAccount, reserved: int, asked: int, limit_ms: int) -> Reason:
-        budget, unit = account.budget, self.prices.currency
-        spent, held, more = (-(-each // UNIT) for each in (account.spent, reserved, asked))
-        most = account.limit // UNIT
-        short = -(-(account.spent + reserved + asked - account.limit) // UNIT)
-        what = "it may cost" if limit_ms else "an hour of it costs"
-        if budget.until_ms:
-            message = (
-                f"the spending cap of {budget.queue.replace(':', ' ')} is {_money(most)} {unit}:"
-                f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
-                f" {_money(more)}; {_money(short)} are missing. An administrator can make a token"
-                " with a higher cap"
-            )
-            evidence = {"cap_micro": most, "spent_micro": spent, "reserved_micro": held}
-            evidence |= {"asked_micro": more, "missing_micro": short}
-            never = account.spent + asked > account.limit
-            remedy = Remedy.ADMIN if never else Remedy.WAIT
-            return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
-        never = more > most and not budget.carry_over
-        message = (
-            f"the budget of queue {budget.shown} is {_money(most)} {unit} this month:"
-            f" {_money(spent)} are spent, what runs may cost {_money(held)} more, and {what}"
-            f" {_money(more)}; {_money(short)} are missing. An administrator can raise it, ask for"
-            f" that with `{asking(budget.shown, short)}`; it is renewed on"
-            f" {date_there(account.end, budget.zone)}"
-        )
-        evidence = {"budget_micro": most, "spent_micro": spent, "reserved_micro": held}
-        evidence |= {"asked_micro": more, "renewed_ms": account.end, "short_micro": short}
-        remedy = Remedy.ADMIN if never else Remedy.WAIT
-        return Reason(Token.BUDGET, message, never=never, evidence=evidence, remedy=remedy)
+    def refuses_longer(
+        self, path: Sequence[str], ends: Mapping[str, int], now: int
+    ) -> Reason | None:
+        """Why gangs may not hold their places until other times; None = they may.
+
+        Args:
+            path: their queue and all above it.
+            ends: gang -> when it would end at the latest, in ms; 0 = without a time limit.
+            now: the time in ms.
+        """
+        self.advance(now)
+        more = 0
+        for gang, end in ends.items():
+            cost = self.held.get(gang)
+            if cost is not None:
+                more += cost.worth * (self._lasts(end) - self._lasts(cost.end))
+        for name in path:
+            account = self.accounts.get(name)
+            if account is None or more <= 0:
+                continue
+            reserved = account.reserved(self.now)
+            if account.spent + reserved + more > account.limit:
+                what = "the longer time limit may cost"
+                return account.refusal(reserved, more, what, self.prices.currency)
+        return None
+
+    def _lasts(self, end: int) -> int:
+        """For how long, in ms, what ends then counts; 0 = it has no end."""
+        return max(end - self.now, 0) if end else HOUR_MS
 
     def views(self, now: int) -> list[BudgetView]:
         """How the budgets of queues stand, at a time that is not before the last one counted."""
@@ -375,20 +374,3 @@ def promised(gang: str) -> str:
 def growing(gang: str) -> str:
     """The key of what a gang would grow by, while a cycle works that out."""
     return f"+{gang}"
-
-
-def asking(queue: str, micro: int) -> str:
-    """The command by which a user asks that a budget be raised by a number of millionths."""
-    return f'ganglion budget request {queue} {_money(micro)} --reason "..."'
-
-
-def in_cents(micro: int) -> int:
-    """Millionths, rounded up to whole hundredths."""
-    cent = MICRO // 100
-    return -(-micro // cent) * cent
-
-
-def _money(micro: int) -> str:
-    """Millionths, rounded up to two digits."""
-    cents = in_cents(micro) * 100 // MICRO
-    return f"{cents // 100}.{cents % 100:02}"

@@ -114,7 +114,7 @@ class _Copier:
         return made
 
     def _tuple(self, value: tuple[Any, ...]) -> object:
-        if self._never_change(value):
+        if self._is_fixed(value):
             return value
         found = [self.copy(each) for each in value]
         same = all(a is b for a, b in zip(found, value, strict=True))
@@ -124,7 +124,17 @@ class _Copier:
 
     def _never_change(self, values: Iterable[Any]) -> bool:
         """Whether all of these are of types whose values never change."""
-        return self._constant.issuperset(map(type, values))
+        return all(map(self._constant.__contains__, map(type, values)))
+
+    def _is_fixed(self, values: tuple[Any, ...]) -> bool:
+        """Whether a tuple never changes, as far as its types are known: most are keys of gangs."""
+        constant = self._constant
+        for each in values:
+            if type(each) not in constant and not (
+                isinstance(each, tuple) and self._is_fixed(each)
+            ):
+                return False
+        return True
 
     def _flat(self, value: GangRecord) -> object:
         """A record: what its fields hold never changes."""
@@ -135,7 +145,7 @@ class _Copier:
         made = self._known[id(value)] = copy(value)
         for name in value.__struct_fields__:
             field = getattr(value, name)
-            copied = self.copy(field)
+            copied = field if type(field) in self._constant else self.copy(field)
             if copied is not field:
                 force_setattr(made, name, copied)
         return made

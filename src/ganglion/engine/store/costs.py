@@ -9,6 +9,7 @@ from ganglion.engine.queues.queues import Queues
 from ganglion.engine.topology.fleet import EngineProgress, NodeFleet
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.reasons import Reason
 from ganglion.model.resources import Usage
 
 
@@ -45,10 +46,23 @@ class GangCosts:
             place = Placement(pods, place.level)
             used = usage_of(tree, record, place).items()
         rates = self.rates(record, place, used)
-        since = record.started or record.placed_at
-        end = since + gang.time_limit_ms if gang.time_limit_ms else 0
-        path = self._queues.payers(gang)
+        path, end = self._queues.payers(gang), _end_of(record, gang.time_limit_ms)
         budgets.hold(gang.id, path, rates, end, self._progress.clock)
+
+    def refuse_limit(self, records: Iterable[GangRecord], limit_ms: int, now: int) -> Reason | None:
+        """Why gangs of one workload may not have another time limit; None = they may.
+
+        Args:
+            records: the gangs; those that wait are looked at when they start.
+            limit_ms: the time limit; 0 = none.
+            now: the time in ms.
+        """
+        holding = [each for each in records if each.placement is not None]
+        if not holding:
+            return None
+        ends = {each.gang.id: _end_of(each, limit_ms) for each in holding}
+        path = self._queues.payers(holding[0].gang)
+        return self._queues.budgets.refuses_longer(path, ends, now)
 
     def count_growth(self, record: GangRecord, more: tuple[PodPlacement, ...]) -> None:
         """Count what a gang would grow by; nothing = it does not any more."""
@@ -75,6 +89,11 @@ class GangCosts:
         gang, rates = record.gang, self.rates(record, placement, used)
         path, limit = self._queues.payers(gang), gang.time_limit_ms
         self._queues.budgets.promise(key, path, rates, limit, self._progress.clock)
+
+
+def _end_of(record: GangRecord, limit_ms: int) -> int:
+    """When a gang that holds a place ends at the latest, in ms; 0 = it has no time limit."""
+    return (record.started or record.placed_at) + limit_ms if limit_ms else 0
 
 
 def usage_of(tree: Tree, record: GangRecord, placement: Placement) -> dict[str, Usage]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from heapq import heappop, heappush
 
 from ganglion.engine.gangs.equivalence import asked_by, form, keys_of, leaves_within
@@ -152,16 +153,40 @@ class Gangs:
         if record.not_before:
             self.alarm(record.not_before, gang.id)
         if record.reason is None:
-            owner = gang.user if self._by_user(gang) else ""
-            leaves, level = leaves_within(gang) if self.asleep else 0, self.sharers.level(record)
-            keys = tuple(key(gang) for key in self._keys)
-            record.lane = (*form(record), owner, level, leaves, *keys)
-            rank = level * _STEP + self._among_equals(record) if level != FIRST else FIRST * _STEP
-            pressing = self._pressing(record, max(now, self.progress.clock))
-            rank = rank if pressing is None else 2 * FIRST * _STEP + pressing
-            order = (rank, gang.submitted, gang.index, gang.id)
-            self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang), level)
+            self._line_up(record, self._pressing(record, max(now, self.progress.clock)))
         self.watcher.stands(record, max(now, self.progress.clock))
+
+    def _line_up(self, record: GangRecord, pressing: int | None = None) -> None:
+        """Put a gang in the lane of its equals; `pressing` is its rank if it is urgent."""
+        gang = record.gang
+        owner = gang.user if self._by_user(gang) else ""
+        leaves, level = leaves_within(gang) if self.asleep else 0, self.sharers.level(record)
+        keys = tuple(key(gang) for key in self._keys)
+        record.lane = (*form(record), owner, level, leaves, *keys)
+        rank = level * _STEP + self._among_equals(record) if level != FIRST else FIRST * _STEP
+        rank = rank if pressing is None else 2 * FIRST * _STEP + pressing
+        order = (rank, gang.submitted, gang.index, gang.id)
+        self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang), level)
+
+    @contextmanager
+    def as_if_waiting(self, record: GangRecord) -> Iterator[None]:
+        """A gang that is not submitted waits among its equals meanwhile.
+
+        It must be one that `is_plain` and that no gate holds; no one is notified of it.
+        """
+        gang = record.gang.id
+        self.records[gang] = record
+        self._line_up(record)
+        try:
+            yield
+        finally:
+            self.leave_lane(record)
+            del self.records[gang]
+
+    def is_plain(self, gang: Gang) -> bool:
+        """Whether that a gang waits concerns its equals alone: it is not urgent, nor asleep."""
+        urgent = gang.deadline_ms or self.config.policy.escalate
+        return not urgent and not gang.recall_ms
 
     def leave_lane(self, record: GangRecord) -> None:
         """A gang waits in no lane any more."""

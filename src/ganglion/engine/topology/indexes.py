@@ -28,7 +28,7 @@ class Picker:
 
     def __init__(self, tree: Tree, rating: Rating, sight: ShapeView) -> None:
         self._tree, self._rating, self._sight = tree, rating, sight
-        self._epoch, self._cursor = (-1, -1), 0
+        self._epoch, self._yardstick, self._cursor = -1, -1, 0
         self._listed: set[int] = set()
         self._by_score: dict[int, list[int]] = {}
         self._scores: list[int] = []
@@ -58,10 +58,9 @@ class Picker:
         while self._scores:
             score = -self._scores[0]
             group = self._by_score[score]
+            if len(group) == 1 and group[0] in counts:
+                return self._tree.first(group[0])
             alive = [each for each in group if each in counts]
-            if len(alive) == 1:
-                self._prune(score, alive)
-                return self._tree.first(alive[0])
             if alive:
                 self._prune(score, alive)
                 first = self._tree.first
@@ -103,8 +102,8 @@ class Picker:
 
     def _sync(self) -> None:
         tree = self._tree
-        if self._epoch != (tree.epoch, tree.table.yardstick):
-            self._epoch, self._cursor = (tree.epoch, tree.table.yardstick), 0
+        if self._epoch != tree.epoch or self._yardstick != tree.table.yardstick:
+            self._epoch, self._yardstick, self._cursor = tree.epoch, tree.table.yardstick, 0
             self._listed, self._by_score, self._scores = set(), {}, []
         arrivals = tree.arrivals
         if self._cursor == len(arrivals):
@@ -116,6 +115,8 @@ class Picker:
         since = arrivals[self._cursor :] if missed < len(counts) else counts
         fresh = {c: None for c in since if c not in listed and c in counts}
         self._cursor = len(arrivals)
+        if not fresh:
+            return
         self._rating.rate(self._sight, fresh)
         scores = self._sight.scores
         for each in fresh:
@@ -169,18 +170,22 @@ class Indexes:
 
     def picker(self, sight: ShapeView) -> Picker:
         """The picker of a shape."""
-        return _recent(
-            self._pickers, PICKERS, sight.shape, lambda: Picker(self.tree, self.rating, sight)
-        )
+        pickers, shape = self._pickers, sight.shape
+        found = pickers.pop(shape, None)
+        if found is None:
+            _make_room(pickers, PICKERS)
+            found = Picker(self.tree, self.rating, sight)
+        pickers[shape] = found
+        return found
 
     def fits(self, shape: Shape, rules: PlaceRules) -> Fits:
         """The fits of a shape under some rules, up to date."""
-        found = _recent(
-            self._fits,
-            FITS,
-            (shape, rules),
-            lambda: Fits(self.tree, self.table.sight(shape), rules),
-        )
+        fits, key = self._fits, (shape, rules)
+        found = fits.pop(key, None)
+        if found is None:
+            _make_room(fits, FITS)
+            found = Fits(self.tree, self.table.sight(shape), rules)
+        fits[key] = found
         found.sync()
         return found
 
@@ -194,11 +199,7 @@ class Indexes:
         return tuple(sorted(supply, key=lambda kind: (-supply[kind], kind)))
 
 
-def _recent(kept: dict[Hashable, T], most: int, key: Hashable, make: Callable[[], T]) -> T:
-    found = kept.pop(key, None)
-    if found is None:
-        if len(kept) >= most:
-            del kept[next(iter(kept))]
-        found = make()
-    kept[key] = found
-    return found
+def _make_room(kept: dict[Hashable, T], most: int) -> None:
+    """Drop the index that was unused for longest where there is no room for another one."""
+    if len(kept) >= most:
+        del kept[next(iter(kept))]

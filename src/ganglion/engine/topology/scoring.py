@@ -26,10 +26,16 @@ class Rating:
         self._table = table
         self._scores: dict[tuple[Weighted, ...], Scores] = {(): table.plugins.scores}
         self._singly: dict[tuple[Weighted, ...], Singly | None] = {}
+        self._cacheable: dict[tuple[Weighted, ...], bool] = {}
 
     def is_cacheable(self, sight: ShapeView) -> bool:
         """Whether all scores of a shape may be remembered."""
-        return all(score.cacheable for score, _ in self._scores_of(sight))
+        named = sight.shape.scores
+        found = self._cacheable.get(named)
+        if found is None:
+            found = all(score.cacheable for score, _ in self._scores_of(sight))
+            self._cacheable[named] = found
+        return found
 
     def rate(self, sight: ShapeView, condition_ids: Iterable[int]) -> None:
         """Score the best way to place one pod, for all conditions not rated yet."""
@@ -83,9 +89,11 @@ class Rating:
 
     def way(self, sight: ShapeView, condition_id: int) -> tuple[int, ...]:
         """Devices of the best way to place one pod, which must fit."""
+        found = sight.devices.get(condition_id)
+        if found is not None:
+            return found
         if sight.shape.shares_a_device:
-            if condition_id not in sight.devices:
-                self.rate(sight, (condition_id,))
+            self.rate(sight, (condition_id,))
             return sight.devices[condition_id]
         return self._picked(sight, condition_id)
 
@@ -93,7 +101,7 @@ class Rating:
         """Thousandths that a pod takes of each of its devices."""
         if not devices:
             return 0
-        if not sight.shape.shares_a_device:
+        if sight.least:
             return WHOLE
         table = self._table
         return table.view(sight, table.known[condition_id].node_class).milli[devices[0]]

@@ -9,11 +9,9 @@ from ganglion.ledger.codec import UNREADABLE, decoded
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.sql.tables import STOPS, events, usage, workloads
 from ganglion.metering.intervals import UsageInterval
-from ganglion.model.causes import CauseKind
+from ganglion.model.causes import RECLAIMS, CauseKind
 from ganglion.model.events import GangResized, GangStopping
 
-RECLAIMS = frozenset({CauseKind.RECLAIMED, CauseKind.RECLAIMED_BORROWING, CauseKind.SHARED})
-"""Causes for which queues take from one another."""
 AT_ONCE = 500
 """Names in one statement."""
 

@@ -1,10 +1,10 @@
 """What is asked for a gang, and what of that differs from what was asked before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
-from ganglion.model.events import GangUpdated
+from ganglion.model.events import GangUpdated, ReportedImage
 from ganglion.model.workload import Gang, PodSet
 
 
@@ -76,6 +76,28 @@ def described(gang: Gang, image: str) -> dict[str, str]:
     model = {"model": gang.model.uri} if gang.model else {}
     sets = dict(pair for each in gang.pod_sets for pair in _pods(each))
     return {**AskedFor.of(gang).texts(), **sets, "image": image, **model}
+
+
+def other_images(
+    before: Sequence[ReportedImage], now: Sequence[ReportedImage]
+) -> tuple[GangChange, ...]:
+    """What containers run now that none of that name ran in the attempt before, by digests.
+
+    Args:
+        before: of the attempt before; of containers that are not there nothing is known.
+        now: what kubelets have said since.
+    """
+    ran = dict[tuple[str, str], list[str]]()
+    for each in before:
+        ran.setdefault((each.pod_set, each.container), []).append(each.id)
+    found = dict[tuple[str, str, str], GangChange]()
+    for each in now:
+        known = ran.get((each.pod_set, each.container), [])
+        if known and each.id not in known:
+            name = f"image that {each.pod_set}/{each.container} runs"
+            key = each.pod_set, each.container, each.id
+            found[key] = GangChange(name, ", ".join(known), each.id)
+    return tuple(found.values())
 
 
 def _pods(pods: PodSet) -> Iterator[tuple[str, str]]:

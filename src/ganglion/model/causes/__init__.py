@@ -3,6 +3,7 @@
 from ganglion.model.causes.cause import (
     CANCELS,
     MOVES,
+    RECLAIMS,
     SUSPENDS,
     Cause,
     CauseKind,
@@ -16,6 +17,7 @@ from ganglion.model.causes.cause import (
 __all__ = [
     "CANCELS",
     "MOVES",
+    "RECLAIMS",
     "SUSPENDS",
     "Cause",
     "CauseKind",

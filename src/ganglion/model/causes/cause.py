@@ -145,6 +145,8 @@ SUSPENDS = frozenset({_K.SUSPENDED, _K.ASLEEP, _K.IDLE, _K.BUDGET_SPENT})
 """The gang sleeps until it is resumed, or may start again."""
 MOVES = frozenset({_K.MOVED, _K.MOVED_FOR_BOOKING, _K.EMPTIED})
 """The gang goes on elsewhere."""
+RECLAIMS = frozenset({_K.RECLAIMED, _K.RECLAIMED_BORROWING, _K.SHARED})
+"""Queues take from one another."""
 
 _FOR, _BY = " for {gang}", " by {user}"
 WORDS: Mapping[CauseKind, tuple[str, str]] = {

@@ -48,7 +48,7 @@ class Anchoring:
         self._written: dict[Anchor, str] = {}
         self._reached: dict[Anchor, AnchorReached] = {}
         self._busy: tuple[Anchor, int] | None = None
-        self._refused = ""
+        self._refused, self._begun = "", clock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="anchors", daemon=True)
 
@@ -63,7 +63,7 @@ class Anchoring:
 
     def reached(self, anchor: Anchor) -> AnchorReached:
         """How far an anchor is, as far as this server knows."""
-        return self._reached.get(anchor, AnchorReached())
+        return self._reached.get(anchor, AnchorReached(begun=self._begun))
 
     def start(self) -> None:
         """Begin."""

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, FastAPI, Query, Request, Response
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 from pydantic import Field
 
@@ -19,7 +20,7 @@ from ganglion.api import nodes, queues, reasons, server, workloads
 from ganglion.engine.explain.capacity import capacity
 from ganglion.engine.gangs.record import WAITING
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound, RateLimited
-from ganglion.model.plan import Verdict, plan_hash
+from ganglion.model.plan import plan_hash
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.access.tries.limits import RateLimit, Tries
 from ganglion.server.rest import problems
@@ -32,7 +33,9 @@ from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Gauges
 from ganglion.server.views import cluster, lists
-from ganglion.server.views.workloads import detail, placement_view, reason_view, view
+from ganglion.server.views.ahead.dry_runs import verdict_view
+from ganglion.server.views.workloads import detail, view
+from ganglion.worlds.kubernetes.rehearsal.rehearse import RehearsedObjects
 
 PREFIX = "/v1"
 MOST_EXPLAINED = 20
@@ -62,7 +65,9 @@ class ViewSource(Protocol):
     def read(self) -> AbstractContextManager[Mind]:
         """Hold the state still; several threads may ask."""
 
-    def rehearse(self, objects: Sequence[Mapping[str, Any]], namespace: str) -> tuple[Verdict, int]:
+    def rehearse(
+        self, objects: Sequence[Mapping[str, Any]], namespace: str
+    ) -> tuple[RehearsedObjects, int]:
         """What would happen to objects that the cluster does not have; nothing changes.
 
         Returns:
@@ -267,15 +272,11 @@ def rehearse_objects(
     wait_s = tries.wait_s(user, SYSTEM_CLOCK.monotonic())
     if wait_s:
         raise RateLimited.after(wait_s, f"namespace {user} asks for dry runs")
-    found, turn = here.rehearse(wish.objects, user)
-    return reasons.Verdict(
-        snapshot=turn,
-        plan=plan_hash((user, wish.objects), found),
-        placement=placement_view(found.placement),
-        stops=found.stops,
-        reason=reason_view(found.reason),
-        suggestions=cluster.suggestions(found.suggestions),
-    )
+    with here.read() as mind:
+        found, turn = here.rehearse(wish.objects, user)
+        told = verdict_view(mind.state, found.prospect, lambda _: True)
+    plan = plan_hash((user, wish.objects), found.prospect.verdict)
+    return replace(told, snapshot=turn, plan=plan, gangs=found.gangs)
 
 
 @router.get("/queues")

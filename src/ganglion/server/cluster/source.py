@@ -8,7 +8,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ganglion.lifecycle.clusters import workload_of
 from ganglion.model.events import Event, GangEnded, GangSubmitted
-from ganglion.model.plan import Verdict
 from ganglion.model.workload import Gang
 from ganglion.seams.clock import SYSTEM_CLOCK
 from ganglion.server.state.audience import Took
@@ -23,7 +22,7 @@ from ganglion.server.telemetry.cluster_metrics import (
 )
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind, Evict
 from ganglion.worlds.kubernetes.http.tally import Call
-from ganglion.worlds.kubernetes.rehearsal.rehearse import rehearse
+from ganglion.worlds.kubernetes.rehearsal.rehearse import RehearsedObjects, rehearse
 from ganglion.worlds.kubernetes.rehearsal.would_be import Body
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
@@ -138,7 +137,7 @@ class ClusterSource:
         with self._scheduler.read() as controller:
             yield Mind(controller.scene.state, self._book)
 
-    def rehearse(self, objects: Sequence[Body], namespace: str) -> tuple[Verdict, int]:
+    def rehearse(self, objects: Sequence[Body], namespace: str) -> tuple[RehearsedObjects, int]:
         """What would happen to objects that the cluster does not have, by the turn at a time in ms.
 
         Raises:

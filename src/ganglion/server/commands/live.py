@@ -1,11 +1,14 @@
 """What users may do to live workloads, queues and nodes; each runs within one turn."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ganglion.api.bulk import BeforeUpdate
 from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.model.causes import Cause, CauseKind, CordonKind, sentence
-from ganglion.model.errors import Conflict
+from ganglion.model.errors import Conflict, Stale
 from ganglion.model.events import (
     GangEnded,
     GangStopping,
@@ -22,6 +25,7 @@ from ganglion.server.commands.drains import check_open
 from ganglion.server.commands.queue_changes import check_one
 from ganglion.server.commands.submission.submit_rules import check_deadline, check_queue
 from ganglion.server.state.refs import resolve
+from ganglion.server.state.registry import LiveWorkload
 from ganglion.server.state.transaction import Order, Transaction
 from ganglion.worlds.world import ServedWorld
 
@@ -147,6 +151,23 @@ def change(draft: Transaction, ref: str, changes: Changes) -> str:
     return found.workload
 
 
+def as_before(entry: LiveWorkload, changes: Changes) -> BeforeUpdate:
+    """What a change will change of a workload, as it is before."""
+    keys = [key for key in ("priority", "queue", "held") if getattr(changes, key) is not None]
+    return BeforeUpdate(entry.id, **{key: getattr(entry.workload, key) for key in keys})
+
+
+def check_before(entry: LiveWorkload, known: Mapping[str, object]) -> None:
+    """Check that a workload is as the client knows it. Raises Stale: it is not."""
+    for key, value in known.items():
+        present = getattr(entry.workload, key)
+        if present != value:
+            raise Stale(
+                f"{entry.id} was changed meanwhile: {key} is {present}, not {value}",
+                "look at its life, and change it as it is now",
+            )
+
+
 def _due(changes: Changes, submitted: int) -> int | None:
     """When a gang should end from now on, in ms; 0 = no matter when, None = as before."""
     due = changes.deadline
@@ -168,6 +189,13 @@ def _check_change(
             )
     if changes.deadline and changes.deadline != NO_DEADLINE:
         check_deadline(changes.deadline, records[0].gang.submitted, draft.now)
+    limit = changes.time_limit_ms
+    refused = None
+    if limit is not None:
+        refused = draft.state.holdings.costs.refuse_limit(holding, limit, draft.now)
+    if refused:
+        hint = "give it less time, or have its budget raised"
+        raise Conflict(f"{workload} may not run that long: {refused.message}", hint)
     if changes.held and len(holding) == len(records):
         raise Conflict(f"{workload} is {holding[0].phase}: only what waits can be held")
 

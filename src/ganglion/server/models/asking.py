@@ -1,6 +1,7 @@
 """One question to a registry over HTTP: bounded in time and size, credentials never in errors."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,14 +10,15 @@ import httpx2
 import msgspec
 from msgspec import Struct
 
-from ganglion.model.errors import FieldError, ModelRegistryDown
+from ganglion.model.errors import FieldError, GanglionError, ModelRegistryDown
 from ganglion.server.models.settings import HttpRegistry
 from ganglion.specs.grammar.rules.models import ModelReference
 from ganglion.specs.grammar.words import SECRET
 
 MOST_BYTES = 1 << 20
 """Larger answers are not read."""
-AGAIN = "nothing was submitted; try again when the registry answers"
+AGAIN = "nothing was changed; try again when the registry answers"
+URL = "check the URL of the registry in models.yaml"
 SIGN_IN = (401, 403)
 MISSING = frozenset({400, 404, 410})
 """How registries answer that do not know what they are asked about."""
@@ -61,13 +63,21 @@ class RegistryContent:
         self.status, self.headers = said.status_code, dict(said.headers.items())
         self._said = said
 
-    async def parts(self) -> AsyncIterator[bytes]:
+    async def parts(self) -> AsyncGenerator[bytes]:
         """What has arrived, part by part. Raises ModelRegistryDown when nothing more does."""
+        arriving = aiter(self._said.aiter_raw())
         try:
-            async for part in self._said.aiter_raw():
+            while True:
+                async with asyncio.timeout(STALLED_S):
+                    part = await anext(arriving, None)
+                if part is None:
+                    return
                 yield part
         except httpx2.HTTPError as error:
             raise _silent(str(self._said.url), error) from None
+        except TimeoutError:
+            problem = f"{self._said.url.host} has sent nothing of a file for {STALLED_S:g} s"
+            raise ModelRegistryDown(problem, AGAIN) from None
 
 
 class RegistryClient:
@@ -91,6 +101,7 @@ class RegistryClient:
         method: str = "GET",
         params: Mapping[str, str] | None = None,
         answers: frozenset[int] = frozenset(),
+        most: int = MOST_BYTES,
     ) -> RegistryAnswer:
         """Ask once; redirects are not followed.
 
@@ -100,17 +111,18 @@ class RegistryClient:
             method: of HTTP.
             params: of the query, where `url` has none.
             answers: statuses of failure or refusal from which the caller learns something.
+            most: bytes of the answer that are read.
 
         Raises:
             ModelRegistryDown: it does not answer, or with a failure of its own.
         """
         host = urlsplit(url).netloc
         try:
-            found = await self._asked(method, url, headers, params)
+            found = await self._asked(method, url, headers, params, most)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _silent(url, error) from None
         if found is None:
-            raise ModelRegistryDown(f"{host} answers with more than {MOST_BYTES >> 20} MiB")
+            raise ModelRegistryDown(f"{host} answers with more than {most >> 20} MiB", URL)
         if found.status in answers:
             return found
         if found.status in SIGN_IN:
@@ -122,7 +134,12 @@ class RegistryClient:
         return found
 
     async def _asked(
-        self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str] | None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        params: Mapping[str, str] | None,
+        most: int,
     ) -> RegistryAnswer | None:
         """The answer; None = it is too long."""
         body = bytearray()
@@ -130,19 +147,26 @@ class RegistryClient:
         async with client, client.stream(method, url, params=params, headers=headers) as said:
             async for part in said.aiter_bytes():
                 body += part
-                if len(body) > MOST_BYTES:
+                if len(body) > most:
                     return None
             return RegistryAnswer(said.status_code, dict(said.headers.items()), bytes(body))
 
     @asynccontextmanager
-    async def content(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[RegistryContent]:
+    async def content(
+        self, url: str, headers: Mapping[str, str], patience_s: float = STALLED_S
+    ) -> AsyncIterator[RegistryContent]:
         """Ask for a file; redirects are followed, and other places get no credentials.
+
+        Args:
+            url: of the file.
+            headers: of the request.
+            patience_s: how long the first byte may take.
 
         Raises:
             ModelRegistryDown: nothing answers, or with redirects without end.
         """
         sent = {"accept-encoding": "identity", **headers}
-        transport, limit = self._transport, httpx2.Timeout(STALLED_S)
+        transport, limit = self._transport, httpx2.Timeout(STALLED_S, read=patience_s)
         async with httpx2.AsyncClient(
             transport=transport, timeout=limit, trust_env=False
         ) as client:
@@ -159,7 +183,7 @@ class RegistryClient:
                     url, sent = _redirected(said, sent)
                 finally:
                     await said.aclose()
-        raise ModelRegistryDown(f"{urlsplit(url).netloc} redirects without end")
+        raise ModelRegistryDown(f"{urlsplit(url).netloc} redirects without end", URL)
 
     def credentials(self, registry: HttpRegistry) -> dict[str, str]:
         """Headers that sign in.
@@ -204,10 +228,16 @@ def _redirected(said: httpx2.Response, sent: dict[str, str]) -> tuple[str, dict[
     except httpx2.InvalidURL:
         raise strange(str(old)) from None
     if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme != "https"):
-        raise ModelRegistryDown(f"{old.host} redirects to a place without TLS")
+        raise ModelRegistryDown(f"{old.host} redirects to a place without TLS, {new.host}", URL)
     if (new.scheme, new.host, new.port) != (old.scheme, old.host, old.port):
         sent = {name: value for name, value in sent.items() if name in ANYWHERE}
     return str(new), sent
+
+
+def explained(error: GanglionError) -> str:
+    """What is wrong and what helps, outside of a submission."""
+    problem = error.problem if isinstance(error, FieldError) else error.message
+    return f"{problem}; {error.hint}" if error.hint and error.hint != AGAIN else problem
 
 
 def unknown(wanted: ModelReference, said: str = "") -> FieldError:
@@ -238,5 +268,5 @@ def strange(url: str) -> ModelRegistryDown:
     """That an answer is not what its API promises."""
     return ModelRegistryDown(
         f"{url.partition('?')[0]} does not answer as its API should",
-        "check the URL of the registry in models.yaml",
+        URL,
     )

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import islice
 from pathlib import PurePosixPath
 from threading import Event
 
@@ -12,12 +13,17 @@ import anyio
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.files import Files
+from ganglion.server.models.cache.local import LOCAL, readable, tag_of
+from ganglion.server.models.cache.sources import (
+    MOST_FILES,
+    SUMS,
+    FileRequest,
+    RemoteFile,
+    digests_listed,
+)
 from ganglion.specs.grammar.rules.models import ModelReference
 
-SUMS = "SHA256SUMS"
-"""A file in the folder that lists the digests of all others, as `sha256sum` writes it."""
 BLOCK = 1 << 22
-MOST_FILES = 10_000
 MOST_DEPTH = 20
 
 
@@ -33,7 +39,7 @@ class FolderRegistry:
         self._files, self._roots = files, roots
 
     async def resolve(self, wanted: ModelReference) -> ResolvedModel:
-        """See `ModelRegistry`."""
+        """See `ModelSource`."""
         stop = Event()
         try:
             digest = await anyio.to_thread.run_sync(
@@ -43,26 +49,42 @@ class FolderRegistry:
             stop.set()  # where the time is over, the thread ends with the block that it reads
         return ResolvedModel(str(wanted), str(wanted), "", f"sha256:{digest}")
 
+    async def below(self, wanted: ModelReference) -> list[RemoteFile]:
+        """See `FileStore`."""
+        return await anyio.to_thread.run_sync(self._files_of, wanted.name, abandon_on_cancel=True)
+
+    async def request(self, _wanted: ModelReference, file: RemoteFile) -> FileRequest:
+        """See `ModelSource`."""
+        path = file.url.removeprefix(LOCAL)
+        with readable(path):
+            self._check_place(path)
+        return FileRequest({}, file.check)
+
+    def _files_of(self, folder: str) -> list[RemoteFile]:
+        """The files of a folder as they are now."""
+        found: list[RemoteFile] = []
+        with readable(folder):
+            self._check_place(folder)
+            listed = self._listed(folder)
+            for name in islice(self._below(folder, "", 0), MOST_FILES + 1):
+                path = f"{folder}/{name}"
+                state, check = self._files.stat(path), listed.get(name, "")
+                check = check and f"sha256:{check}"
+                found.append(RemoteFile(name, LOCAL + path, state.st_size, check, tag_of(state)))
+        return found
+
     def _digest(self, path: str, stop: Event) -> str:
         """Of a file its own; of a folder, of the lines `DIGEST  PATH` of its files in order.
 
         Raises:
             FieldError: it is not there, cannot be read, or is no model.
         """
-        try:
+        with readable(path):
             self._check_place(path)
             found = self._files.stat(path)
             if stat.S_ISREG(found.st_mode):
                 return self._of_file(path, stop)
             lines = self._listed(path) or self._hashed(path, stop)
-        except FieldError:
-            raise
-        except OSError as error:
-            raise FieldError(
-                f"{path} cannot be read: {error.strerror}",
-                key="model",
-                hint="it has to lie on the machine of the server, readable for its account",
-            ) from None
         if not lines:
             hint = "name the folder that holds the weights"
             raise FieldError(f"{path} has no files in it", key="model", hint=hint)
@@ -89,15 +111,15 @@ class FolderRegistry:
             text = self._files.read(f"{folder}/{SUMS}").decode("utf-8", "surrogateescape")
         except FileNotFoundError:
             return {}
-        found: dict[str, str] = {}
-        for line in text.splitlines():
-            digest, _, name = line.partition(" ")
-            name = name.removeprefix(" ").removeprefix("*").removeprefix("./")
-            if len(digest) != 64 or set(digest) - set("0123456789abcdef") or not name:
-                hint = f"write it anew: cd {folder} && sha256sum -b FILES > {SUMS}"
-                raise FieldError(f"{folder}/{SUMS} is no list of digests", key="model", hint=hint)
+        try:
+            found = digests_listed(text)
+        except ValueError:
+            hint = f"write it anew: cd {folder} && sha256sum -b FILES > {SUMS}"
+            raise FieldError(
+                f"{folder}/{SUMS} is no list of digests", key="model", hint=hint
+            ) from None
+        for name in found:
             self._files.stat(f"{folder}/{name}")
-            found[name] = digest
         return found
 
     def _hashed(self, folder: str, stop: Event) -> dict[str, str]:

@@ -68,8 +68,10 @@ class ModelsKeeper:
         now, own = self._watch.latest(reference), entry.workload.model
         words = {}
         if now and own and has_moved(own, now):
+            is_same = now.uri == own.uri  # of a name without versions only the digest says more
+            new, old = (now.digest, own.digest) if is_same else (now.uri, own.uri)
             words[MOVED] = (
-                f"{reference} is {now.uri} now, and it has {own.uri}: "
+                f"{reference} is {new} now, and it has {old}: "
                 f"ganglion models update {entry.workload.name}"
             )
         settle(draft, entry.id, words, MOVED)

@@ -55,7 +55,7 @@ class OciRegistry:
         self._settings, self._client = settings, client
 
     async def resolve(self, wanted: ModelReference) -> ResolvedModel:
-        """See `ModelRegistry`."""
+        """See `ModelSource`."""
         url = self._url(wanted, f"manifests/{wanted.at}")
         said, _ = await self._manifest(wanted, "HEAD")
         if said.status in MISSING:

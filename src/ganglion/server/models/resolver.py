@@ -2,34 +2,24 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from ganglion.model.errors import FieldError, ModelRegistryDown
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.server.models.asking import AGAIN, RegistryClient
-from ganglion.server.models.cache.sources import UNFETCHED, ModelSource
-from ganglion.server.models.folder import SUMS, FolderRegistry
+from ganglion.server.models.cache.sources import SUMS, FileStore, ModelSource
+from ganglion.server.models.folder import FolderRegistry
+from ganglion.server.models.hub import HubRegistry
+from ganglion.server.models.mlflow.registry import MlflowRegistry
 from ganglion.server.models.oci import OciRegistry
-from ganglion.server.models.registries import HubRegistry, MlflowRegistry
 from ganglion.server.models.s3 import S3Registry
 from ganglion.server.models.settings import FILE, ModelSettings, read_model_settings
 from ganglion.specs.grammar.rules.models import ModelReference, reference_of
 
 T = TypeVar("T")
-
-
-class ModelRegistry(Protocol):
-    """Where models of one scheme are kept."""
-
-    async def resolve(self, wanted: ModelReference) -> ResolvedModel:
-        """Say what a reference means now.
-
-        Raises:
-            FieldError: there is no such model.
-            ModelRegistryDown: that cannot be found out now.
-        """
 
 
 class ModelResolver:
@@ -73,10 +63,22 @@ class ModelResolver:
         """
         settings, wanted = self.settings(), reference_of(reference)
         registry = self._registry(settings, wanted)
-        return await self.in_time(registry.resolve(wanted), wanted)
+        hint = AGAIN
+        if wanted.scheme == "file":
+            hint = f"write the digests down: cd {wanted.name} && sha256sum -b FILES > {SUMS}"
+        return await self._in_time(registry.resolve(wanted), f"what {wanted} means", hint)
 
     async def in_time(self, asked: Awaitable[T], wanted: ModelReference) -> T:
-        """What a registry answers about a model.
+        """What a registry answers about the files of a model.
+
+        Raises:
+            ModelRegistryDown: it takes longer than the deadline.
+        """
+        hint = f"`deadline` in {FILE} of the server allows more"
+        return await self._in_time(asked, f"what {wanted} has in it", hint)
+
+    async def _in_time(self, asked: Awaitable[T], what: str, hint: str) -> T:
+        """What a registry answers.
 
         Raises:
             ModelRegistryDown: it takes longer than the deadline.
@@ -86,31 +88,34 @@ class ModelResolver:
             async with asyncio.timeout(settings.deadline_ms / 1000):
                 return await asked
         except TimeoutError:
-            hint = AGAIN
-            if wanted.scheme == "file":
-                hint = f"write the digests down: cd {wanted.name} && sha256sum -b FILES > {SUMS}"
-            raise ModelRegistryDown(
-                f"what {wanted} means was not found out within {settings.deadline}", hint
-            ) from None
+            problem = f"{what} was not found out within {settings.deadline}"
+            raise ModelRegistryDown(problem, hint) from None
 
     def source(self, reference: str) -> ModelSource:
         """Where the files of a model come from.
 
         Raises:
-            FieldError: models of its kind are not fetched, or no registry of its kind is known.
+            FieldError: no registry of its kind is known.
             FileError: `models.yaml` is wrong.
         """
         settings, wanted = self.settings(), reference_of(reference)
         registry = self._registry(settings, wanted)
-        if isinstance(registry, HubRegistry | OciRegistry | S3Registry):
-            return registry
-        raise FieldError(f"models of {wanted.scheme}: are not fetched", key="model", hint=UNFETCHED)
+        assert not isinstance(registry, FolderRegistry), "nothing is fetched that lies here"
+        return registry
 
-    def _registry(self, settings: ModelSettings, wanted: ModelReference) -> ModelRegistry:
+    def _store(self, settings: ModelSettings, at: ModelReference) -> FileStore:
+        """Who has files of models that a registry elsewhere knows. Raises FieldError: not known."""
+        registry = self._registry(settings, at)
+        assert isinstance(registry, S3Registry | FolderRegistry), at.scheme
+        return registry
+
+    def _registry(
+        self, settings: ModelSettings, wanted: ModelReference
+    ) -> FolderRegistry | MlflowRegistry | HubRegistry | OciRegistry | S3Registry:
         if wanted.scheme == "file" and (self._shares() or settings.files):
             return FolderRegistry(self._effects.files, settings.files)
         if wanted.scheme == "models" and settings.mlflow:
-            return MlflowRegistry(settings.mlflow, self.client)
+            return MlflowRegistry(settings.mlflow, self.client, partial(self._store, settings))
         if wanted.scheme == "hf" and settings.hf:
             return HubRegistry(settings.hf, self.client)
         host = wanted.name.partition("/")[0]

@@ -28,7 +28,6 @@ from ganglion.server.models.cache.sources import (
     RemoteFile,
     changed,
     checked_files,
-    odd,
 )
 from ganglion.server.models.settings import ObjectStore
 from ganglion.specs.grammar.rules.models import ModelReference
@@ -59,7 +58,7 @@ class S3Registry:
         self._settings, self._client, self._clock = settings, client, clock
 
     async def resolve(self, wanted: ModelReference) -> ResolvedModel:
-        """See `ModelRegistry`."""
+        """See `ModelSource`."""
         if wanted.name.endswith("/"):
             return await self._folder(wanted)
         return _object(wanted, await self._head(wanted, wanted.name, wanted.at))
@@ -78,12 +77,19 @@ class S3Registry:
         return checked_files([RemoteFile(name, place, int(size), "", _etag(said))], model)
 
     async def _objects_of(self, wanted: ModelReference, model: ResolvedModel) -> list[RemoteFile]:
-        bucket, _, folder = wanted.name.partition("/")
         entries = await self._entries(wanted)
         if _digest_of(entries) != model.digest:
             raise changed(model)
+        return self._files(wanted, entries)
+
+    async def below(self, wanted: ModelReference) -> list[RemoteFile]:
+        """See `FileStore`."""
+        return self._files(wanted, await self._entries(wanted))
+
+    def _files(self, wanted: ModelReference, entries: list[Entry]) -> list[RemoteFile]:
+        bucket, _, folder = wanted.name.partition("/")
         if not all(size.isdecimal() for _, size, _, _ in entries):
-            raise odd(model, "has an object without a size")
+            raise FieldError(f"{wanted} has an object without a size", key="model")
         return [
             RemoteFile(
                 *(key.removeprefix(folder), self._place(f"{bucket}/{key}", version), int(size)),
@@ -95,7 +101,8 @@ class S3Registry:
     async def request(self, wanted: ModelReference, file: RemoteFile) -> FileRequest:
         """See `ModelSource`."""
         name, _, at = file.url.removeprefix(self._url("")).partition("?versionId=")
-        said = await self._head(wanted, unquote(name), unquote(at))
+        its = ModelReference("s3", unquote(name), "?versionId=" if at else "", unquote(at))
+        said = await self._head(its, its.name, its.at)
         if _etag(said) != file.tag:
             raise FieldError(f"{file.path} of {wanted} is another one by now", key="model")
         headers = self._signed("GET", file.url, {"if-match": f'"{file.tag}"'})

@@ -35,6 +35,16 @@ class HttpRegistry(Struct, frozen=True, forbid_unknown_fields=True):
     password: str = ""
 
 
+class TrackingServer(HttpRegistry, frozen=True, forbid_unknown_fields=True):
+    """A tracking server of MLflow with its registry of models.
+
+    Attributes:
+        artifacts: where the server is that has the artifacts; empty = at `url`.
+    """
+
+    artifacts: str = ""
+
+
 class OciHost(HttpRegistry, frozen=True, forbid_unknown_fields=True):
     """A registry of OCI artifacts.
 
@@ -104,7 +114,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         cache: where models are kept; None = none are.
     """
 
-    mlflow: HttpRegistry | None = None
+    mlflow: TrackingServer | None = None
     hf: HttpRegistry | None = None
     oci: dict[str, OciHost] = field(default_factory=dict)
     s3: ObjectStore | None = None
@@ -154,6 +164,8 @@ def _check(found: ModelSettings) -> None:
             _check_url(each.url, f"{key}.url")
             if isinstance(each, OciHost) and each.auth:
                 _check_url(each.auth, f"{key}.auth")
+            if isinstance(each, TrackingServer) and each.artifacts:
+                _check_url(each.artifacts, f"{key}.artifacts")
     if found.s3:
         _check_secret(found.s3.secret_key, "s3.secret_key")
         _check_url(found.s3.url, "s3.url")

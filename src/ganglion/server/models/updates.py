@@ -59,15 +59,20 @@ def update_model(
 
     Raises:
         NotFound: there is no such workload.
-        Conflict: as of `service_with_model`; it has that model already, or had none before.
+        Conflict: as of `service_with_model`; it has that model already, had none before, or the
+            one before had the same name, as folders have, and so is not to be had by it.
     """
     entry, own = service_with_model(draft.mind, draft.ledger, ref)
     last = draft.book.replicas.updated.get(entry.id)
     if wanted is None and last is None:
         raise Conflict(f"{entry.id} has had no other model than {own.uri}")
     new = wanted or (last.before if last else own)
+    if wanted is None and new.uri == own.uri and new.digest != own.digest:
+        problem = f"{own.uri} is what {entry.id} had before, but not {new.digest} any more"
+        hint = f"name what has that content: ganglion models update {entry.id} --to MODEL"
+        raise Conflict(problem, hint)
     if not has_moved(own, new):
-        hint = "see what moved: ganglion models"
+        hint = "see what moved: ganglion models list"
         raise Conflict(f"{entry.id} has {own.uri} already", hint)
     cause = Cause(CauseKind.MODEL_UPDATED, text=new.uri, user=user)
     draft.change(entry, model=new)

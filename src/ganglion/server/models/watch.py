@@ -7,9 +7,10 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.model.errors import FieldError, GanglionError
+from ganglion.model.errors import GanglionError
 from ganglion.model.workload import ResolvedModel
 from ganglion.seams.clock import SYSTEM_CLOCK, Clock
+from ganglion.server.models.asking import explained
 from ganglion.server.models.resolver import ModelResolver
 
 MOST_AT_ONCE = 8
@@ -125,8 +126,7 @@ class ModelWatch:
         try:
             await self.resolve(reference)
         except GanglionError as error:
-            why = error.problem if isinstance(error, FieldError) else error.message
-            self._note(reference, ModelReading(asked, at, trouble=why))
+            self._note(reference, ModelReading(asked, at, trouble=explained(error)))
         except Exception as error:  # whatever one registry does must not end the thread
             log.exception("cannot ask", model=reference)
             self._note(reference, ModelReading(asked, at, trouble=repr(error)))

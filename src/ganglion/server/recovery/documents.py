@@ -29,7 +29,7 @@ from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
 from ganglion.lifecycle import budget_requests, budgets, cluster_gangs, clusters, losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
-from ganglion.lifecycle.past import changes, life
+from ganglion.lifecycle.past import changes, cluster_reclaims, life
 from ganglion.lifecycle.sweeps import elastic_width, halving, reconciler
 from ganglion.lifecycle.waiting import delivered, sums
 from ganglion.lifecycle.workspaces import idle_state as wards
@@ -74,6 +74,8 @@ KINDS: Mapping[str, type] = {
     "cluster_budget_raised": budgets.RaisedBy,
     "cluster_book": clusters.ClusterBook,
     "cluster_gang": cluster_gangs.DeliveredGang,
+    "cluster_reclaim": cluster_reclaims.ClusterReclaim,
+    "cluster_reclaims": cluster_reclaims.ClusterReclaims,
     "cluster_wait": delivered.DeliveredWait,
     "cluster_waits": delivered.ClusterWaits,
     "cluster_meter": cluster_meters.ClusterMeter,

@@ -12,6 +12,7 @@ from fastapi import Header
 from fastapi.responses import Response
 
 from ganglion.model.errors import Stale
+from ganglion.server.rest.problems import STALE
 from ganglion.server.rest.sending import sent
 
 _TAG = re.compile(r'(W/)?("[^"]*")')
@@ -26,6 +27,9 @@ TAGGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "it equals If-None-Match", "headers": _HEADER},
 }
 """Answers of routes that answer with `answer`."""
+
+CHANGED: dict[int | str, dict[str, Any]] = {200: {"headers": _HEADER}, **STALE}
+"""Answers of routes that change something and name what it is now."""
 
 IfMatch = Annotated[
     str,

@@ -15,6 +15,7 @@ from ganglion.api.reasons import StartPage
 from ganglion.api.server import Done, Health, Version
 from ganglion.api.workloads import OrderPage
 from ganglion.engine.gangs.record import HOLDING
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.clusters import place_of
 from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.server.access import checks
@@ -24,13 +25,15 @@ from ganglion.server.commands import live
 from ganglion.server.delivered.living import living_start, waiting_item, waiting_rank
 from ganglion.server.requests import health
 from ganglion.server.requests.context import Here, ServerContext
+from ganglion.server.rest import etags
 from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, wanted
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.listening.guard import METRICS
-from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.problems import ERRORS, STALE
 from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.feed import Patient
 from ganglion.server.state.refs import living
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import cluster, lists
 
 router = Routes(tags=["cluster"], responses=ERRORS)
@@ -77,18 +80,36 @@ def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> NodePage:
         return cluster.node_page(mind.state, mind.book.alarms, query)
 
 
-@router.post("/nodes/{name}/cordon")
-def cordon_node(here: Here, name: str, why: Cordon) -> Done:
-    """Start nothing new on a node; what runs there runs on."""
-    here.service.ask(lambda draft: live.cordon(draft, name, why.reason))
-    return Done()
+@router.post("/nodes/{name}/cordon", response_model=Done, responses=etags.CHANGED)
+def cordon_node(
+    here: Here, name: str, why: Cordon, if_none_match: etags.IfNoneMatch = ""
+) -> Response:
+    """Start nothing new on a node; what runs there runs on. The tag is that of why it is closed."""
+
+    def command(draft: Transaction) -> str:
+        etags.check(_cordon_tag(draft.state, name), "", if_none_match, f"the cordon of {name}")
+        live.cordon(draft, name, why.reason)
+        return _cordon_tag(draft.state, name)
+
+    return etags.answer(Done(), "", here.service.ask(command))
 
 
-@router.post("/nodes/{name}/uncordon")
-def uncordon_node(here: Here, name: str) -> Done:
+@router.post("/nodes/{name}/uncordon", responses=STALE)
+def uncordon_node(here: Here, name: str, if_match: etags.IfMatch = "") -> Done:
     """Let a node take work again."""
-    here.service.ask(lambda draft: live.cordon(draft, name, ""))
+
+    def command(draft: Transaction) -> None:
+        etags.check(_cordon_tag(draft.state, name), if_match, "", f"the cordon of {name}")
+        live.cordon(draft, name, "")
+
+    here.service.ask(command)
     return Done()
+
+
+def _cordon_tag(state: ClusterState, node: str) -> str:
+    """Of why a node is closed; empty = it is open, or there is none."""
+    found = state.fleet.nodes.get(node)
+    return etags.tag_of((found.cordoned, found.cordon)) if found and found.cordoned else ""
 
 
 @router.get("/gpus")

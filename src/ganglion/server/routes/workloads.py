@@ -12,6 +12,7 @@ from pydantic import Field
 
 from ganglion.api import reasons, workloads
 from ganglion.lifecycle.cluster_gangs import DeliveredGang
+from ganglion.lifecycle.expand import gang_count
 from ganglion.metering.clusters import metered_name
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Kind, UnixAccount
@@ -42,7 +43,8 @@ from ganglion.server.state.feed import Patient
 from ganglion.server.state.refs import living, resolve
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import lists, logs
-from ganglion.server.views.cluster import positions, suggestions
+from ganglion.server.views.ahead.dry_runs import verdict_view, with_retries
+from ganglion.server.views.cluster import positions
 from ganglion.server.views.lists import MOST
 from ganglion.server.views.workload_costs import costs_of, opened_costs, trial_cost
 from ganglion.server.views.workloads import (
@@ -50,8 +52,6 @@ from ganglion.server.views.workloads import (
     filed_detail,
     filed_view,
     model_view,
-    placement_view,
-    reason_view,
     view,
 )
 from ganglion.specs.grammar.times.deadlines import parse_deadline
@@ -162,19 +162,16 @@ def _tried(here: ServerContext, request: submit.Request) -> reasons.Verdict:
     with here.dry_run() as mind:
         check_submit(here.caller, mind, here.service.ledger, request.file)
         now, ledger = here.service.now(), here.service.ledger
-        found = submit.try_out(mind, ledger, request, now)
-        cost = trial_cost(mind, submit.understood(mind, ledger, request, now), now)
-        snapshot = ledger.head
-    return reasons.Verdict(
-        snapshot=snapshot,
-        plan=submit.plan_of(request, found),
-        placement=placement_view(found.placement),
-        stops=found.stops,
-        reason=reason_view(found.reason),
-        suggestions=suggestions(found.suggestions),
-        cost=cost,
-        model=model_view(request.model),
-    )
+        found = with_retries(mind, submit.try_out(mind, ledger, request, now), now)
+        workload = submit.understood(mind, ledger, request, now)
+        return replace(
+            verdict_view(mind.state, found, here.caller.sees),
+            snapshot=ledger.head,
+            plan=submit.plan_of(request, found.verdict),
+            gangs=gang_count(workload),
+            cost=trial_cost(mind, workload, now),
+            model=model_view(request.model),
+        )
 
 
 @router.get("/workloads")
@@ -211,7 +208,7 @@ def _keyed(here: ServerContext, want: RowFilter, key: str) -> list[_Row]:
         if away := mind.book.clusters.keyed(key):
             word = here.words(mind)[away[0]]
             return [_away_row(*away, word)] if lists.takes_away(want, *away) else []
-    row = here.service.ledger.history.metered_as(clean(key))
+    row = here.service.ledger.history.metered_as([clean(key)]).get(key)
     return [(filed_view(row), key)] if row and lists.takes_ended(want, row) else []
 
 

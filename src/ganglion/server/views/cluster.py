@@ -374,4 +374,5 @@ def booking_view(booking: Booking, now: int) -> policies.BookingView:
         users=booking.users,
         reason=booking.reason,
         state="planned" if now < booking.begin else running,
+        clears=booking.clears,
     )

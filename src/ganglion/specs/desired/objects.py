@@ -1,11 +1,12 @@
 """The objects that files name, checked against one another and against the fleet."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
 from ganglion.model.errors import FieldError
+from ganglion.model.fleet.price import Price, overlaps
 from ganglion.model.policy import Policy
 from ganglion.model.queue import CLUSTER_SIGN, Budget, Preemption, Queue
 from ganglion.specs.desired.files import DesiredFiles, DesiredPart
@@ -228,9 +229,15 @@ def _prices(files: DesiredFiles, present: PresentFleet) -> list[FleetItem]:
     found: dict[tuple[str, str, str], _PriceEntries] = {}
     entries: list[tuple[DesiredPart, Path, PriceFile]] = [*files.entries("prices")]
     units = (vars(each).get("currency", "") for _, _, each in entries)
-    usual = PriceKey(
-        "", zone=present.zone or "UTC", currency=present.currency or next(filter(None, units), "")
+    zones = (
+        vars(each).get("zone", "") for _, _, each in entries if any(vars(each).get("hours", ()))
     )
+    usual = PriceKey(
+        "",
+        zone=present.zone or next(filter(None, zones), "UTC"),
+        currency=present.currency or next(filter(None, units), ""),
+    )
+    dated: list[tuple[Price, DesiredPart, Path]] = []
     for part, path, each in entries:
         try:
             about, step = _price_key(each, usual), (each.since, each.price)
@@ -241,10 +248,38 @@ def _prices(files: DesiredFiles, present: PresentFleet) -> list[FleetItem]:
         )
         if problem := _against(group, about, step):
             files.wrong(part.renaming.wrong(problem, path, "keep one of them"))
+        elif problem := _unlike(about, usual):
+            hint = "all prices have one currency, and all hours of prices one time zone"
+            files.wrong(part.renaming.wrong(problem, path, hint))
         group.steps.append(step)
+        dated.append(
+            (Price(each.flavor, each.since, each.price, each.kind, *each.hours), part, path)
+        )
+    _no_overlaps(files, dated)
     return [
         price_item(each.about, each.steps, present.now).at(each.place) for each in found.values()
     ]
+
+
+def _unlike(about: PriceKey, usual: PriceKey) -> str:
+    """In what a price differs from the others, and may not; empty = in nothing."""
+    if about.currency != usual.currency:
+        return f"prices are in {usual.currency}, not in {about.currency}"
+    if about.hours and about.zone != usual.zone:
+        return f"hours of prices are those of {usual.zone}, not of {about.zone}"
+    return ""
+
+
+def _no_overlaps(files: DesiredFiles, dated: Sequence[tuple[Price, DesiredPart, Path]]) -> None:
+    """Note prices whose hours overlap while both hold: files say all dates of a price."""
+    places = {id(price): (part, path) for price, part, path in dated}
+    for one, other in overlaps([price for price, _, _ in dated]):
+        part, path = places[id(other)]
+        file, line = places[id(one)][0].place(*places[id(one)][1])
+        hours = print_price_hours(one.start_min, one.end_min)
+        problem = f"its hours overlap those of {file}:{line}, {hours}"
+        hint = "end one of them, as `price: none`, where the other begins"
+        files.wrong(part.renaming.wrong(problem, (*path, "hours"), hint))
 
 
 def _price_key(each: PriceFile, usual: PriceKey) -> PriceKey:

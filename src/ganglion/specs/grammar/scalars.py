@@ -64,8 +64,9 @@ def parse_percentages(value: object) -> tuple[int, ...]:
     words = value if isinstance(value, list) else parse_text(value, hint).split(",")
     texts = [parse_text(each, hint).strip().removesuffix("%").strip() for each in words]
     found = [text for text in texts if text]
-    if not all(_WHOLE.fullmatch(text) and 1 <= int(text) <= 99 for text in found):
-        raise FieldError(f"{show(value)} is no list of percentages", hint=hint)
+    wrong = [t for t in found if not (_WHOLE.fullmatch(t) and 1 <= int(t) <= 99)]
+    if wrong:
+        raise FieldError(f"{show(wrong[0])} is no percentage from 1 to 99", hint=hint)
     return tuple(sorted({int(text) for text in found}))
 
 

@@ -38,7 +38,7 @@ from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.reporting.pod_messages import Saying, Sayings, WrittenReason
 from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.pod import Pod
-from ganglion.worlds.kubernetes.write_rules.bucket import Bucket
+from ganglion.worlds.kubernetes.write_rules.bucket import Bucket, Rush
 from ganglion.worlds.kubernetes.write_rules.promises import Promises
 from ganglion.worlds.kubernetes.write_rules.series import Happened
 from ganglion.worlds.kubernetes.write_rules.times import steady
@@ -54,8 +54,10 @@ from ganglion.worlds.kubernetes.writes.owners import resume_owner, suspend_owner
 
 SAID_PER_SECOND, FIRST_PER_SECOND, HURRIED_PER_SECOND = 50, 700, 10
 """Most conditions written per second on pods that wait; more of them on pods that never had a
-reason, as long as nothing is to be bound; few while many victims have to leave, except on the
-first pod of each gang."""
+reason, as long as nothing is to be bound; few in a rush, except on the first pod of each gang."""
+RUSH_MS = 5_000
+"""Longest time after many victims left in which other writes still give way: until then most pods
+of these victims are gone, and what they left for is bound."""
 SAID_AT_ONCE = 16
 """Most of these under way at any time."""
 
@@ -141,6 +143,7 @@ class Hands:
         self._usual = Bucket(SAID_PER_SECOND, SAID_PER_SECOND, steady_ms)
         self._quick = Bucket(FIRST_PER_SECOND, FIRST_PER_SECOND // 4, steady_ms)
         self._hurried = Bucket(HURRIED_PER_SECOND, 1, steady_ms)
+        self._rush = Rush(RUSH_MS, steady_ms)
         self._evicting, self._sparing = Tasks(), Tasks()
         self._something_to_say = asyncio.Event()
 
@@ -270,6 +273,8 @@ class Hands:
             await asyncio.wait(spared)
         evictions, left = EvictionBatch(self._api, self._pace), list(order.pods)
         async with self._victims:
+            if self._victims.locked():
+                self._rush.goes_on()
             if order.beneficiary:
                 await self._promises.keep(order.beneficiary, self._nodes_of(order))
             if order.owner and order.owner.suspend and await self._suspend(order):
@@ -314,14 +319,8 @@ class Hands:
 
     async def _suspend(self, order: Evict) -> bool:
         assert order.owner
-        outcome = await suspend_owner(
-            self._api,
-            order.owner,
-            order.beneficiary,
-            self._pace,
-            self._instance,
-            seen=self._owner_of(order.owner.uid),
-        )
+        seen, rest = self._owner_of(order.owner.uid), (self._pace, self._instance)
+        outcome = await suspend_owner(self._api, order.owner, order.beneficiary, *rest, seen=seen)
         return outcome.holds
 
     async def _spare(self, order: Spare) -> None:
@@ -363,8 +362,8 @@ class Hands:
         return self._quick if saying.is_new and self._binds.empty() else self._usual
 
     def is_hurried(self) -> bool:
-        """Whether victims wait for their turn to leave: all other writes give way to theirs."""
-        return self._victims.locked()
+        """Whether many victims leave, or did a moment ago: all other writes give way to theirs."""
+        return self._victims.locked() or self._rush.lasts()
 
     async def _say(self, saying: Saying) -> WrittenReason | None:
         """Write what is to be said by now; returns what came of it, None = it is to be retried."""

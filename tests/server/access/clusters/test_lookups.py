@@ -74,9 +74,12 @@ def test_what_is_looked_up_is_what_a_look_at_every_gang_finds(seed: int) -> None
 def east(staff: Office) -> Office:
     """A cluster in which one gang runs, one waits, and one has ended."""
     rig, at = staff.rig, staff.rig.machine.time
-    first = [*begun(at), *(submitted(at, each) for each in ("runs", "waits", "over"))]
+    first: list[Delivered] = [
+        *begun(at),
+        *(submitted(at, each) for each in ("runs", "waits", "over")),
+    ]
     placing: list[Delivered] = [placed(at, "runs", "n0"), placed(at, "over", "n1")]
-    then = [started(at, "runs"), ended(at + 1, "over")]
+    then: list[Delivered] = [started(at, "runs"), ended(at + 1, "over")]
     batch = turns(([*first, SchedulerSettled(at)], placing), (then, []))
     rig.service.ask(lambda draft: receive(draft, "east", "s1", batch))
     return staff

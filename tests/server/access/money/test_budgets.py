@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
 from tests.server.access.money.test_prices import put
@@ -60,6 +61,21 @@ def test_a_job_beyond_its_budget_waits_and_says_who_can_raise_it(staff: Office) 
     tried = staff.owner.post(f"{API}/workloads?dry_run=true", json=body)
     assert tried.status_code in (200, 201)
     assert "the budget of queue research is 5.00 EUR" in tried.text
+
+
+@pytest.mark.parametrize(("limit", "status"), [("4h", 200), ("5h", 409), ("30m", 200), ("0", 200)])
+def test_what_runs_gets_no_time_that_its_budget_does_not_hold(
+    staff: Office, limit: str, status: int
+) -> None:
+    put(staff.owner, "H100", EUR, currency="EUR")
+    budget(staff.owner, "research", 8 * EUR + EUR // 100)
+    job = staff.submit(staff.owner, "first", "vision", resources={"gpus": 2}, time_limit="1h")
+    said = staff.owner.patch(f"{API}/workloads/{job}", json={"time_limit": limit})
+    assert said.status_code == status, said.text
+    if status == 409:
+        assert "the longer time limit may cost 8.00; " in said.json()["detail"]
+        (line,) = listed(staff.owner)
+        assert abs(line["reserved_micro"] + line["spent_micro"] - 2 * EUR) < EUR // 1000
 
 
 def test_what_costs_more_than_a_whole_budget_is_refused(staff: Office) -> None:

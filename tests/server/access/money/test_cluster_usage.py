@@ -37,7 +37,11 @@ def east(staff: Office) -> Office:
     rig = staff.rig
 
     def starts(draft: Any) -> None:
-        draft.record(ServerStarted(draft.now, __version__, metered=True, meters_clusters=True))
+        draft.record(
+            ServerStarted(
+                draft.now, __version__, metered=True, meters_clusters=True, meters_losses=True
+            )
+        )
 
     rig.service.ask(starts)
     at = rig.machine.time
@@ -270,6 +274,6 @@ def test_gpus_and_lost_work_of_clusters_are_in_the_report(east: Office) -> None:
         rows = east.owner.get(f"{API}/report?since=3h").json()["utilisation"]
         return {each["queue"]: each for each in rows}["east:org"]
 
-    assert (row()["held_milli"], row()["active_milli"], row()["lost_gpu_ms"]) == (1_000, None, 0)
+    assert (row()["held_milli"], row()["active_milli"], row()["lost_gpu_us"]) == (1_000, None, 0)
     rig.service.ask(lambda draft: receive(draft, "east", "s1", turns(([lost], []), first=5)))
-    assert (row()["held_milli"], row()["lost_gpu_ms"]) == (0, HOUR_MS)
+    assert (row()["held_milli"], row()["lost_gpu_us"]) == (0, HOUR_MS * 1_000)

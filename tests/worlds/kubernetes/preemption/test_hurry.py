@@ -5,10 +5,16 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ganglion.model.causes import Cause, CauseKind
+from ganglion.seams.clock import SystemClock
 from ganglion.seams.effects import SYSTEM
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Note, Order, PodRef, Say
 from ganglion.worlds.kubernetes.http.client import Api
-from ganglion.worlds.kubernetes.order_writer import PROMISES_AT_ONCE, VICTIMS_AT_ONCE, Hands
+from ganglion.worlds.kubernetes.order_writer import (
+    HURRIED_PER_SECOND,
+    PROMISES_AT_ONCE,
+    VICTIMS_AT_ONCE,
+    Hands,
+)
 from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 from ganglion.worlds.kubernetes.types.pod import Pod, PodSpec
@@ -20,12 +26,21 @@ LIMIT_S = 20.0
 CAUSE = Cause(CauseKind.PREEMPTED, gang="high")
 
 
+class _Leaping(SystemClock):
+    """A clock that can be set forward."""
+
+    ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead_s
+
+
 class _Server:
     """Takes every write: suspensions once `may_suspend` is set, all others at once."""
 
-    effects = SYSTEM
-
     def __init__(self) -> None:
+        self.clock = _Leaping()
+        self.effects = SYSTEM._replace(clock=self.clock)
         self.suspended: list[str] = []
         self.nominated: list[str] = []
         self.told: list[str] = []
@@ -114,8 +129,13 @@ def test_reasons_and_events_wait_while_victims_have_to_leave_and_follow_them() -
             # The first pod of the gang says it for all.
             assert 1 <= len(server.told) <= 10
             assert server.events <= 4
+            server.clock.ahead_s = 4.0  # so long have the victims waited
             server.may_suspend.set()
             await _until(lambda: len(server.suspended) == VICTIMS)
+            # Their pods are still leaving.
+            assert len(server.told) <= 10 + 4 * HURRIED_PER_SECOND
+            assert server.events <= 12
+            server.clock.ahead_s = 60.0
             await _until(lambda: len(server.told) == VICTIMS and server.events == VICTIMS)
 
         await _carry_out(server, then)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from ganglion.engine.explain.explain import start_of
 from ganglion.engine.state.snapshot import saved
 from ganglion.model.errors import InputError, StateError
-from ganglion.model.plan import Verdict
+from ganglion.model.plan import Phase, Verdict
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict
 from ganglion.worlds.kubernetes.controller_state.facts import Facts
 from ganglion.worlds.kubernetes.rehearsal.rehearse import rehearse
@@ -46,7 +47,7 @@ def asked(there: Stage, *bodies: Body, namespace: str = SPACE) -> Verdict:
     """A verdict; nothing of the scheduler is another than before."""
     before = everything(there)
     try:
-        return rehearse(there.controller, bodies, namespace, there.now)
+        return rehearse(there.controller, bodies, namespace, there.now).prospect.verdict
     finally:
         assert everything(there) == before
         there.controller.validate()
@@ -147,6 +148,22 @@ def test_what_would_wait_says_for_what_and_what_can_never_start_says_so() -> Non
     assert unlabelled.token == "constraint"
 
 
+def test_when_one_that_waits_starts_is_what_the_scheduler_says_of_it_then() -> None:
+    there = stage(manifests.node("n0", gpus=8))
+    submit(there, objects(text("resources: {gpus: 8}\npriority: 90\ntime_limit: 2h\n")))
+    given = objects(text("resources: {gpus: 4}\ntime_limit: 1h\n").replace("train", "later"))
+    found = rehearse(there.controller, given, SPACE, there.now).prospect
+    assert found.start
+    assert found.start.p50 > there.now + 60_000
+    submit(there, given)
+    state = there.controller.scene.state
+    (later,) = (each for each in state.gangs.records.values() if each.phase is Phase.PENDING)
+    band = start_of(state, later, there.now)
+    assert band
+    assert abs(band.p50_ms - found.start.p50) < 10_000
+    assert abs(band.p90_ms - found.start.p90) < 10_000
+
+
 def test_those_that_would_be_stopped_are_named_and_then_are_stopped() -> None:
     there = stage(manifests.node("n0", gpus=8))
     queue = {"ganglion.dev/queue": "default"}
@@ -156,6 +173,9 @@ def test_those_that_would_be_stopped_are_named_and_then_are_stopped() -> None:
     there.turn()
     given = objects(text("resources: {gpus: 8}\n"))
     (victim,) = asked(there, *given).stops
+    told = rehearse(there.controller, given, SPACE, there.now)
+    (each,) = told.prospect.displaced
+    assert (each.gang, each.queue, each.gpu_milli, told.gangs) == (victim, "default", 8_000, 1)
     submit(there, given)
     assert [each.gang for each in there.ordered(Evict)] == [victim]
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.api.workloads import Accepted
-from ganglion.engine.explain.explain import impossible, verdict
+from ganglion.engine.explain.foretell import Prospect, fate, foretell, impossible
 from ganglion.engine.gangs.record import WAITING
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.queue_rules import rules_to_come
@@ -22,7 +22,7 @@ from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.plan import Verdict, check_plan, plan_hash
-from ganglion.model.workload import Kind, ResolvedImage, ResolvedModel, UnixAccount, Workload
+from ganglion.model.workload import Gang, Kind, ResolvedImage, ResolvedModel, UnixAccount, Workload
 from ganglion.server.commands.secrets import digest_of, kept_document, needed
 from ganglion.server.commands.submission.submit_rules import (
     check_deadline,
@@ -185,16 +185,20 @@ def submit_run(
     return _file(draft, request, workload, draft.secrets.given(SCHEDULES, schedule))
 
 
-def try_out(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Verdict:
-    """Say what would happen to a workload; nothing changes.
+def try_out(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Prospect:
+    """Say what would happen to the first gang of a workload; nothing changes.
 
     Raises:
         InputError: the queue is wrong.
         Conflict: the name is taken, or a dependency failed.
     """
+    return foretell(mind.state, _first(mind, ledger, request, now), now)
+
+
+def _first(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Gang:
     workload = understood(mind, ledger, request, now)
     _check_name(mind, workload)
-    return verdict(mind.state, gangs_of("trial-0", workload, now)[0], now)
+    return gangs_of("trial-0", workload, now)[0]
 
 
 def plan_of(request: Request, found: Verdict) -> str:
@@ -204,7 +208,8 @@ def plan_of(request: Request, found: Verdict) -> str:
 
 def _check_plan(draft: Transaction, request: Request) -> None:
     """Raises PlanChanged unless the same would happen as was shown."""
-    found = try_out(draft.mind, draft.ledger, request, draft.now)
+    first = _first(draft.mind, draft.ledger, request, draft.now)
+    found = fate(draft.state, first, draft.now).verdict
     check_plan(plan_of(request, found), request.if_plan)
 
 

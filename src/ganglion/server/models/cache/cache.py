@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from ganglion.api.reasons import ModelKept
 from ganglion.api.use import ModelStore
-from ganglion.model.errors import FieldError, GanglionError
+from ganglion.model.errors import GanglionError
 from ganglion.model.workload import ResolvedModel, UnixAccount
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import exists
+from ganglion.server.models.asking import explained
 from ganglion.server.models.cache.download import READABLE, FetchRate, FileDownload
 from ganglion.server.models.cache.folder import SPARE, CacheFolder, key_of, part_of
 from ganglion.server.models.cache.sources import (
-    UNFETCHED,
     FileRequest,
     ModelSource,
     RemoteFile,
@@ -171,10 +171,8 @@ class ModelCache:
         """
         if self.settings is None and not self._trouble:
             return None
-        if reference_of(model.uri).scheme == "file":
-            return ModelKept("local")
         if not is_fetched(model.uri):
-            return ModelKept("absent", trouble=UNFETCHED)
+            return ModelKept("local")
         if self._folder is None:
             return ModelKept("off", trouble=self._trouble)
         if account and self.settings and not self.settings.accounts:
@@ -270,7 +268,7 @@ class ModelCache:
         files = await self._resolver.in_time(source.contents(wanted, model), wanted)
         size = sum(each.size for each in files)
         others = sum(of - done for at, (done, of) in self._done.items() if at != key)
-        before = folder.size_of_partial(key)
+        before = folder.left(key, files)
         folder.make_room(
             max(0, size - before), settings.limit_bytes, {*self._wanted, *self._done}, others
         )
@@ -328,4 +326,4 @@ class ModelCache:
 def _why(error: GanglionError | OSError) -> str:
     if isinstance(error, OSError):
         return f"the disk refuses: {error.strerror or error}"
-    return error.problem if isinstance(error, FieldError) else error.message
+    return explained(error)

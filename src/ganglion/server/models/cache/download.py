@@ -2,8 +2,10 @@
 
 import hashlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ganglion.model.errors import FieldError, ModelRegistryDown
@@ -17,6 +19,7 @@ from ganglion.server.models.asking import (
     RegistryContent,
     refused,
 )
+from ganglion.server.models.cache.local import LOCAL, LocalContent
 from ganglion.server.models.cache.sources import FileRequest, RemoteFile
 
 TRIES = 3
@@ -29,6 +32,8 @@ OTHER = 412
 """How a store answers that has another object by now than is asked for."""
 BEYOND = 416
 """How a registry answers that has less of a file than is there already."""
+
+PART = 206
 
 Asked = Callable[[], Awaitable[FileRequest]]
 Arrived = Callable[[int, int], Awaitable[None]]
@@ -62,6 +67,7 @@ class FileDownload:
 
     def __init__(self, client: RegistryClient, effects: Effects) -> None:
         self._client, self._clock, self._files = client, effects.clock, effects.files
+        self._tags: dict[Path, str] = {}
 
     async def fetch(
         self, file: RemoteFile, ask: Asked, part: Path, to: Path, arrived: Arrived
@@ -89,6 +95,7 @@ class FileDownload:
                     raise
                 await self._clock.pause(FIRST_PAUSE_S * (TRIES - left))
         self._files.rename(part, to)
+        self._tags.pop(part, None)
 
     async def _once(
         self, file: RemoteFile, request: FileRequest, part: Path, arrived: Arrived
@@ -96,11 +103,13 @@ class FileDownload:
         digest = _Digest(request.check, file.size)
         opened = self._files.open(part, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            # Only where a digest says in the end that both parts fit, a break is gone on after.
-            at = await self._read(opened, digest, arrived) if request.check else 0
-            if at != file.size or not at:
+            # A break is gone on after where a digest says in the end that both parts fit, or the
+            # registry says that the file is what it was when this server began with it.
+            tag = "" if request.check else self._tags.get(part, "")
+            at = await self._read(opened, digest, arrived) if request.check or tag else 0
+            if at != file.size or not at or tag:
                 at = at if at < file.size else 0
-                await self._rest(file, request.headers, opened, digest, at, arrived)
+                await self._rest(_Part(file, request, part, at, tag), opened, digest, arrived)
             self._files.sync(opened)
         finally:
             self._files.close(opened)
@@ -117,33 +126,62 @@ class FileDownload:
             await arrived(at, 0)
         return at
 
-    async def _rest(
-        self,
-        file: RemoteFile,
-        headers: dict[str, str],
-        opened: int,
-        digest: "_Digest",
-        at: int,
-        arrived: Arrived,
-    ) -> None:
-        headers = headers | ({"range": f"bytes={at}-"} if at else {})
-        async with self._client.content(file.url, headers) as said:
-            if not _goes_on(said, file, at):
+    async def _rest(self, what: "_Part", opened: int, digest: "_Digest", arrived: Arrived) -> None:
+        file, at = what.file, what.at
+        async with self._content(what) as said:
+            if not _goes_on(said, what):
                 at = 0
                 digest.restart()
             self._files.truncate(opened, at)
+            self._tags[what.path] = _strong(said)
             if said.status == BEYOND:
                 raise ModelRegistryDown(f"{file.path} is begun anew: the registry has less of it")
-            async for block in said.parts():
-                at += len(block)
-                if at > file.size:
-                    break
-                self._files.write(opened, block)
-                digest.update(block)
-                await arrived(at, len(block))
+            if said.status == PART and not at:
+                raise ModelRegistryDown(f"{file.path} is begun anew: another part of it came")
+            async with aclosing(said.parts()) as parts:
+                async for block in parts:
+                    at += len(block)
+                    if at > file.size:
+                        break
+                    self._files.write(opened, block)
+                    digest.update(block)
+                    await arrived(at, len(block))
         if at != file.size:
             how = "more than" if at > file.size else f"{at:,} of"
             raise ModelRegistryDown(f"{file.path} came with {how} its {file.size:,} bytes")
+
+    @asynccontextmanager
+    async def _content(self, what: "_Part") -> AsyncIterator[RegistryContent | LocalContent]:
+        """The file from where its part ends, or the whole of it."""
+        if what.file.url.startswith(LOCAL):
+            yield LocalContent(self._files, what.file, what.at)
+            return
+        headers = dict(what.request.headers)
+        if what.at:
+            headers["range"] = f"bytes={what.at}-"
+            if what.tag:
+                headers["if-range"] = f'"{what.tag}"'
+        patience = what.request.patience_s
+        async with self._client.content(what.file.url, headers, patience) as said:
+            yield said
+
+
+class _Part(NamedTuple):
+    """A file, of which some is there already.
+
+    Attributes:
+        file: the file.
+        request: how it is asked for.
+        path: where the part lies.
+        at: bytes of it.
+        tag: what the registry called the file then; empty = its digest says whether both fit.
+    """
+
+    file: RemoteFile
+    request: FileRequest
+    path: Path
+    at: int
+    tag: str
 
 
 class _Digest:
@@ -176,22 +214,29 @@ class _Digest:
         return not self._wanted or self._made.hexdigest() == self._wanted
 
 
-def _goes_on(said: RegistryContent, file: RemoteFile, at: int) -> bool:
+def _strong(said: RegistryContent | LocalContent) -> str:
+    """What a registry calls the state of a file to the byte; empty = it does not."""
+    tag = said.headers.get("etag", "")
+    return "" if tag.startswith("W/") else tag.strip('"')
+
+
+def _goes_on(said: RegistryContent | LocalContent, part: _Part) -> bool:
     """Whether an answer begins where a file ends so far; otherwise it begins at the first byte.
 
     Raises:
         FieldError: the file is gone, or another one by now.
         ModelRegistryDown: the registry does not send it.
     """
-    status, tag = said.status, said.headers.get("etag", "").strip('"')
+    file, status, tag = part.file, said.status, said.headers.get("etag", "").strip('"')
     if status in MISSING:
         raise FieldError(f"{file.path} is not in the registry any more", key="model")
     if status == OTHER or (file.tag and status < 300 and tag not in ("", file.tag)):
         raise FieldError(f"{file.path} is another one by now", key="model")
     if status in SIGN_IN:
         raise refused(file.url, status)
-    if status == 206:
-        return said.headers.get("content-range", "").startswith(f"bytes {at}-")
+    if status == PART:
+        begins = said.headers.get("content-range", "").startswith(f"bytes {part.at}-")
+        return begins and (not part.tag or tag == part.tag)
     if status not in (200, BEYOND):
         host = urlsplit(file.url).netloc
         raise ModelRegistryDown(f"the registry of models at {host} answers HTTP {status}")

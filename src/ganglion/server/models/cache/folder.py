@@ -30,7 +30,7 @@ SPARE = 1 << 30
 """Bytes that stay free on the disk, whatever is fetched."""
 PASSED, ENTERED = 0o711, 0o755
 """Modes of folders that others pass, and of those below a model that others were let into."""
-RECORD, FILES = "model.json", "files"
+RECORD, FILES, LISTING = "model.json", "files", "listing.json"
 
 log = structlog.get_logger(__name__)
 
@@ -186,9 +186,10 @@ class CacheFolder:
         replace_whole(self._files, place / RECORD, content, "new", durable=durable)
 
     def begin(self, key: str, files: list[RemoteFile]) -> Path:
-        """Where a model is put together, with what an earlier try left. Raises OSError."""
+        """Where a model is put together, with what `left` has found. Raises OSError."""
         place = self.path / "partial" / key
         self._make(place, 0o700)
+        replace_whole(self._files, place / LISTING, _listing(files), "new", durable=False)
         self._make(place / FILES, ENTERED)
         for folder in _folders(files):
             self._make(place / FILES / folder, ENTERED)
@@ -269,10 +270,21 @@ class CacheFolder:
             for name in self._files.names(path):
                 yield from self._sizes(path / name)
 
-    def size_of_partial(self, key: str) -> int:
-        """Bytes that an earlier try has left of a model. Raises OSError."""
+    def left(self, key: str, files: list[RemoteFile]) -> int:
+        """Bytes that an earlier try has left of the same files; what it left of others goes.
+
+        Raises:
+            OSError: the disk refuses.
+        """
         place = self.path / "partial" / key
-        return sum(self._sizes(place)) if exists(self._files, place) else 0
+        try:
+            is_same = self._files.read(place / LISTING) == _listing(files)
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:  # what is not listed any more must not become a part of the whole
+            self.drop_partial(key)
+            return 0
+        return sum(self._sizes(place))
 
     def _discard(self, place: Path) -> None:
         """Remove something of which no part must be taken for the whole."""
@@ -286,6 +298,10 @@ class CacheFolder:
 def part_of(place: Path, file: RemoteFile) -> Path:
     """Where a file lies until it is whole."""
     return place / f"part-{sha256(file.path.encode()).hexdigest()[:16]}"
+
+
+def _listing(files: list[RemoteFile]) -> bytes:
+    return msgspec.json.encode(files)
 
 
 def _folders(files: list[RemoteFile]) -> list[str]:

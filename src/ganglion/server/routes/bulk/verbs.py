@@ -10,7 +10,7 @@ from fastapi import Header
 from msgspec.structs import replace
 from pydantic import Field
 
-from ganglion.api.bulk import BatchAnswer, BulkAnswer, Refusal
+from ganglion.api.bulk import BatchAnswer, BeforeUpdate, BulkAnswer, Refusal
 from ganglion.identity.roles import AccessVerb, ResourceKind
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError, GanglionError, InputError
@@ -62,10 +62,21 @@ class CancelMany(Selection):
     force: bool = Field(False, description="leave no grace")
 
 
+class KnownBefore(Input):
+    """What a workload has to be for a change of it; keys left out may be anything."""
+
+    priority: int | None = Field(None, ge=0, le=100)
+    queue: str | None = Field(None, max_length=1000, description="by its name")
+    held: bool | None = None
+
+
 class UpdateMany(Selection):
     """Which workloads to change, and what."""
 
     changes: Update
+    only_if: KnownBefore = Field(
+        default_factory=KnownBefore, description="others are refused: they were changed meanwhile"
+    )
 
 
 BATCH: dict[str, Any] = {
@@ -187,7 +198,18 @@ def update_many(here: Here, which: UpdateMany) -> BulkAnswer:
     given = changes_of(which.changes)
     if given.queue is not None:
         check_target(here.caller, given.queue)
-    return _done(here, which, AccessVerb.UPDATE, lambda draft, ref: live.change(draft, ref, given))
+    before = list[BeforeUpdate]()
+
+    def act(draft: Transaction, ref: str) -> None:
+        entry = draft.book.entries.get(ref)
+        known = live.as_before(entry, given) if entry else None
+        if entry:
+            live.check_before(entry, which.only_if.model_dump(exclude_none=True))
+        live.change(draft, ref, given)
+        if known:
+            before.append(known)
+
+    return replace(_done(here, which, AccessVerb.UPDATE, act), before=tuple(before))
 
 
 @router.post("/workloads:suspend")

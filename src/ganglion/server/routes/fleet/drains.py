@@ -2,18 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Response
 from pydantic import Field
 
 from ganglion.api.nodes import DrainPage, DrainView
 from ganglion.api.server import Done
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.server.commands import drains
 from ganglion.server.requests.context import Here
+from ganglion.server.rest import etags
 from ganglion.server.rest.filters import TextQuery, holds
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import Rank, cut
-from ganglion.server.rest.problems import ERRORS
-from ganglion.server.rest.sending import Routes
+from ganglion.server.rest.problems import ERRORS, STALE
+from ganglion.server.rest.sending import Routes, sent
+from ganglion.server.state.transaction import Transaction
 
 router = Routes(tags=["nodes"], responses=ERRORS)
 
@@ -46,23 +49,42 @@ def _rank(each: DrainView) -> Rank:
     return (each.by, each.what)
 
 
-@router.put("/drains/{what}")
+@router.put("/drains/{what}", response_model=DrainView, responses=etags.CHANGED)
 def drain_nodes(
     here: Here,
     what: What,
     wish: DrainWish,
     dry_run: Annotated[bool, Query(description="only say what would have to leave")] = False,
-) -> DrainView:
+    if_none_match: etags.IfNoneMatch = "",
+) -> Response:
     """Empty a node or domain: nothing new starts, what runs leaves after a checkpoint."""
     if dry_run:
         now = here.service.now()
         with here.service.read() as mind:
-            return drains.preview(mind.state, what, wish.by, wish.reason, now)
-    return here.service.ask(lambda draft: drains.drain(draft, what, wish.by, wish.reason))
+            return sent(drains.preview(mind.state, what, wish.by, wish.reason, now))
+
+    def command(draft: Transaction) -> tuple[DrainView, str]:
+        etags.check(_tag(draft.state, what), "", if_none_match, f"the drain of {what}")
+        return drains.drain(draft, what, wish.by, wish.reason), _tag(draft.state, what)
+
+    found, tag = here.service.ask(command)
+    return etags.answer(found, "", tag)
 
 
-@router.delete("/drains/{what}")
-def undrain_nodes(here: Here, what: What) -> Done:
+def _tag(state: ClusterState, what: str) -> str:
+    """Of what drains, by when and why; empty = it does not."""
+    every = {each.name: each for each in drains.drains(state)}
+    found = every.get(f"{drains.PREFIX}{what}")
+    return etags.tag_of((found.nodes, found.begin, found.reason)) if found else ""
+
+
+@router.delete("/drains/{what}", responses=STALE)
+def undrain_nodes(here: Here, what: What, if_match: etags.IfMatch = "") -> Done:
     """Let its nodes take work again."""
-    here.service.ask(lambda draft: drains.undrain(draft, what))
+
+    def command(draft: Transaction) -> None:
+        etags.check(_tag(draft.state, what), if_match, "", f"the drain of {what}")
+        drains.undrain(draft, what)
+
+    here.service.ask(command)
     return Done()

@@ -84,8 +84,8 @@ def show_report(here: Here, query: Annotated[PeriodQuery, Query()]) -> Report:
 def list_reclaims(here: Here, query: Annotated[PeriodQuery, Query()]) -> ReclaimPage:
     """Say which queues had work of which others stopped or made smaller, and why.
 
-    Of the server's own nodes, by the causes of decisions. Lines are of the queues that the caller
-    sees; of other queues in them the names are left out.
+    By the causes of decisions of the server, and of schedulers of clusters. Lines are of the
+    queues that the caller sees; of other queues in them the names are left out.
     """
     now = here.service.now()
     period = past_period(query.since, query.until, now)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Response
 from pydantic import Field
 
 from ganglion.api.access import (
@@ -26,9 +26,10 @@ from ganglion.model.events import RoleGranted, TokenCreated
 from ganglion.server.access.caller import Caller
 from ganglion.server.commands import access
 from ganglion.server.requests.context import Here
+from ganglion.server.rest import etags
 from ganglion.server.rest.filters import MOST_MS
 from ganglion.server.rest.inputs import Input
-from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.problems import ERRORS, STALE
 from ganglion.server.rest.sending import Routes
 from ganglion.server.state.rights import AccessRights
 from ganglion.server.state.transaction import Transaction
@@ -182,33 +183,49 @@ def _shown(event: RoleGranted, broken: tuple[GlassView, ...] = ()) -> GrantView:
     )
 
 
-@router.post("/roles:grant")
-def grant_role(here: Here, wish: GrantWish) -> GrantView:
+def _check_grant(draft: Transaction, its: Subtree, if_match: str, if_none_match: str = "") -> None:
+    present = draft.book.rights.grants.get((its.subject, str(its.role), its.queue))
+    etags.check(_tag(present), if_match, if_none_match, f"the role {its.role} of {its.subject}")
+
+
+def _tag(grant: RoleGranted | None) -> str:
+    """Of a grant: another one of the same role has another; empty = there is none."""
+    if grant is None:
+        return ""
+    return etags.tag_of((grant.at, grant.by, grant.until_ms, grant.break_glass))
+
+
+@router.post("/roles:grant", response_model=GrantView, responses=etags.CHANGED)
+def grant_role(
+    here: Here,
+    wish: GrantWish,
+    if_match: etags.IfMatch = "",
+    if_none_match: etags.IfNoneMatch = "",
+) -> Response:
     """Grant a role on a subtree of queues, or change when a grant ends or whether it is dormant."""
     _require_giving(here.caller, wish)
     if wish.break_glass:
         here.caller.require(AccessVerb.CHANGE, ResourceKind.ACCESS)
-    made = here.service.ask(
-        lambda draft: access.grant(
-            draft,
-            wish.subject,
-            str(wish.role),
-            wish.queue,
-            wish.until,
-            here.user,
-            break_glass=wish.break_glass,
-        )
-    )
-    return _shown(made)
+
+    def command(draft: Transaction) -> RoleGranted:
+        _check_grant(draft, wish, if_match, if_none_match)
+        place = (wish.subject, str(wish.role), wish.queue)
+        return access.grant(draft, *place, wish.until, here.user, break_glass=wish.break_glass)
+
+    made = here.service.ask(command)
+    return etags.answer(_shown(made), "", _tag(made))
 
 
-@router.post("/roles:revoke")
-def revoke_role(here: Here, which: Subtree) -> Done:
+@router.post("/roles:revoke", responses=STALE)
+def revoke_role(here: Here, which: Subtree, if_match: etags.IfMatch = "") -> Done:
     """Take a grant back; requests that are being answered end within a second."""
     _require_giving(here.caller, which)
-    here.service.ask(
-        lambda draft: access.revoke(draft, which.subject, str(which.role), which.queue, here.user)
-    )
+
+    def command(draft: Transaction) -> None:
+        _check_grant(draft, which, if_match)
+        access.revoke(draft, which.subject, str(which.role), which.queue, here.user)
+
+    here.service.ask(command)
     return Done()
 
 

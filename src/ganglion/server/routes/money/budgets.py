@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Path, Response
 from pydantic import Field
 
 from ganglion.api.money.budgets import BudgetLine, BudgetPage
@@ -12,8 +12,9 @@ from ganglion.model.events import BudgetRemoved
 from ganglion.model.queue import GRACE_MS, WARN_PERCENT, Budget
 from ganglion.server.access.owned_queues import require_budget
 from ganglion.server.requests.context import Here
+from ganglion.server.rest import etags
 from ganglion.server.rest.inputs import Input
-from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.problems import ERRORS, STALE
 from ganglion.server.rest.sending import Routes
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import budgets
@@ -55,8 +56,14 @@ def list_budgets(here: Here) -> BudgetPage:
     return BudgetPage(items=items, currency=page.currency)
 
 
-@router.put("/budgets/{name}")
-def set_budget(here: Here, name: Name, wish: BudgetWish) -> BudgetLine:
+@router.put("/budgets/{name}", response_model=BudgetLine, responses=etags.CHANGED)
+def set_budget(
+    here: Here,
+    name: Name,
+    wish: BudgetWish,
+    if_match: etags.IfMatch = "",
+    if_none_match: etags.IfNoneMatch = "",
+) -> Response:
     """Set what a queue and all below it may spend in a month.
 
     What was spent since the month began counts. Once all of it is spent, nothing starts, and
@@ -69,21 +76,37 @@ def set_budget(here: Here, name: Name, wish: BudgetWish) -> BudgetLine:
 
     def carry_out(draft: Transaction) -> BudgetLine:
         require_budget(here.caller, draft.mind.tree(), name)
+        present = _tag(_present(draft, name))
+        etags.check(present, if_match, if_none_match, f"the budget of {name}")
         budgets.set_budget(draft, budget, here.user)
         page = budgets.budget_page(draft.mind, draft.now)
         noted = budgets.note_away(draft.mind, draft.ledger, draft.now, name)
         lines = budgets.away_lines(noted, budgets.away_views(draft.ledger, noted))
         return next(each for each in (*page.items, *lines) if each.queue == name)
 
-    return here.service.ask(carry_out)
+    return etags.answer(here.service.ask(carry_out), "", _tag(budget))
 
 
-@router.delete("/budgets/{name}")
-def remove_budget(here: Here, name: Name) -> Done:
+def _present(draft: Transaction, name: str) -> Budget | None:
+    account = draft.state.queues.budgets.accounts.get(name)
+    return account.budget if account else draft.book.cluster_budgets.of.get(name)
+
+
+def _tag(budget: Budget | None) -> str:
+    """Of a budget, whatever was spent; empty = there is none."""
+    if budget is None:
+        return ""
+    rules = (budget.micro, budget.zone, budget.carry_over, sorted(budget.warn), budget.grace_ms)
+    return etags.tag_of(rules)
+
+
+@router.delete("/budgets/{name}", responses=STALE)
+def remove_budget(here: Here, name: Name, if_match: etags.IfMatch = "") -> Done:
     """Remove the budget of a queue."""
 
     def carry_out(draft: Transaction) -> None:
         require_budget(here.caller, draft.mind.tree(), name)
+        etags.check(_tag(_present(draft, name)), if_match, "", f"the budget of {name}")
         removed = BudgetRemoved(draft.now, name, here.user)
         if name in draft.book.cluster_budgets.of:
             draft.record(removed)

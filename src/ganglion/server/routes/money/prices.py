@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Path, Response
 from msgspec.structs import replace
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from ganglion.model.workload import Kind
 from ganglion.pricing.book import PriceBook
 from ganglion.server.commands.policies import flavors_of
 from ganglion.server.requests.context import Here
+from ganglion.server.rest import etags
 from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes
@@ -68,9 +69,14 @@ def price_history(here: Here) -> PricePage:
     return _page(here)
 
 
-@router.put("/prices/{flavor}")
-def set_price(here: Here, flavor: Flavor, wish: PriceWish) -> PriceView:
-    """Set a price from a date on; one in the past corrects what was charged since then."""
+@router.put("/prices/{flavor}", response_model=PriceView, responses=etags.CHANGED)
+def set_price(
+    here: Here, flavor: Flavor, wish: PriceWish, if_match: etags.IfMatch = ""
+) -> Response:
+    """Set a price from a date on; one in the past corrects what was charged since then.
+
+    The tag is that of the newest price of its flavor, kind and hours.
+    """
     start, end = parse_price_hours(wish.hours) if wish.hours else (0, 0)
     if wish.kind and wish.kind not in set(Kind):
         raise FieldError(
@@ -86,8 +92,20 @@ def set_price(here: Here, flavor: Flavor, wish: PriceWish) -> PriceView:
         parse_zone(wish.zone) if wish.zone and start != end else "",
         parse_currency(wish.currency) if wish.currency else "",
     )
-    number = here.service.ask(lambda draft: _enter(draft, price, here.user))
-    return _page(here).items[number - 1]
+
+    def command(draft: Transaction) -> int:
+        etags.check(_tag(draft.book.prices, price), if_match, "", f"the price of {flavor}")
+        return _enter(draft, price, here.user)
+
+    number = here.service.ask(command)
+    return etags.answer(_page(here).items[number - 1], "", etags.tag_of(number))
+
+
+def _tag(book: PriceBook, price: Price) -> str:
+    """Of the newest price of the same flavor, kind and hours; empty = there is none."""
+    every = enumerate(book.records, 1)
+    newest = max((number for number, each in every if each.price.key == price.key), default=0)
+    return etags.tag_of(newest) if newest else ""
 
 
 def _enter(draft: Transaction, price: Price, user: str) -> int:

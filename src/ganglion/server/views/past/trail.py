@@ -309,7 +309,7 @@ def anchors_standing(
     for each in read_audit_settings(home, effects.files).anchors:
         known = reached(each)
         since = _first_after(ledger, known.seq, head)
-        late = bool(since) and now - since > LATE_MS
+        late = bool(since) and now - max(since, known.begun) > LATE_MS
         counts = (known.seq, known.at, head - known.seq, since)
         copies.append(AnchorCopy(each.where, *counts, late, known.problem))
     page.items = tuple(copies)

@@ -39,7 +39,10 @@ class SuspendedOwners:
         One whose pods are gone waits up to `HOLD_MS` for the gang that they left for to be bound;
         one that was suspended for a budget, up to `OLD_MS` for what the server says of budgets.
         """
-        self._forget(_suspended(scene))
+        suspended = _suspended(scene)
+        self._forget(suspended)
+        if not suspended:
+            return
         leaving = {
             each.owner.uid
             for each in scene.attempts.by_gang.values()

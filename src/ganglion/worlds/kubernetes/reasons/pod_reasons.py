@@ -47,6 +47,7 @@ class Teller:
 
     def __init__(self) -> None:
         self._told: dict[str, dict[_Why, _Told]] = {}
+        self._whole: dict[str, FoundGang] = {}
         self._round: list[str] = []
         self._crowded: dict[str, None] = {}
         self._groups = GroupTeller()
@@ -81,11 +82,27 @@ class Teller:
 
     def _tell_gang(self, scene: ControllerState, gang: str, now: int) -> None:
         found = scene.gangs.founds.get(gang)
-        if found and not _is_being_made(found, now):
-            if found.groups:
-                self._groups.look(scene, gang, why(scene, gang), now)
-            for sort, message, pods in _reasons(scene, gang, found):
-                self._tell(scene, gang, sort, message, pods, now)
+        if found is None or _is_being_made(found, now):
+            return
+        message = why(scene, gang)
+        if found.groups:
+            self._groups.look(scene, gang, message, now)
+        known = self._told.get(gang, {}).get(_Why.WAITS)
+        is_told = known and message and not _is_news(known, message, now, scene.settings.retell_ms)
+        if is_told and self._whole.get(gang) is found:
+            return  # most gangs, in most turns
+        for sort, said, pods in _reasons(scene, gang, found, message):
+            self._tell(scene, gang, sort, said, pods, now)
+        self._note_whole(gang, found)
+
+    def _note_whole(self, gang: str, found: FoundGang) -> None:
+        """Remember that all pods of a gang, as it was found, have the reason why it waits."""
+        known = self._told.get(gang, {}).get(_Why.WAITS)
+        uids = known.uids if known else ()
+        if not found.spare and all(each.pod.metadata.uid in uids for each in found.members):
+            self._whole[gang] = found
+        else:
+            self._whole.pop(gang, None)
 
     def _tell(
         self,
@@ -111,6 +128,7 @@ class Teller:
     def _forget(self, scene: ControllerState) -> None:
         for gang in [each for each in self._told if each not in scene.gangs.founds]:
             del self._told[gang]
+            self._whole.pop(gang, None)
         self._groups.forget(scene)
 
 
@@ -135,12 +153,11 @@ def _in_lanes(scene: ControllerState) -> list[str]:
 
 
 def _reasons(
-    scene: ControllerState, gang: str, found: FoundGang
+    scene: ControllerState, gang: str, found: FoundGang, message: str
 ) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
     """What keeps pods of a gang waiting, in one sentence, and which pods that is."""
     members = [each.pod for each in found.members if _waits(scene, each.pod)]
     spare = [each for each in found.spare if _waits(scene, each)]
-    message = why(scene, gang)
     attempt = scene.attempts.by_gang.get(gang)
     if members and message:
         yield _Why.WAITS, message, members

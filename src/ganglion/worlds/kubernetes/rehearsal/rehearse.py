@@ -1,15 +1,15 @@
 """Where pods that do not exist would start now, or why they would wait."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.engine.explain.explain import verdict
+from ganglion.engine.explain.foretell import Prospect, foretell
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.fork import fork
 from ganglion.model.errors import InputError, StateError
 from ganglion.model.events import NodeAdded
-from ganglion.model.plan import Verdict
 from ganglion.worlds.kubernetes.attempts.admit import beyond_guarantee, gang_for, misfit
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.controller import ClusterController
@@ -22,9 +22,16 @@ from ganglion.worlds.kubernetes.workload_discovery.found import FoundGang
 from ganglion.worlds.kubernetes.workload_discovery.grouping import Grouping
 
 
+class RehearsedObjects(NamedTuple):
+    """What would happen to the first gang of objects, and how many gangs they are."""
+
+    prospect: Prospect
+    gangs: int
+
+
 def rehearse(
     controller: ClusterController, objects: Sequence[Body], namespace: str, now: int
-) -> Verdict:
+) -> RehearsedObjects:
     """Say what would happen to the first gang of objects, by all that the scheduler knows.
 
     Between turns; the controller and its state are left as they are.
@@ -44,7 +51,8 @@ def rehearse(
         raise StateError("this scheduler has several clusters, and says nothing of one")
     (site,) = controller.sites.values()
     owners, pods = would_be(objects, namespace)
-    found = _found(site, owners, pods)
+    founds = _found(site, owners, pods)
+    found = founds[0]
     gang_id = site.prefix + found.key
     wrong = found.refused or misfit(scene, site, found) or found.lacking
     if wrong:
@@ -54,11 +62,12 @@ def rehearse(
         wrong = beyond_guarantee(scene, gang)
         if wrong:
             raise InputError(wrong)
-        return verdict(_state(scene, site, tried, now), gang, now)
+        told = foretell(_state(scene, site, tried, now), gang, now)
+    return RehearsedObjects(told, len(founds))
 
 
-def _found(site: ClusterView, owners: Iterable[Anything], pods: Sequence[Pod]) -> FoundGang:
-    """The first gang of pods."""
+def _found(site: ClusterView, owners: Iterable[Anything], pods: Sequence[Pod]) -> list[FoundGang]:
+    """The gangs of pods, the first one first; one at least."""
     known: Mapping[str, Anything] = {each.metadata.uid: each for each in owners}
 
     def owner(reference: OwnerReference, _namespace: str) -> Anything | None:
@@ -70,7 +79,7 @@ def _found(site: ClusterView, owners: Iterable[Anything], pods: Sequence[Pod]) -
     founds = [each for key in grouping.all_keys() if (each := grouping.found(key))]
     if not founds:
         raise InputError("none of the pods is one that this scheduler places")
-    return min(founds, key=lambda each: (each.index, each.key))
+    return sorted(founds, key=lambda each: (each.index, each.key))
 
 
 def _state(scene: ControllerState, site: ClusterView, tried: TriedGang, now: int) -> ClusterState:

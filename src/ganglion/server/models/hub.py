@@ -1,55 +1,17 @@
-"""Registries of models proper: MLflow, and Hugging Face's API.
+"""Servers with the API of the Hugging Face Hub.
 
-Sources: MLflow REST API 2.0; the Hub's `/api/models`, with `blobs=true` for sizes and digests.
+Source: the Hub's `/api/models`, with `blobs=true` for sizes and digests.
 """
 
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
-
-import msgspec
 
 from ganglion.model.workload import ResolvedModel
 from ganglion.server.models.asking import MISSING, RegistryClient, decoded, strange, unknown
 from ganglion.server.models.cache.sources import FileRequest, RemoteFile, checked_files
 from ganglion.server.models.settings import HttpRegistry
 from ganglion.specs.grammar.rules.models import COMMIT, ModelReference
-
-RECORD = ("name", "version", "source", "run_id", "model_id", "creation_timestamp")
-"""What of an MLflow version never changes: it has no digest of its files."""
-
-
-class MlflowRegistry:
-    """A tracking server of MLflow with its model registry.
-
-    Args:
-        settings: where it is.
-        client: asks it.
-    """
-
-    def __init__(self, settings: HttpRegistry, client: RegistryClient) -> None:
-        self._settings, self._client = settings, client
-
-    async def resolve(self, wanted: ModelReference) -> ResolvedModel:
-        """See `ModelRegistry`."""
-        alias = wanted.mark == "@"
-        path = "registered-models/alias" if alias else "model-versions/get"
-        params = {"name": wanted.name, ("alias" if alias else "version"): wanted.at}
-        url = f"{self._settings.url.rstrip('/')}/api/2.0/mlflow/{path}"
-        credentials = self._client.credentials(self._settings)
-        said = await self._client.ask(url, credentials, params=params)
-        found = decoded(said, url)
-        if said.status in MISSING:
-            raise unknown(wanted, str(found.get("message", "")))
-        version = found.get("model_version")
-        if said.status != 200 or not isinstance(version, dict) or not version.get("version"):
-            raise strange(url)
-        record = {key: str(version.get(key, "")) for key in RECORD}
-        digest = sha256(msgspec.json.encode(record, order="deterministic")).hexdigest()
-        number = str(version["version"])
-        uri = f"models:/{wanted.name}/{number}"
-        return ResolvedModel(str(wanted), uri, number, f"record-sha256:{digest}")
 
 
 class HubRegistry:
@@ -64,7 +26,7 @@ class HubRegistry:
         self._settings, self._client = settings, client
 
     async def resolve(self, wanted: ModelReference) -> ResolvedModel:
-        """See `ModelRegistry`."""
+        """See `ModelSource`."""
         revision = quote(wanted.at, safe="")
         url = f"{self._settings.url.rstrip('/')}/api/models/{wanted.name}/revision/{revision}"
         said = await self._client.ask(url, self._client.credentials(self._settings))

@@ -1,0 +1,1 @@
+"""What would happen to work that is not submitted, as it is shown."""
