@@ -138,3 +138,13 @@ def test_with_network_policies_the_scheduler_reaches_the_server() -> None:
     labels = one(items, "StatefulSet", "ganglion-server")["spec"]["template"]["metadata"]["labels"]
     assert labels in chosen
     assert one(items, "NetworkPolicy", "ganglion-server")["spec"]["policyTypes"] == ["Ingress"]
+
+
+@pytest.mark.parametrize("logs", [False, True])
+def test_the_scheduler_may_read_logs_only_where_a_value_lets_it(logs: bool) -> None:
+    items = rendered("server.enabled=true", *EAST, f"history.logs={str(logs).lower()}")
+    wish = parsed(pod(one(items, "Deployment", "ganglion"))["containers"][0])
+    assert wish["deliver_logs"] is logs
+    rules = one(items, "ClusterRole", "ganglion-workloads")["rules"]
+    found = [each["verbs"] for each in rules if "pods/log" in each["resources"]]
+    assert found == ([["get"]] if logs else [])

@@ -10,7 +10,7 @@ from ganglion.api.asked.questions import LOGS, WHY
 from ganglion.model.queue import Queue
 from ganglion.server.cluster.questions import logs as module
 from ganglion.server.cluster.questions.answering import WhyAnswers
-from ganglion.server.cluster.questions.fetching import QuestionFetcher
+from ganglion.server.cluster.questions.fetching import Answerer, QuestionFetcher
 from ganglion.server.cluster.questions.logs import LogAnswers
 from ganglion.server.routes.fleet import away_logs
 from ganglion.worlds.kubernetes.sign_in.config import ApiEndpoint
@@ -46,7 +46,7 @@ class Logged(East):
     def fetcher(self, *kinds: str) -> QuestionFetcher:
         scheduler = StagedScheduler(self.stage).scheduler
         endpoints = {"": ApiEndpoint(name="", url="http://kubelet")}
-        known = {
+        known: dict[str, Answerer] = {
             WHY: WhyAnswers(scheduler),
             LOGS: LogAnswers(scheduler, endpoints, self.kubelet.open),
         }
@@ -122,11 +122,10 @@ def test_a_log_is_followed_until_its_pod_has_ended(asked: Logged) -> None:
             follow.join(0.005)
     asked.kubelet.pods = manifests.gang("train", 2, gpus=2)
     for each in asked.kubelet.pods:
-        each["metadata"]["uid"] = f"uid-{each['metadata']['name']}"
         each["status"] = {"phase": "Succeeded"}
     own = asked.stage.controller.scene.gangs.founds["default/ganglion.dev/gang/train"].members
-    for pod, each in zip(asked.kubelet.pods, own, strict=True):
-        pod["metadata"]["uid"] = each.pod.metadata.uid
+    for pod, member in zip(asked.kubelet.pods, own, strict=True):
+        pod["metadata"]["uid"] = member.pod.metadata.uid
     lines.append(stamped(9000, "done"))
     asked.runs("Succeeded")
     follow.join(20)

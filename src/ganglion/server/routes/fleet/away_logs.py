@@ -119,43 +119,73 @@ def _part(cluster: str, answer: QuestionAnswer) -> LogLines:
     return answer.log
 
 
+class _Pace:
+    """When a log is read on, and when no more.
+
+    Args:
+        follow: whether it is read on for as long as it may grow.
+
+    Attributes:
+        pause_s: until the next look; 0 = there is more.
+    """
+
+    def __init__(self, *, follow: bool) -> None:
+        self._follow = follow
+        self._parts = self._misses = 0
+        self.pause_s = PAUSE_S
+
+    def after(self, part: LogLines, new: bytes) -> bytes | None:
+        """The last line after a part, empty where none is needed; None = it is read on."""
+        self._parts += 1
+        self._misses = self._misses + 1 if part.more and not new else 0
+        if self._misses >= STUCK:
+            return b"[ganglion] the cluster shows no more of this log\n"
+        if part.over or not (part.more or self._follow):
+            return b""
+        if self._parts >= MOST_PARTS and not self._follow:
+            return b"[ganglion] the log is longer: read on in the cluster, or with since\n"
+        self.pause_s = 0.0 if part.more and new else PAUSE_S if new else self._longer()
+        return None
+
+    def missed(self) -> bool:
+        """There was no answer; returns whether to try again."""
+        self._misses += 1
+        self.pause_s = self._longer()
+        return self._follow and self._misses < PATIENCE
+
+    def waits(self) -> None:
+        """It has not begun."""
+        self.pause_s = self._longer()
+
+    def _longer(self) -> float:
+        return min(max(2 * self.pause_s, PAUSE_S), LONGEST_PAUSE_S)
+
+
 async def _stream(
     here: ServerContext, ask: Ask, reading: LogReading, part: LogLines | None, *, follow: bool
 ) -> AsyncIterator[bytes]:
     """Lines part by part; a follower is in time by a second or a few."""
-    parts, misses, pause = 0, 0, PAUSE_S
+    pace = _Pace(follow=follow)
     while not here.feed.closing:
         if part:
             if reading.uid and part.uid != reading.uid:
                 return  # another attempt
-            new = reading.taken(part)
-            parts += 1
-            if new:
-                pause = PAUSE_S
-                yield new
-            misses = misses + 1 if part.more and not new else 0
-            if misses >= STUCK:
-                yield b"[ganglion] the cluster shows no more of this log\n"
+            yield (new := reading.taken(part))
+            last = pace.after(part, new)
+            if last is not None:
+                yield last
                 return
-            if part.over or not (part.more or follow):
-                return
-            if parts >= MOST_PARTS and not follow:
-                yield b"[ganglion] the log is longer: read on in the cluster, or with since\n"
-                return
-        if part is None or not (part.more and new):
-            await here.effects.clock.pause(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+        await here.effects.clock.pause(pace.pause_s)
+        part = None
         try:
             part = await ask(reading.following)
         except Conflict:
-            part = None  # it has not begun
+            pace.waits()
         except NotFound as error:
-            if not reading.uid:
-                yield _last(error)
+            yield b"" if reading.uid else _last(error)
             return  # the pod is gone, and its log with it
         except (EnvironmentFault, RateLimited) as error:
-            part, misses = None, misses + 1
-            if misses >= PATIENCE or not follow:
+            if not pace.missed():
                 yield _last(error)
                 return
 
