@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.ordering.attempt import resolve, seek
+from ganglion.engine.ordering.attempt import TrialOutcome, resolve, seek
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.fleet.booking import Booking
@@ -14,6 +14,11 @@ from ganglion.model.reasons import Token
 from ganglion.model.resources import Amount
 from tests.engine.build import gang, node, started, state_of
 from tests.engine.lenders import CLASSIC, FAIR, FREELY, NOBODY, lenders, queue, runs, waits
+
+
+def _victims(found: TrialOutcome) -> list[str]:
+    assert found.trade
+    return [unit.record.gang.id for unit in found.trade.units]
 
 
 def go(state: ClusterState, now: int = 100) -> Plan:
@@ -183,7 +188,7 @@ def test_asking_why_tells_what_the_cycle_would_do() -> None:
     equal = waits(state, "equal", "q", 2, priority=1)
     before = (list(state.fleet.tree.conditions), dict(state.queues.shares.usage["q"]))
 
-    assert resolve(state, high, 100).stops == ("low/0",)
+    assert _victims(resolve(state, high, 100)) == ["low/0"]
     assert resolve(state, equal, 100).reason is not None
     assert (list(state.fleet.tree.conditions), dict(state.queues.shares.usage["q"])) == before
 
@@ -198,7 +203,7 @@ def test_looking_for_a_place_alone_stops_nobody() -> None:
     assert place is None
     assert reason
     assert reason.token is Token.QUOTA
-    assert resolve(state, high, 100).stops == ("low/0",)
+    assert _victims(resolve(state, high, 100)) == ["low/0"]
 
 
 def test_a_reservation_keeps_others_from_overtaking_where_the_policy_makes_them() -> None:
