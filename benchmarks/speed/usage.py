@@ -10,8 +10,9 @@ from typing import Any
 
 from benchmarks.registry import Bench, BenchOptions, Progress, Report, Table
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.metering import UsageWanted, activity_sums, held_by_part, usage_sums
+from ganglion.ledger.metering import UsageWanted, held_by_part, usage_sums
 from ganglion.ledger.records import Batch
+from ganglion.ledger.sql.losses import lost_active, lost_held
 from ganglion.metering.activity import ActivityInterval
 from ganglion.metering.day_runs import day_runs, days_of
 from ganglion.metering.intervals import DAY_MS, LostSpan, UsageInterval, by_day
@@ -20,7 +21,6 @@ from ganglion.metering.sums import Group, UsageBy
 from ganglion.model.events import PriceSet
 from ganglion.model.fleet.price import Price
 from ganglion.pricing.book import ALL_KINDS, PriceBook, PriceTable
-from ganglion.server.views.past.losses import losses
 
 INTERVALS = 1_000_000
 DAYS = 90
@@ -108,16 +108,14 @@ def _timed(
 
 
 def _losses(ledger: Ledger, by: Sequence[UsageBy], period: tuple[int, int]) -> dict[str, Any]:
-    """Sum up what was lost and what was useful, as the server does beside usage."""
+    """Sum up what was lost and what was active of it, as the server does beside usage."""
     wanted = UsageWanted(by, *period, ledger.cycle)
-    done = activity_sums(ledger, wanted)
     wall, cpu = perf_counter_ns(), thread_time_ns()
-    found = losses(ledger, wanted, 0, done, ()) or {}
+    held, active = lost_held(ledger, wanted), lost_active(ledger, wanted)
     spent = {"cpu_s": thread_time_ns() - cpu, "wall_s": perf_counter_ns() - wall}
     took = {name: round(value / 1e9, 3) for name, value in spent.items()}
-    sums = {"lost_gpu_us": sum(each.lost_gpu_us for each in found.values())}
-    sums["useful_gpu_us"] = sum(each.useful_gpu_us for each in found.values())
-    return {"groups": len(found), **sums, **took}
+    sums = {"lost_gpu_us": sum(held.values()), "lost_active_gpu_us": sum(active.values())}
+    return {"groups": len(held), **sums, **took}
 
 
 def _prices() -> PriceBook:
