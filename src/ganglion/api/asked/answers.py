@@ -30,12 +30,12 @@ class AnswerTrouble(Struct, frozen=True):
 
     Attributes:
         code: of the error, as `state.not_found`.
-        message: one sentence.
+        said: one sentence.
         hint: what to do; empty = nothing is known.
     """
 
     code: str
-    message: str
+    said: str
     hint: str = ""
 
 

@@ -113,7 +113,7 @@ def _part(cluster: str, answer: QuestionAnswer) -> LogLines:
     if trouble:
         kinds = {each.code: each for each in (NotFound, Conflict)}
         kind = kinds.get(trouble.code, Unanswered)
-        raise kind(f"the scheduler of cluster {cluster} says: {trouble.message}", trouble.hint)
+        raise kind(f"the scheduler of cluster {cluster} says: {trouble.said}", trouble.hint)
     if answer.log is None:
         raise Unanswered(f"the scheduler of cluster {cluster} answered something else")
     return answer.log

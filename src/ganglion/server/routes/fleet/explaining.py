@@ -127,7 +127,7 @@ async def _asked(here: ServerContext, why: Why, cluster: str, gang: str) -> Why:
 def _explained(cluster: str, answer: QuestionAnswer) -> Explained:
     """Raises Unanswered where the scheduler could not say why a gang waits."""
     if answer.trouble:
-        said = f"the scheduler of cluster {cluster} says: {answer.trouble.message}"
+        said = f"the scheduler of cluster {cluster} says: {answer.trouble.said}"
         raise Unanswered(said, answer.trouble.hint)
     if answer.why is None:
         raise Unanswered(f"the scheduler of cluster {cluster} answered something else")
