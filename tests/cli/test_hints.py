@@ -12,6 +12,7 @@ from tools.archlint.source import Source, sources
 from ganglion.cli.main import cli
 from ganglion.cli.registry import COMMANDS
 from ganglion.specs.cluster import schema as cluster_schema
+from ganglion.specs.desired import schema as desired
 from ganglion.specs.policy import bookings
 from ganglion.specs.policy import schema as policy_schema
 from ganglion.specs.workload import schema
@@ -118,7 +119,7 @@ def test_every_option_in_a_message_is_one_of_some_command() -> None:
 
 def every_key() -> set[str]:
     """Every key of every file that people write, and every other name of one."""
-    words = [each.VOCABULARY for each in (schema, policy_schema, cluster_schema, bookings)]
+    words = [each.VOCABULARY for each in (schema, policy_schema, cluster_schema, bookings, desired)]
     keys = {key for each in words for scope in each.keys.values() for key in scope}
     return keys | {name for each in words for scope in each.aliases.values() for name in scope}
 

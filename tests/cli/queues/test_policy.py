@@ -153,6 +153,7 @@ BOOKING: dict[str, Any] = {
     "users": [],
     "reason": "new pump",
     "state": "planned",
+    "clears": False,
 }
 
 
