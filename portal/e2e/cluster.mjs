@@ -16,6 +16,8 @@ async function act(what) {
 }
 
 await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
+  // Sooner than pages read again what schedulers may have said without an event.
+  const soon = (text) => page.getByText(text).first().waitFor({ timeout: 30_000 });
   const row = (name) => page.locator('[role="row"]', { hasText: name }).last();
   let late = "";
 
@@ -66,12 +68,12 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
     await path(late);
     await see("queued");
     await act("end train");
-    await see("running");
+    await soon("running");
     await path("/workloads/stretch");
     await see("running");
     check(!(await page.getByText("grew", { exact: true }).count()), "it has its first size");
     await act("end late");
-    await see("grew");
+    await soon("grew");
     await looked("cluster-elastic");
     await path("/workloads/train");
     await see("succeeded");
@@ -79,7 +81,8 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
   });
 
   await step("a scheduler that has ended is said", async () => {
-    await path("/queue");
+    await path("/nodes");
+    await see("east:node-0");
     await act("end the scheduler");
     await see("The scheduler of cluster east has been silent since");
     await looked("cluster-silent");

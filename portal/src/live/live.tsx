@@ -6,7 +6,7 @@ import { nodes } from "../api/reads";
 import type { NodePage, NodeView } from "../api/schema";
 import { nodesOf } from "./nodes";
 import { EventStream, type LedgerEvent } from "./stream";
-import { SLOW, topicsOf, workloadOf } from "./topics";
+import { SLOW, isOfAny, topicsOf, workloadOf } from "./topics";
 
 export type LiveState = "connecting" | "live" | "gone" | "ended";
 
@@ -127,6 +127,7 @@ export function LiveProvider(props: {
         else (SLOW.has(topic) ? slow : refresher).note(topic);
       const workload = workloadOf(found);
       if (workload) refresher.note("workload", workload);
+      if (isOfAny(found)) refresher.note("workload");
     };
     const opened = (gap: boolean) => {
       becomes("live");

@@ -51,6 +51,11 @@ function stateOf(kind: string): readonly Topic[] {
   return [];
 }
 
+/** Whether an event may be about any workload: those of clusters have other names in events than in addresses. */
+export function isOfAny(event: LedgerEvent): boolean {
+  return event.type === "cluster_event";
+}
+
 /** The workload that an event is about; empty = about none. */
 export function workloadOf(event: LedgerEvent): string {
   if (typeof event["workload"] === "string") return event["workload"];

@@ -12,7 +12,7 @@ export function ClusterQueues() {
   const found = useQuery(clusters);
   const listed = found.data?.items.filter((each) => each.queues.length) ?? [];
   return listed.map((cluster) => (
-    <section key={cluster.name} aria-label={`Queues of cluster ${cluster.name}`}>
+    <div key={cluster.name}>
       {cluster.silent_since > 0 && <Silent cluster={cluster.name} since={cluster.silent_since} />}
       <PlainTable
         label={`Queues of cluster ${cluster.name}`}
@@ -25,7 +25,7 @@ export function ClusterQueues() {
       />
       <p className="quiet">What each deserves its scheduler knows, and changes are made there:</p>
       <Command line="kubectl get queues.ganglion.dev --context CONTEXT" label="There" />
-    </section>
+    </div>
   ));
 }
 
