@@ -74,6 +74,7 @@ await walked(LINK.origin, async ({ page, path, see, looked, step, check }) => {
     check(!(await page.getByText("grew", { exact: true }).count()), "it has its first size");
     await act("end late");
     await soon("grew");
+    await see("8 of 8"); // what it holds of what it asks for
     await looked("cluster-elastic");
     await path("/workloads/train");
     await see("succeeded");

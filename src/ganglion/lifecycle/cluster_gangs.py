@@ -28,6 +28,9 @@ from ganglion.model.reasons import Band
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang
 
+CHANGED = ("priority", "queue", "time_limit_ms", "expected_ms", "deadline_ms")
+"""What an update of a gang may change beside the counts of its pods."""
+
 
 class DeliveredGang(Struct):
     """A gang of a cluster.
@@ -37,6 +40,7 @@ class DeliveredGang(Struct):
         image, owner: as its submission names them.
         placement: where it runs or ran last; None = it never did.
         placed: when its last attempt was placed, in ms.
+        counted: until when `gpu_ms` has what that holds, in ms; 0 = until it was placed.
         started: when its last attempt ran whole, in ms; 0 = it has not.
         began: when its first attempt did; 0 = never.
         attempts: how many were placed.
@@ -65,6 +69,7 @@ class DeliveredGang(Struct):
     owner: str = ""
     placement: Placement | None = None
     placed: int = 0
+    counted: int = 0
     started: int = 0
     began: int = 0
     attempts: int = 0
@@ -119,6 +124,7 @@ class DeliveredGang(Struct):
                 self.wait.end(at)
                 self.band = None
                 self.placement, self.placed, self.started = place, at, 0
+                self.counted = at
                 self.attempts += 1
                 self.life.attempt = self.attempts
                 self.former_images = self.images or self.former_images
@@ -126,7 +132,7 @@ class DeliveredGang(Struct):
             case GangResized(placement=place, at=at):
                 self._charge(at)
                 self.life.take(event, self.placement)
-                self.placement, self.placed = place, at
+                self.placement, self.counted = place, at
             case CheckpointCommitted():
                 self.life.take(event)
             case ImagesReported(images=images, at=at):
@@ -136,8 +142,8 @@ class DeliveredGang(Struct):
             case GangStarted(at=at):
                 self.started = self.started or at
                 self.began = self.began or at
-            case GangUpdated(queue=str(queue)):
-                self.ask(replace(self.gang, queue=queue), self.image, at=event.at)
+            case GangUpdated():
+                self.ask(_updated(self.gang, event), self.image, at=event.at)
             case StartExpected(p50_ms=soon, p90_ms=late):
                 self.band = None if event.unknown or self.holds else Band(soon, late)
             case GangEnded():
@@ -165,13 +171,28 @@ class DeliveredGang(Struct):
 
     def _charge(self, at: int) -> None:
         if self.holds and self.placement:
-            self.gpu_ms += self.placement.gpu_milli * max(at - self.placed, 0) // WHOLE
+            since = self.counted or self.placed  # an earlier version kept both as one
+            self.gpu_ms += self.placement.gpu_milli * max(at - since, 0) // WHOLE
 
     def _let_go(self, at: int) -> None:
         self._charge(at)
         if self.holds and self.started:
             self.run_ms += max(at - self.started, 0)
         self.holds, self.started = False, 0
+
+
+def _updated(gang: Gang, event: GangUpdated) -> Gang:
+    """A gang as it is asked for from now on; what the event leaves as it is stays."""
+    values = {name: getattr(event, name) for name in CHANGED}
+    changes = {name: value for name, value in values.items() if value is not None}
+    counts = event.counts or {}
+    sets = tuple(
+        replace(each, count=counts[each.name], min_count=min(each.least, counts[each.name]))
+        if each.name in counts
+        else each
+        for each in gang.pod_sets
+    )
+    return replace(gang, pod_sets=sets, **changes)
 
 
 class LiveGangs(dict[str, DeliveredGang]):

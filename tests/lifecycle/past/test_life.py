@@ -1,10 +1,18 @@
 """Marks of a gang's life: what they say, how many are kept, and what differs."""
 
-from ganglion.lifecycle.cluster_gangs import DeliveredGang
+from ganglion.lifecycle.cluster_gangs import DeliveredGang, asked_milli
 from ganglion.lifecycle.past.changes import GangChange
 from ganglion.lifecycle.past.life import KEPT, GangLife, LifeKind, LifeMark
 from ganglion.model.causes import Cause, CauseKind
-from ganglion.model.events import CheckpointCommitted, GangPlaced, GangResized, GangUpdated
+from ganglion.model.events import (
+    CheckpointCommitted,
+    GangEnded,
+    GangPlaced,
+    GangResized,
+    GangStarted,
+    GangUpdated,
+    Outcome,
+)
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import SavePoint
 from ganglion.model.resources import GpuRequest, PodRequest
@@ -110,3 +118,17 @@ def test_work_of_a_cluster_that_is_submitted_otherwise_says_what_differs() -> No
         ),
         LifeMark(5, LifeKind.CHANGED, 1, changes=(GangChange("queue", "team", "other"),)),
     )
+
+
+def test_work_of_a_cluster_that_grows_asks_for_more_and_keeps_when_it_was_placed() -> None:
+    request = PodRequest(gpu=GpuRequest(1))
+    asked = Gang(G, G, "team", pod_sets=(PodSet(count=1, min_count=1, request=request),))
+    found = DeliveredGang(asked)
+    found.take(GangPlaced(1_000, G, 1, place("n0")))
+    found.take(GangStarted(1_000, G, 1))
+    found.take(GangUpdated(5_000, G, priority=80, counts={"main": 2, "none": 9}))
+    found.take(GangResized(6_000, G, 1, place("n0", "n1")))
+    assert (asked_milli(found.gang), found.gang.priority) == (2_000, 80)
+    assert (found.placed, found.gang.pod_sets[0].least) == (1_000, 1)
+    found.take(GangEnded(8_000, G, 1, Outcome.SUCCEEDED))
+    assert found.gpu_ms == 5_000 + 2 * 2_000
