@@ -19,7 +19,7 @@ try {
   await page.getByRole("heading", { name: "Nodes" }).waitFor();
   const at = new URL(page.url());
   if (at.origin !== SITE || at.pathname + at.search !== WANTED) throw new Error(`it came back to ${at}`);
-  await page.getByRole("gridcell", { name: "n1" }).waitFor();
+  await page.getByRole("gridcell", { name: "n1", exact: true }).waitFor();
   const drain = await page.getByRole("button", { name: "Drain" }).count();
   if (drain) throw new Error("a viewer is offered to drain");
   if (await page.getByRole("link", { name: "Admin" }).count()) throw new Error("a viewer is led to Admin");

@@ -37,7 +37,7 @@ export const flavors = queryOptions({
 
 export const clusters = queryOptions({
   queryKey: ["queues", "clusters"],
-  queryFn: ({ signal }) => get("/clusters", {}, {}, signal),
+  queryFn: ({ signal }) => get("/clusters", {}, { queues: true }, signal),
   refetchInterval: ({ state }) => (state.data?.items.length ? SILENT_MS : false),
 });
 

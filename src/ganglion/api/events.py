@@ -95,7 +95,7 @@ class ClusterDelivery(Struct):
         gangs: that wait or run, as far as is known here.
         lost: records that are known to be missing.
         silent_since: since when nothing was heard of that scheduler, in ms; 0 = it is not silent.
-        queues: its queues, by name.
+        queues: its queues, by name, where they were asked for.
     """
 
     name: str

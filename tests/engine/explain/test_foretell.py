@@ -189,9 +189,10 @@ def test_among_too_many_gangs_it_is_unknown_when_one_starts(
 ) -> None:
     state = state_of(node("n0"))
     submit(state, gang("a", gpus=8, time_limit_ms=HOUR), now=0)
-    assert foretell(state, gang("b", gpus=8), 1).start
+    late = gang("b", gpus=8, deadline_ms=10 * HOUR)  # which a copy of the state is made for
+    assert foretell(state, late, 1).start
     monkeypatch.setattr("ganglion.engine.explain.rehearsal.WORK", 0)
-    told = foretell(state, gang("b", gpus=8), 1)
+    told = foretell(state, late, 1)
     assert (told.start, told.unknown) == (None, StartUnknown.LARGE)
 
 

@@ -70,6 +70,9 @@ EXPLAINED: dict[tuple[str, str], str] = {
     ("positive_data_acceptance", "POST /api/v1/users"): PASSWORDS,
     ("positive_data_acceptance", "PUT /api/v1/users/{user}/password"): PASSWORDS,
     ("positive_data_acceptance", "POST /api/v1/clusters/{name}/records"): EVENTS,
+    ("positive_data_acceptance", "POST /api/v1/clusters/{name}/answers"): (
+        "`why` has the form in which the server itself answers that question"
+    ),
     # The stream of events is closed so that it ends, as of a server that leaves.
     ("not_a_server_error", "GET /readyz"): "503 is how a server that shuts down answers",
     ("positive_data_acceptance", "GET /readyz"): "503 is how a server that shuts down answers",

@@ -148,6 +148,7 @@ def test_bookings_are_made_listed_and_taken_back(client: TestClient) -> None:
         "users": [],
         "reason": "pump",
         "state": "planned",
+        "clears": False,
     }
     assert client.get(f"{API}/bookings").json() == {"items": [made], "next": None}
     assert client.get(f"{API}/policy").json()["document"]["bookings"][0]["name"] == "cooling"

@@ -112,7 +112,7 @@ def test_nodes_of_clusters_are_seen_and_closed_where_that_is_allowed(east: Offic
 
 
 def queues(office: Office) -> dict[str, dict[str, Any]]:
-    (cluster,) = office.owner.get(f"{API}/clusters").json()["items"]
+    (cluster,) = office.owner.get(f"{API}/clusters?queues=true").json()["items"]
     return {each["name"]: each for each in cluster["queues"]}
 
 

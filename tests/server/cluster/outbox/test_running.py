@@ -416,8 +416,8 @@ def test_what_a_server_cannot_do_for_work_of_a_cluster_names_the_cluster(staff: 
     assert retried.status_code == 409
     assert "ran in cluster east" in retried.json()["detail"]
     logs = staff.owner.get("/api/v1/workloads/mine/logs")
-    assert logs.status_code == 404
-    assert "cluster east" in logs.json()["detail"]
+    assert logs.status_code == 503
+    assert "no scheduler of cluster east asks for questions" in logs.json()["detail"]
 
 
 def test_a_record_that_this_version_does_not_know_is_refused_with_its_version(

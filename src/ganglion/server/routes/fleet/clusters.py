@@ -5,7 +5,7 @@ from typing import Annotated
 
 import anyio
 import msgspec
-from fastapi import Path, Request
+from fastapi import Path, Query, Request
 
 from ganglion import __version__
 from ganglion.api.events import ClusterDelivery, ClusterPage, DeliveryBatch, DeliveryPosition
@@ -67,18 +67,20 @@ LONGEST_ID = 64
 
 
 @router.get("/clusters")
-def list_clusters(here: Here) -> ClusterPage:
+def list_clusters(
+    here: Here, queues: Annotated[bool, Query(description="their queues as well")] = False
+) -> ClusterPage:
     """List the clusters whose schedulers deliver what they decide, and how far that has come."""
     with here.service.read() as mind:
         found = [
-            _shown(name, book, here.contacts.silent_since(name, book, here.service.now()))
+            _shown(name, book, here.contacts.silent_since(name, book, here.service.now()), queues)
             for name, book in sorted(mind.book.clusters.of.items())
             if here.caller.sees(place_of(name))
         ]
     return ClusterPage(tuple(found))
 
 
-def _shown(name: str, book: ClusterBook, silent_since: int) -> ClusterDelivery:
+def _shown(name: str, book: ClusterBook, silent_since: int, queues: bool) -> ClusterDelivery:
     return ClusterDelivery(
         name=name,
         scheduler=book.scheduler,
@@ -88,7 +90,7 @@ def _shown(name: str, book: ClusterBook, silent_since: int) -> ClusterDelivery:
         gangs=len(book.gangs),
         lost=book.lost,
         silent_since=silent_since,
-        queues=cluster_queues(name, book),
+        queues=cluster_queues(name, book) if queues else (),
     )
 
 

@@ -30,6 +30,7 @@ def _body(required: list[str], properties: dict[str, object]) -> dict[str, objec
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
+_FLAG = {"type": "boolean"}
 _TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
 
 
@@ -70,8 +71,23 @@ async def poll_questions(here: Here, name: Name, request: Request) -> QuestionPa
             "at": {"type": "integer"},
             "why": {"type": "object", "nullable": True},
             "pods": _TEXTS,
-            "log": {"type": "object", "nullable": True},
-            "trouble": {"type": "object", "nullable": True},
+            "log": {
+                "type": "object",
+                "nullable": True,
+                "required": ["text", "pod", "uid", "container"],
+                "properties": {
+                    "text": {"type": "string", "format": "byte"},
+                    **dict.fromkeys(("pod", "uid", "container"), _TEXT),
+                    "more": _FLAG,
+                    "over": _FLAG,
+                },
+            },
+            "trouble": {
+                "type": "object",
+                "nullable": True,
+                "required": ["code", "said"],
+                "properties": {"code": _TEXT, "said": _TEXT, "hint": _TEXT},
+            },
         },
     ),
 )
