@@ -32,7 +32,7 @@ try {
   await page.getByText("The scheduler of cluster west has been silent since").waitFor();
   if (await page.getByText("The scheduler of cluster east").count()) throw new Error("east is not silent");
   await row.getByText("6 of 6 GPUs are taken").click();
-  await page.getByText("The scheduler of the cluster east knows").waitFor();
+  await page.getByText("What would start it is not known here: no scheduler of cluster east asks for questions").waitFor();
   await page.goto(`${SITE}/queue?queue=west:team`);
   await page.getByText("west:first").first().waitFor();
   await page.getByRole("link", { name: /^west:first/ }).first().click();

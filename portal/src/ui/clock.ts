@@ -6,7 +6,14 @@ const listeners = new Set<() => void>();
 let now = serverNow();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-const read = () => now;
+/** Further than that from the time of the server, the timer has not run, or how far clocks differ was not known. */
+const OFF_MS = 1_500;
+
+function read(): number {
+  const at = serverNow();
+  if (Math.abs(at - now) > OFF_MS) now = at;
+  return now;
+}
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
