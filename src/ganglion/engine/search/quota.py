@@ -114,9 +114,12 @@ def _over_budget(
 ) -> tuple[Reason | None, dict[str, Reason]]:
     """As `spent`, for budgets alone; that a gang fits in no flavor is said of the cheapest."""
     gang, budgets = record.gang, state.queues.budgets
-    if not budgets.accounts or not _asked_milli(record):
+    milli = _asked_milli(record) if budgets.accounts else 0
+    if not milli:
         return None, {}
     usable = state.fleet.totals.flavors_for(record.shapes)
+    if len(gang.pod_sets) == 1:
+        return _over_budget_of_one(state, record, usable, milli)
     path, limit = state.queues.payers(gang), gang.time_limit_ms or 0
     sets = _sets_with_gpus(state, record)
     refusals: dict[str, Reason] = {}
@@ -132,6 +135,25 @@ def _over_budget(
         if each.flavors and all(flavor in refusals for flavor in each.flavors):
             return min((refusals[flavor] for flavor in each.flavors), key=_asked_micro), {}
     return None, refusals
+
+
+def _over_budget_of_one(
+    state: ClusterState, record: GangRecord, usable: Sequence[str], milli: int
+) -> tuple[Reason | None, dict[str, Reason]]:
+    """As `_over_budget`, for a gang of one pod set: most are, and there is no mix to weigh."""
+    gang, refusals = record.gang, dict[str, Reason]()
+    path, limit = state.queues.payers(gang), gang.time_limit_ms or 0
+    divided, refuses = state.fleet.parts.are_there(), state.queues.budgets.refuses
+    for flavor in usable:
+        if divided:
+            one = _GpuSet(gang.pod_sets[0], record.shapes[0], ())
+            milli = 0 if one.pods.request.gpu.share_mib else _least_milli(state, one, flavor)
+        reason = refuses(path, (((flavor, gang.kind), milli),), limit, gang.id)
+        if reason:
+            refusals[flavor] = reason
+    if not usable or len(refusals) < len(usable):
+        return None, refusals
+    return min(refusals.values(), key=_asked_micro), {}
 
 
 def _asked_micro(reason: Reason) -> int:
