@@ -24,7 +24,7 @@ it("lists whom it displaces, each with its link, and what is lost in all", () =>
   const made = <Displaces found={all()} later={false} />;
   expect(html(made)).toContain('href="train-1"');
   expect(text(made)).toContain("It would stop, shrink or move 1 gang with 8 GPUs. 2.00 GPU-h of work would be lost, charged €4.00.");
-  expect(text(made)).toContain("train vision ann 8 2.00 GPU-h €4.00 waits again");
+  expect(text(made)).toMatch(/train vision ?, ann ?: waits again 8 2\.00 GPU-h charged €4\.00/);
 });
 
 it("counts what the caller may not see, and says what unknown means", () => {
@@ -37,10 +37,10 @@ it("counts what the caller may not see, and says what unknown means", () => {
   expect(lost(blind)).toBe("unknown, at most 5.00 GPU-h");
 });
 
-it("has no column of money without prices, and no more rows than fit", () => {
+it("has no money without prices, and no more rows than fit", () => {
   const items = Array.from({ length: 25 }, (_, n) => row(`t${n}`));
   const said = text(<Displaces found={all({ items, currency: "", most_micro: null })} later={false} />);
-  expect(said).not.toContain("Charged");
+  expect(said).not.toMatch(/charged|no price/);
   expect(said).toContain("And 5 more.");
 });
 

@@ -26,30 +26,41 @@ export function lost(one: DisplacedView): string {
 }
 
 function columns(currency: string): PlainColumn<DisplacedView>[] {
-  const price: PlainColumn<DisplacedView> = {
-    key: "price",
-    title: "Charged for it",
-    align: "end",
-    value: (row) => row.most_micro,
-    cell: (row) => (row.most_micro === null ? "no price" : money(row.most_micro, currency)),
-  };
   return [
     {
       key: "name",
       title: "Workload",
       value: (row) => row.gang,
       cell: (row) => (
-        <Link to="/workloads/$ref" params={{ ref: row.workload }}>
-          <Name text={row.name || row.workload} most={60} />
-        </Link>
+        <>
+          <Link to="/workloads/$ref" params={{ ref: row.workload }}>
+            <Name text={row.name || row.workload} most={60} />
+          </Link>
+          <br />
+          <span className="quiet">
+            <Name text={row.queue} most={40} />, <Name text={row.user || "–"} most={30} />: {FATES[row.fate]}
+          </span>
+        </>
       ),
     },
-    { key: "queue", title: "Queue", value: (row) => row.queue, cell: (row) => <Name text={row.queue} most={40} /> },
-    { key: "user", title: "User", wide: true, value: (row) => row.user, cell: (row) => <Name text={row.user || "–"} most={30} /> },
     { key: "gpus", title: "GPUs", align: "end", value: (row) => row.gpu_milli / 1000, cell: (row) => gpus(row.gpu_milli) },
-    { key: "lost", title: "Work lost", align: "end", value: (row) => row.lost_gpu_ms, cell: lost },
-    ...(currency ? [price] : []),
-    { key: "fate", title: "Then", value: (row) => row.fate, cell: (row) => FATES[row.fate] },
+    {
+      key: "lost",
+      title: "Work lost",
+      align: "end",
+      value: (row) => row.lost_gpu_ms,
+      cell: (row) => (
+        <>
+          {lost(row)}
+          {currency && (
+            <>
+              <br />
+              <span className="quiet">{row.most_micro === null ? "no price" : `charged ${money(row.most_micro, currency)}`}</span>
+            </>
+          )}
+        </>
+      ),
+    },
   ];
 }
 
@@ -67,7 +78,7 @@ export function Displaces({ found, later }: { found: Displacement; later: boolea
         </strong>{" "}
         with {plural(found.gpu_milli / 1000, "GPU")}. {losses(found)}
       </p>
-      {shown.length > 0 && <PlainTable label="Displaced" columns={columns(found.currency)} rows={shown} id={(row) => row.gang} />}
+      {shown.length > 0 && <PlainTable label="Displaced" className="displaced" columns={columns(found.currency)} rows={shown} id={(row) => row.gang} />}
       {rest.some(Boolean) && <p className="quiet">And {rest.filter(Boolean).join(" and ")}.</p>}
     </section>
   );
