@@ -12,6 +12,7 @@ from ganglion.metering.clusters import ClusterMeters
 from ganglion.metering.supply import MeteredNode
 from ganglion.model.fleet.capacity import FlavorReport
 from ganglion.model.placement import PodPlacement
+from ganglion.model.queue import CLUSTER_SIGN
 from ganglion.model.resources import WHOLE
 
 
@@ -135,15 +136,23 @@ class ClusterNodes:
 
     def __iter__(self) -> Iterator[ClusterNode]:
         for cluster, meter in self._meters.of.items():
-            book, silent = self._books.of.get(cluster), self._silent.get(cluster, 0)
             for node in meter.meter.nodes.values():
-                # Of nodes that are gone the meter keeps the names.
-                if book and (node.pods or not node.lost):
-                    yield ClusterNode(cluster, node, book.gangs, silent)
+                if found := self._found(cluster, node):
+                    yield found
 
     def called(self, name: str) -> ClusterNode | None:
         """The node of a name; None = no cluster has it."""
-        return next((each for each in self if each.name == name), None)
+        cluster, _, own = name.partition(CLUSTER_SIGN)
+        meter = self._meters.of.get(cluster)
+        node = meter.meter.nodes.get(own) if meter else None
+        return self._found(cluster, node) if node else None
+
+    def _found(self, cluster: str, node: MeteredNode) -> ClusterNode | None:
+        """A node, unless it is gone and nothing is on it: of those the meter keeps the names."""
+        book = self._books.of.get(cluster)
+        if book is None or (node.lost and not node.pods):
+            return None
+        return ClusterNode(cluster, node, book.gangs, self._silent.get(cluster, 0))
 
     def capacity(self) -> list[FlavorReport]:
         """One report for each flavor of each cluster, by name. Cores and memory are unknown."""

@@ -44,11 +44,14 @@ def _path(queue: str, parents: Mapping[str, str]) -> Iterator[str]:
 
 
 def _ruled(view: ClusterQueue, rules: Queue) -> ClusterQueue:
-    view.quota, view.limit = _amounts(rules.quota), _amounts(rules.limit)
-    view.lend_limit = _amounts(rules.lend_limit)
+    view.quota, view.limit = amounts_of(rules.quota), amounts_of(rules.limit)
+    view.lend_limit = amounts_of(rules.lend_limit)
     view.over_quota_weight = rules.over_quota_weight
     return view
 
 
-def _amounts(amounts: Mapping[str, resources.Amount]) -> dict[str, Amount]:
+def amounts_of(
+    amounts: Mapping[str, resources.Amount] | Mapping[str, resources.Usage],
+) -> dict[str, Amount]:
+    """Amounts of a rule, or of what is used, as they are shown."""
     return {key: Amount(**asdict(each)) for key, each in amounts.items()}

@@ -22,9 +22,10 @@ from ganglion.model.fleet.node import Device, Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.reasons import Explanation, Suggestion, chance_of
-from ganglion.model.resources import WHOLE, Amount, Usage
+from ganglion.model.resources import WHOLE, Usage
 from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
 from ganglion.server.delivered.nodes import ClusterNode
+from ganglion.server.delivered.queues import amounts_of
 from ganglion.server.rest.etags import tag_of
 from ganglion.server.rest.filters import StateQuery, TextQuery, holds
 from ganglion.server.rest.pages import Rank, cut
@@ -194,9 +195,9 @@ def _queue(
     return queues.QueueView(
         name=queue.name,
         parent=queue.parent,
-        quota=_amounts(queue.quota),
-        limit=_amounts(queue.limit),
-        lend_limit=_amounts(queue.lend_limit),
+        quota=amounts_of(queue.quota),
+        limit=amounts_of(queue.limit),
+        lend_limit=amounts_of(queue.lend_limit),
         over_quota_weight=queue.over_quota_weight,
         priority=queue.priority,
         max_pending=queue.max_pending,
@@ -204,7 +205,7 @@ def _queue(
         gpu_used_milli=used.get("*", Usage()).gpu_milli,
         deserved_gpu_milli=state.deserved.milli(queue.name),
         reclaimable_gpu_milli=_reclaimable(state, queue.name),
-        used=_amounts(used),
+        used=amounts_of(used),
         running=counts[queue.name, True],
         waiting=counts[queue.name, False],
         document=queue_document(queue),
@@ -236,10 +237,6 @@ def queue_rules(state: ClusterState, name: str) -> queues.QueueRules:
     if queue is None:
         raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
     return queues.QueueRules(name=name, document=queue_document(queue), etag=queue_tag(queue))
-
-
-def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, queues.Amount]:
-    return {key: queues.Amount(**msgspec.structs.asdict(each)) for key, each in amounts.items()}
 
 
 def node_page(
